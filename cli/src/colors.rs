@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warmq_law::Chart;
+use warmq_metrics::evidence::Chart;
 
 /// Colors that are told apart on light and on dark ground, also by the color-blind (after Okabe and Ito's
 /// palette); then the same, darker.

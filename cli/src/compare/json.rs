@@ -93,7 +93,7 @@ fn at_difference(side: &Side) -> Value {
     let waiting = side.waiting.iter().map(|it| {
         json!({
             "task": it.who.to_string(),
-            "cpu": it.cpu.map(|cpu| cpu.0),
+            "cpu": it.cpu.0,
             "for_ns": it.span.as_ns(),
         })
     });

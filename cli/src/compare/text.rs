@@ -169,9 +169,9 @@ pub fn word(left: Left) -> &'static str {
 
 fn waiting(compared: &Compared<'_>, side: &Side) -> String {
     let cpus = compared.comparison.cpus.len();
-    let one = |it: &Waits| match it.cpu.filter(|_| cpus > 1) {
-        Some(cpu) => format!("{} for {} on cpu{}", it.who, it.span, cpu.0),
-        None => format!("{} for {}", it.who, it.span),
+    let one = |it: &Waits| match cpus > 1 {
+        true => format!("{} for {} on cpu{}", it.who, it.span, it.cpu.0),
+        false => format!("{} for {}", it.who, it.span),
     };
     let shown = side.waiting.iter().take(WAITING_SHOWN);
     let mut lines: Vec<String> = shown.map(one).collect();

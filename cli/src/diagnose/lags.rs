@@ -35,16 +35,33 @@ pub struct Lags {
     groups: Vec<(String, Vec<Sample>)>,
 }
 
-/// The lags on the CPU where they are greatest around `began`; `None` if fewer than two groups were
-/// told of, as in recordings of real kernels.
-pub fn lags(records: impl Iterator<Item = (Instant, Record)>, began: Instant) -> Option<Lags> {
-    let from = Instant(began.0.saturating_sub(BEFORE.0));
-    let mut names: BTreeMap<u32, Comm> = BTreeMap::new();
-    let mut cpus: BTreeMap<CpuId, BTreeMap<u32, Vec<Sample>>> = BTreeMap::new();
-    for (at, record) in records.take_while(|(at, _)| *at <= began + AFTER) {
-        match record {
+/// What groups are owed around the beginning of a wait.
+#[derive(Debug, Default)]
+pub struct Owing {
+    began: Instant,
+    names: BTreeMap<u32, Comm>,
+    cpus: BTreeMap<CpuId, BTreeMap<u32, Vec<Sample>>>,
+    complete: bool,
+}
+
+impl Owing {
+    /// Around `began`.
+    pub fn around(began: Instant) -> Owing {
+        Owing {
+            began,
+            ..Owing::default()
+        }
+    }
+
+    /// Takes in a record.
+    pub fn see(&mut self, at: Instant, record: &Record) {
+        if at > self.began + AFTER {
+            self.complete = true;
+            return;
+        }
+        match *record {
             Record::Cgroup { group, name, .. } => {
-                names.insert(group, name);
+                self.names.insert(group, name);
             }
             Record::Owed {
                 cpu,
@@ -52,34 +69,45 @@ pub fn lags(records: impl Iterator<Item = (Instant, Record)>, began: Instant) ->
                 vruntime,
                 lag,
                 ..
-            } if at >= from => {
+            } if at + BEFORE >= self.began => {
                 let sample = Sample { at, vruntime, lag };
-                cpus.entry(cpu)
-                    .or_default()
-                    .entry(group)
-                    .or_default()
-                    .push(sample);
+                let groups = self.cpus.entry(cpu).or_default();
+                groups.entry(group).or_default().push(sample);
             }
             _ => {}
         }
     }
-    let greatest = |groups: &BTreeMap<u32, Vec<Sample>>| {
-        let lags = groups
-            .values()
-            .flatten()
-            .map(|sample| sample.lag.unsigned_abs());
-        lags.max().unwrap_or(0)
-    };
-    let (cpu, groups) = cpus
-        .into_iter()
-        .filter(|(_, groups)| groups.len() > 1)
-        .max_by_key(|(cpu, groups)| (greatest(groups), std::cmp::Reverse(*cpu)))?;
-    let named = |(group, samples): (u32, Vec<Sample>)| (name(group, &names), samples);
-    Some(Lags {
-        cpu,
-        began,
-        groups: groups.into_iter().map(named).collect(),
-    })
+
+    /// Whether no more records are needed.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// The lags on the CPU where they are greatest; `None` if fewer than two groups were recorded, as
+    /// with real kernels.
+    pub fn lags(self) -> Option<Lags> {
+        let Owing {
+            began, names, cpus, ..
+        } = self;
+        let (cpu, groups) = cpus
+            .into_iter()
+            .filter(|(_, groups)| groups.len() > 1)
+            .max_by_key(|(cpu, groups)| (greatest(groups), std::cmp::Reverse(*cpu)))?;
+        let named = |(group, samples): (u32, Vec<Sample>)| (name(group, &names), samples);
+        Some(Lags {
+            cpu,
+            began,
+            groups: groups.into_iter().map(named).collect(),
+        })
+    }
+}
+
+/// The greatest lag, whatever its sign.
+fn greatest(groups: &BTreeMap<u32, Vec<Sample>>) -> u64 {
+    let all = groups.values().flatten();
+    all.map(|sample| sample.lag.unsigned_abs())
+        .max()
+        .unwrap_or(0)
 }
 
 /// What people call a group.
@@ -228,6 +256,14 @@ mod tests {
         }
     }
 
+    fn lags(records: &[(Instant, Record)], began: Instant) -> Option<Lags> {
+        let mut owing = Owing::around(began);
+        records
+            .iter()
+            .for_each(|(at, record)| owing.see(*at, record));
+        owing.lags()
+    }
+
     #[test]
     fn the_cpu_is_shown_where_groups_are_owed_most() {
         let named = Record::Cgroup {
@@ -246,7 +282,7 @@ mod tests {
             (ms(95), owed(2, 1, 1_000)),
             (ms(200), owed(0, 2, 5_000)),
         ];
-        let found = lags(records.into_iter(), ms(100)).expect("two groups on two CPUs");
+        let found = lags(&records, ms(100)).expect("two groups on two CPUs");
         assert_eq!(found.cpu, CpuId(1));
         let names: Vec<&str> = found.groups.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names[0], "group web");
@@ -257,6 +293,6 @@ mod tests {
     #[test]
     fn one_group_alone_is_no_picture() {
         let records = [(ms(95), owed(2, 1, 1_000))];
-        assert_eq!(lags(records.into_iter(), ms(100)), None);
+        assert_eq!(lags(&records, ms(100)), None);
     }
 }

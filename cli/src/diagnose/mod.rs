@@ -9,13 +9,13 @@ pub mod text;
 use std::path::Path;
 
 use warmq_diagnose::{Diagnosis, Verdict, Watcher};
-use warmq_law::{Evidence, evidence_of};
+use warmq_metrics::evidence::{Evidence, Pictures};
 use warmq_trace::{Header, Observer};
 use warmq_units::{Duration, Instant, TaskId, printable};
 
 use crate::failure::Failure;
 use crate::{files, output, recording};
-use lags::{Lags, lags};
+use lags::{Lags, Owing};
 
 /// The ending of files that hold traces.
 pub const ENDING: &str = "warmq";
@@ -132,27 +132,44 @@ fn line(diagnosis: &Diagnosis) -> Result<String, Failure> {
     text.map_err(|error| Failure::System("write JSON".to_owned(), error.to_string()))
 }
 
-/// What the CPUs did during the longest wait of each verdict. The file is read again, so that no
-/// more of it is kept than is shown.
+/// What the CPUs did during the longest wait of each verdict. The file is read once more, for all of
+/// them, so that no more of it is kept than is shown.
 fn pictures(found: &Found, file: &Path) -> Result<Vec<Picture>, Failure> {
-    let verdicts = found.diagnosis.verdicts.iter().take(MOST_PICTURES);
-    verdicts
-        .map(|verdict| picture(verdict, &found.header, file))
-        .collect()
+    let verdicts = &found.diagnosis.verdicts;
+    let verdicts = &verdicts[..verdicts.len().min(MOST_PICTURES)];
+    let waits = verdicts.iter().map(wait);
+    let mut pictures = Pictures::of(&found.header.names, waits.clone());
+    let mut lags: Vec<Owing> = waits.map(|(_, began, _)| Owing::around(began)).collect();
+    // What cannot be read now could not be read before either.
+    let mut records = recording::open(file)?.map_while(Result::ok);
+    while !(pictures.is_complete() && lags.iter().all(Owing::is_complete))
+        && let Some((at, record)) = records.next()
+    {
+        pictures.see(at, &record);
+        lags.iter_mut().for_each(|lags| lags.see(at, &record));
+    }
+    let pictures = pictures.finish(Instant::START);
+    let each = verdicts.iter().zip(pictures).zip(lags);
+    Ok(each
+        .map(|((verdict, evidence), lags)| picture(verdict, evidence, lags))
+        .collect())
 }
 
-fn picture(verdict: &Verdict, header: &Header, file: &Path) -> Result<Picture, Failure> {
+/// The longest wait of a verdict.
+fn wait(verdict: &Verdict) -> (TaskId, Instant, Instant) {
     let time = |ns| Instant::START + Duration::from_ns(ns);
     let (from, to) = verdict.longest_ns;
-    // What cannot be read now could not be read before either.
-    let records = recording::open(file)?.map_while(Result::ok);
-    let times = (time(from), time(to));
-    let task = TaskId(verdict.tasks.first().map_or(0, |about| about.task));
-    let mut evidence = evidence_of(records, &header.names, task, times);
+    let task = verdict.tasks.first().map_or(0, |about| about.task);
+    (TaskId(task), time(from), time(to))
+}
+
+fn picture(verdict: &Verdict, mut evidence: Evidence, lags: Owing) -> Picture {
     // The diagnosis knows more names.
     if let Some(about) = verdict.tasks.first() {
         evidence.task = about.shown();
     }
-    let lags = lags(recording::open(file)?.map_while(Result::ok), times.0);
-    Ok(Picture { evidence, lags })
+    Picture {
+        evidence,
+        lags: lags.lags(),
+    }
 }

@@ -82,7 +82,7 @@ fn section(verdict: &Verdict, picture: Option<&Picture>, colors: &Colors) -> Mar
 }
 
 fn waiting(diagnosis: &Diagnosis) -> Markup {
-    let all = &diagnosis.told.waiting;
+    let all = &diagnosis.activity.waiting;
     let shown = &all[..all.len().min(MOST)];
     html! {
         @if !all.is_empty() {
@@ -107,7 +107,7 @@ fn waiting(diagnosis: &Diagnosis) -> Markup {
 }
 
 fn woken(diagnosis: &Diagnosis) -> Markup {
-    let all = &diagnosis.told.woken;
+    let all = &diagnosis.activity.woken;
     let shown = &all[..all.len().min(MOST)];
     html! {
         @if !all.is_empty() {
@@ -129,7 +129,7 @@ fn woken(diagnosis: &Diagnosis) -> Markup {
 }
 
 fn bouncing(diagnosis: &Diagnosis) -> Markup {
-    let all = &diagnosis.told.bouncing;
+    let all = &diagnosis.activity.bouncing;
     let shown = &all[..all.len().min(MOST)];
     html! {
         @if !all.is_empty() {

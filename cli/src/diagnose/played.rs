@@ -234,7 +234,7 @@ fn the_least_weight_alone_in_its_session_is_due_what_its_session_is() {
                 cpus = \"cpu 1\"\nbody = [{ run = \"1ms\" }]\n";
     let due = |scheduler: &str, name: &str| {
         let found = story(text, scheduler, "");
-        let mut all = found.told.waiting.into_iter();
+        let mut all = found.activity.waiting.into_iter();
         let waiting = all.find(|task| task.about.name == name).expect("it waits");
         waiting.due_ns * 100 / (waiting.ran_ns + waiting.waited_ns)
     };
@@ -247,7 +247,7 @@ fn the_least_weight_alone_in_its_session_is_due_what_its_session_is() {
 fn what_is_told_of_a_diagnosis_names_everybody_and_says_who_had_the_rest() {
     let many = "[task.hog]\ncount = 12\nbody = [{ run = \"1ms\" }]\n";
     let found = story(many, FAIR, "");
-    assert_eq!(found.told.waiting.len(), 12);
+    assert_eq!(found.activity.waiting.len(), 12);
     let header = Header::default();
     let text = super::text::of(&Found {
         header,

@@ -13,7 +13,7 @@ const MOST_OTHERS: usize = 2;
 
 /// What is said where nobody starved.
 pub fn nothing(diagnosis: &Diagnosis) -> String {
-    let all = diagnosis.told.waiting.iter();
+    let all = diagnosis.activity.waiting.iter();
     let longest = all.max_by_key(|task| task.longest_ns);
     let longest = longest.map_or_else(
         || "nobody waited".to_owned(),
@@ -145,7 +145,7 @@ fn titled(title: &str, table: &comfy_table::Table, all: usize) -> String {
 }
 
 fn waiting(diagnosis: &Diagnosis) -> String {
-    let mut all = by_program(&diagnosis.told.waiting, |task| &task.about);
+    let mut all = by_program(&diagnosis.activity.waiting, |task| &task.about);
     if all.is_empty() {
         return String::new();
     }
@@ -201,7 +201,7 @@ pub fn instead(waiting: &Waiting, most: usize) -> String {
 }
 
 fn woken(diagnosis: &Diagnosis) -> String {
-    let mut all = by_program(&diagnosis.told.woken, |task| &task.about);
+    let mut all = by_program(&diagnosis.activity.woken, |task| &task.about);
     if all.is_empty() {
         return String::new();
     }
@@ -231,7 +231,7 @@ fn woken(diagnosis: &Diagnosis) -> String {
 }
 
 fn bouncing(diagnosis: &Diagnosis) -> String {
-    let mut all = by_program(&diagnosis.told.bouncing, |task| &task.about);
+    let mut all = by_program(&diagnosis.activity.bouncing, |task| &task.about);
     if all.is_empty() {
         return String::new();
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use warmq_law::{Chart, Evidence, Finding, Judged, Law, Side, Spread, Verdict};
+use warmq_law::{Finding, Judged, Law, Side, Spread, Verdict};
+use warmq_metrics::evidence::{Chart, Evidence};
 use warmq_scenario::World;
 use warmq_units::{CpuId, Duration, Instant, printable};
 

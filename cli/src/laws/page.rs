@@ -1,7 +1,8 @@
 //! The matrix as a page: a cell leads to its evidence, with a chart of who ran when.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use warmq_law::{Chart, Evidence, Family, Verdict};
+use warmq_law::{Family, Verdict};
+use warmq_metrics::evidence::{Chart, Evidence};
 use warmq_units::{Instant, printable};
 
 use super::column::Column;

@@ -8,9 +8,8 @@ use warmq_experiment::{
     Cause, Engine, HistogramDescription, Measured, MetricDescription, Part, PartError, Plan,
     RunError, Setting, Simulator, Used,
 };
-use warmq_law::{
-    Bound, Evidence, Fault, Law, LawMeter, Places, Repetition, Verdict, evidence, judge,
-};
+use warmq_law::{Bound, Fault, Law, LawMeter, Places, Repetition, Verdict, judge};
+use warmq_metrics::evidence::{Evidence, longest_wait};
 use warmq_scenario::World;
 use warmq_trace::{Checker, Names, Observer, Perfetto, Promise, Record};
 use warmq_units::{Duration, Instant};
@@ -147,7 +146,7 @@ impl<'l> Witness<'l> {
                 .map(|()| path)
         });
         let kept = Kept {
-            evidence: evidence(records, &names, table, times),
+            evidence: longest_wait(records, &names, table, times),
             trace,
         };
         let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

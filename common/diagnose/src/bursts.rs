@@ -13,7 +13,7 @@ use crate::case::Case;
 use crate::facts::Facts;
 use crate::rules;
 use crate::verdict::Finding;
-use crate::watch::{Ended, LONG_WAIT, Mark, Watcher};
+use crate::watch::{EndedWait, LONG_WAIT, Mark, Watcher};
 
 /// A part of the time, and what a rule found there.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub(crate) fn of_waits(
     bursts: &mut Bursts,
     watcher: &Watcher,
     (before, after): (&Mark, &Mark),
-    waits: &[Ended],
+    waits: &[EndedWait],
 ) {
     if after.at.since(before.at) < LONG_WAIT / 2 {
         return;

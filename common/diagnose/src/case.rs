@@ -3,7 +3,7 @@
 use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::facts::Facts;
-use crate::watch::{Ended, LONG_WAIT, Tally};
+use crate::watch::{EndedWait, LONG_WAIT, Tally};
 use crate::words::{part, rate, share, thousandths};
 
 /// A task that wanted less of the time than this, in thousandths, is not looked at: it can have
@@ -54,7 +54,7 @@ impl<'f, 'w> Case<'f, 'w> {
     }
 
     /// One long wait of a task.
-    pub fn of_wait(facts: &'f Facts<'w>, ended: &'f Ended) -> Option<Case<'f, 'w>> {
+    pub fn of_wait(facts: &'f Facts<'w>, ended: &'f EndedWait) -> Option<Case<'f, 'w>> {
         Case::new(facts, ended.task, &ended.tally)
     }
 

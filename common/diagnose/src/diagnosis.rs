@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use warmq_units::{Duration, Instant, TaskId};
 
+use crate::activity::Activity;
 use crate::case::Case;
 use crate::facts::Facts;
-use crate::told::Told;
 use crate::verdict::{Finding, ns};
 use crate::words::{count, list, share, span, thousandths};
 use crate::{Kind, Verdict, Watcher, doubt, rules};
@@ -37,8 +37,8 @@ pub struct Diagnosis {
     pub unfit: Vec<String>,
     /// Why whom waited; none: nobody starved. Whoever waited longest comes first.
     pub verdicts: Vec<Verdict>,
-    /// What there is to see beside.
-    pub told: Told,
+    /// Who waited, who is woken, who moves between caches.
+    pub activity: Activity,
     /// What limits the diagnosis, a sentence each.
     pub notes: Vec<String>,
 }
@@ -56,7 +56,7 @@ impl Diagnosis {
             records: watcher.records,
             unfit: doubt::unfit(&facts),
             verdicts: verdicts(&facts),
-            told: Told::of(&facts),
+            activity: Activity::of(&facts),
             notes: notes(&facts),
         }
     }

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 use warmq_trace::{Comm, Header};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
+use crate::activity::About;
 use crate::due::Dues;
-use crate::told::About;
 use crate::watch::{Mark, Program, Sums, Tally, Task, Watcher};
 use crate::words::{rate, thousandths};
 use crate::{weight, words};
@@ -127,7 +127,12 @@ impl<'w> Facts<'w> {
     /// For how long a quota held back tasks of `group`, as far as was told.
     pub fn throttled(&self, group: u32) -> Duration {
         match self.whole {
-            true => self.watcher.groups.get(group).throttled,
+            true => self
+                .watcher
+                .throttled
+                .get(&group)
+                .copied()
+                .unwrap_or_default(),
             false => Duration::ZERO,
         }
     }

@@ -13,6 +13,7 @@
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
+mod activity;
 mod bursts;
 mod case;
 mod diagnosis;
@@ -20,7 +21,6 @@ mod doubt;
 mod due;
 mod facts;
 mod rules;
-mod told;
 mod verdict;
 mod watch;
 mod weight;
@@ -28,7 +28,7 @@ mod words;
 
 pub use diagnosis::{Diagnosis, Window};
 
-pub use told::{About, Bouncing, Instead, Told, Waiting, Waker, Woken, summed};
+pub use activity::{About, Activity, Bouncing, Instead, Waiting, Waker, Woken, summed};
 pub use verdict::{Kind, Verdict};
 pub use watch::Watcher;
 pub use words::span;

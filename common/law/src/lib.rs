@@ -6,7 +6,6 @@
 //! kernel: whoever plays hands over figures.
 
 mod beside;
-mod evidence;
 mod law;
 mod meter;
 mod placement;
@@ -14,7 +13,6 @@ mod read;
 mod verdict;
 
 pub use beside::{Kind, Spread};
-pub use evidence::{Chart, Evidence, evidence, evidence_of};
 pub use law::{Bound, Family, Law, Limit, Side};
 pub use meter::LawMeter;
 pub use placement::Places;

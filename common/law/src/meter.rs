@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use warmq_metrics::{Described, Gaps, StrandedMeter};
-use warmq_trace::{Observer, Record, State, Table};
-use warmq_units::{CpuId, Instant, TaskId};
+use warmq_metrics::{Described, StrandedMeter};
+use warmq_trace::{Board, Doing, Ended, Observer, Record, Stretch, Table, Work};
+use warmq_units::{Instant, TaskId};
 
 use crate::placement::{self, Placement, Places};
 
@@ -31,12 +31,7 @@ pub struct LawMeter {
     end: Instant,
     /// The tasks of the scenario; only they are looked at, since many others are bound to a CPU.
     ours: Table<TaskId, bool>,
-    running: Table<CpuId, Option<TaskId>>,
-    /// Which tasks have a CPU.
-    runs: Table<TaskId, bool>,
-    /// Which tasks are about to leave their CPU throttled: runnable, and yet they wait for no CPU.
-    throttled: Table<TaskId, bool>,
-    gaps: Gaps,
+    board: Board,
 }
 
 impl LawMeter {
@@ -47,51 +42,17 @@ impl LawMeter {
             placement: Placement::of(places, from),
             end,
             ours: Table::default(),
-            running: Table::default(),
-            runs: Table::default(),
-            throttled: Table::default(),
-            gaps: Gaps::default(),
+            board: Board::default(),
         }
     }
 
     /// What was measured, by name.
     pub fn figures(&self) -> BTreeMap<String, f64> {
-        let mut figures = self.placement.figures(self.end);
+        let ours = |task| self.ours.get(task) == Some(&true);
+        let mut figures = self.placement.figures(&self.board, self.end, ours);
         let longest = self.stranded.longest(self.end);
         figures.insert(IDLE_BESIDE_WAITING.to_owned(), longest.0 as f64 / 1e6);
         figures
-    }
-
-    fn switch(
-        &mut self,
-        at: Instant,
-        cpu: CpuId,
-        prev: Option<(TaskId, bool)>,
-        next: Option<TaskId>,
-    ) {
-        if let Some((task, runnable)) = prev.filter(|(task, _)| Some(*task) != next) {
-            *self.runs.touch(task) = false;
-            let throttled = std::mem::take(self.throttled.touch(task));
-            if runnable && !throttled {
-                self.waits(at, task);
-            }
-        }
-        *self.running.touch(cpu) = next;
-        match next {
-            Some(task) => {
-                *self.runs.touch(task) = true;
-                self.stranded.leaves(at, task);
-                self.stranded.is_busy(at, cpu);
-            }
-            None => self.stranded.idles(at, cpu),
-        }
-    }
-
-    fn waits(&mut self, at: Instant, task: TaskId) {
-        // Where events of a CPU are missing, it may have run there since.
-        if self.ours.get(task) == Some(&true) && !self.gaps.any() {
-            self.stranded.waits(at, task);
-        }
     }
 }
 
@@ -102,42 +63,39 @@ impl Observer for LawMeter {
         if at > self.end {
             return;
         }
-        if let Some(silent) = self.gaps.see(record) {
-            self.stranded.forget_waits(at);
-            self.stranded.is_busy(at, silent);
-        }
         let ours = |task| self.ours.get(task) == Some(&true);
-        self.placement.see(at, record, ours);
+        for ended in self.board.see(at, record) {
+            take(&mut self.stranded, ended, ours);
+        }
+        self.placement.see(at, record, &self.board, ours);
         match *record {
             Record::Role { task, .. } => *self.ours.touch(task) = true,
-            Record::Wakeup { task, .. } if self.runs.get(task) != Some(&true) => {
-                self.waits(at, task);
-            }
-            Record::Switch {
-                cpu,
-                prev,
-                prev_runnable,
-                next,
-            } => self.switch(at, cpu, prev.map(|task| (task, prev_runnable)), next),
-            Record::Block {
-                task,
-                state: State::Runnable,
-                ..
-            } => match self.runs.get(task) {
-                Some(true) => *self.throttled.touch(task) = true,
-                _ => self.stranded.leaves(at, task),
-            },
-            Record::Exit { task, .. } => self.stranded.leaves(at, task),
             Record::Affinity { task, from, cpus } => self.stranded.binds(at, task, from, cpus),
-            Record::Hotplug { cpu, online: false } => self.stranded.is_busy(at, cpu),
             _ => {}
         }
     }
 }
 
+/// Says who waits and which CPUs idle from now on.
+fn take(stranded: &mut StrandedMeter, ended: &Ended, ours: impl Fn(TaskId) -> bool) {
+    let at = ended.to;
+    match ended.stretch {
+        Stretch::Task { task, then, .. } if ours(task) => match then {
+            Doing::Waits(_) => stranded.waits(at, task),
+            _ => stranded.leaves(at, task),
+        },
+        Stretch::Cpu { cpu, then, .. } => match then {
+            Work::Idle => stranded.idles(at, cpu),
+            _ => stranded.is_busy(at, cpu),
+        },
+        _ => {}
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use warmq_units::Duration;
+    use warmq_trace::State;
+    use warmq_units::{CpuId, Duration};
 
     use super::*;
 

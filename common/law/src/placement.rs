@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use warmq_metrics::Described;
-use warmq_trace::{Context, Record, Table};
+use warmq_trace::{Board, Context, Doing, Ended, Record, Stretch, Table, Work};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 const FRAGMENT_AWAY: &str = "fragment_away_share";
@@ -59,8 +59,8 @@ type Fragment = (u32, u32);
 pub(crate) struct Placement {
     places: Places,
     from: Instant,
-    running: BTreeMap<CpuId, (TaskId, Instant)>,
-    fragment: Table<TaskId, Option<Fragment>>,
+    /// What each task uses, and since when.
+    fragment: Table<TaskId, (Option<Fragment>, Instant)>,
     /// Under which cache another task of the scenario woke the task.
     woken_under: Table<TaskId, Option<u16>>,
     /// How long tasks of each fragment ran under each cache.
@@ -77,7 +77,6 @@ impl Placement {
         Placement {
             places,
             from,
-            running: BTreeMap::new(),
             fragment: Table::default(),
             woken_under: Table::default(),
             ran: BTreeMap::new(),
@@ -88,8 +87,17 @@ impl Placement {
         }
     }
 
-    /// `ours` tells the tasks of the scenario.
-    pub(crate) fn see(&mut self, at: Instant, record: &Record, ours: impl Fn(TaskId) -> bool) {
+    /// `record` has made `board` what it is; `ours` tells the tasks of the scenario.
+    pub(crate) fn see(
+        &mut self,
+        at: Instant,
+        record: &Record,
+        board: &Board,
+        ours: impl Fn(TaskId) -> bool,
+    ) {
+        for ended in board.ended() {
+            self.count(ended, &ours);
+        }
         match *record {
             Record::Waking {
                 cpu,
@@ -102,59 +110,57 @@ impl Placement {
                 *self.woken_under.touch(task) = Some(self.places.llc(cpu));
             }
             Record::Fragment { task, fragment } => {
-                self.settle_task(at, task);
-                *self.fragment.touch(task) = fragment;
-            }
-            Record::Switch { cpu, next, .. } => {
-                self.leaves(at, cpu);
-                if let Some(task) = next.filter(|task| ours(*task)) {
-                    self.begins(at, cpu, task);
+                // What a running task had so far belongs to the fragment that it named so far.
+                if let (Doing::Runs(cpu), Some(ran)) = (board.doing(task), board.open_of(at, task))
+                    && ours(task)
+                {
+                    self.ran(cpu, task, &ran);
                 }
-                self.look_at_cores(at);
+                *self.fragment.touch(task) = (fragment, at);
             }
+            Record::Switch { .. } => self.look_at_cores(at, board, &ours),
             _ => {}
         }
     }
 
-    fn begins(&mut self, at: Instant, cpu: CpuId, task: TaskId) {
-        if let Some(llc) = self.woken_under.touch(task).take()
-            && at >= self.from
+    /// Counts what ended on a CPU, and what begins there.
+    fn count(&mut self, ended: &Ended, ours: &impl Fn(TaskId) -> bool) {
+        let Stretch::Cpu { cpu, did, then } = ended.stretch else {
+            return;
+        };
+        if let Work::Runs(task) = did
+            && ours(task)
+        {
+            self.ran(cpu, task, ended);
+        }
+        if let Work::Runs(task) = then
+            && ours(task)
+            && let Some(llc) = self.woken_under.touch(task).take()
+            && ended.to >= self.from
         {
             self.wakeups += 1;
             self.across += u64::from(llc != self.places.llc(cpu));
         }
-        self.running.insert(cpu, (task, at));
     }
 
-    fn leaves(&mut self, at: Instant, cpu: CpuId) {
-        if let Some((task, since)) = self.running.remove(&cpu) {
-            self.count(cpu, task, since, at);
-        }
-    }
-
-    /// What a running task had so far belongs to the fragment that it named so far.
-    fn settle_task(&mut self, at: Instant, task: TaskId) {
-        let on = self.running.iter().find(|(_, (runs, _))| *runs == task);
-        if let Some((cpu, (_, since))) = on.map(|(cpu, it)| (*cpu, *it)) {
-            self.count(cpu, task, since, at);
-            self.running.insert(cpu, (task, at));
-        }
-    }
-
-    fn count(&mut self, cpu: CpuId, task: TaskId, since: Instant, at: Instant) {
-        if let Some(Some(fragment)) = self.fragment.get(task) {
+    /// `task` ran on `cpu`.
+    fn ran(&mut self, cpu: CpuId, task: TaskId, ended: &Ended) {
+        if let Some((Some(fragment), named)) = self.fragment.get(task) {
             let under = self.ran.entry(*fragment).or_default();
-            *under.entry(self.places.llc(cpu)).or_default() += at.since(since.max(self.from));
+            let span = ended.since(self.from.max(*named));
+            *under.entry(self.places.llc(cpu)).or_default() += span;
         }
     }
 
-    fn look_at_cores(&mut self, at: Instant) {
+    fn look_at_cores(&mut self, at: Instant, board: &Board, ours: &impl Fn(TaskId) -> bool) {
         let mut busy: BTreeMap<u16, u32> = BTreeMap::new();
         for (core, _) in &self.places.0 {
             busy.insert(*core, 0);
         }
-        for cpu in self.running.keys() {
-            *busy.entry(self.places.core(*cpu)).or_default() += 1;
+        for cpu in board.cpus() {
+            if board.running(cpu).is_some_and(ours) {
+                *busy.entry(self.places.core(cpu)).or_default() += 1;
+            }
         }
         let crowded = busy.values().any(|it| *it > 1) && busy.values().any(|it| *it == 0);
         match (crowded, self.crowded_since) {
@@ -168,10 +174,23 @@ impl Placement {
     }
 
     /// What was measured up to `end`; a share of nothing is absent.
-    pub(crate) fn figures(&self, end: Instant) -> BTreeMap<String, f64> {
+    pub(crate) fn figures(
+        &self,
+        board: &Board,
+        end: Instant,
+        ours: impl Fn(TaskId) -> bool,
+    ) -> BTreeMap<String, f64> {
         let mut last = self.clone();
-        for cpu in self.running.keys() {
-            last.leaves(end, *cpu);
+        for open in board.open(end) {
+            if let Stretch::Cpu {
+                cpu,
+                did: Work::Runs(task),
+                ..
+            } = open.stretch
+                && ours(task)
+            {
+                last.ran(cpu, task, &open);
+            }
         }
         let (mut away, mut all) = (Duration::ZERO, Duration::ZERO);
         for under in last.ran.values() {
@@ -218,10 +237,13 @@ mod tests {
     fn figure(name: &str, records: &[(u64, Record)]) -> Option<f64> {
         let places = Places(vec![(0, 0), (0, 0), (1, 1), (1, 1)]);
         let mut placement = Placement::of(places, ms(10));
+        let mut board = Board::default();
+        let ours = |task| task == A || task == B;
         for (at, record) in records {
-            placement.see(ms(*at), record, |task| task == A || task == B);
+            board.see(ms(*at), record);
+            placement.see(ms(*at), record, &board, ours);
         }
-        placement.figures(ms(110)).get(name).copied()
+        placement.figures(&board, ms(110), ours).get(name).copied()
     }
 
     #[test]
@@ -241,6 +263,15 @@ mod tests {
         let away = figure(FRAGMENT_AWAY, &records).unwrap();
         assert!((away - 100.0 * 40.0 / 140.0).abs() < 1e-9, "{away}");
         assert_eq!(figure(FRAGMENT_AWAY, &records[1..2]), None);
+        assert_eq!(figure(FRAGMENT_AWAY, &records[1..2]), None);
+        let stranger = TaskId(9);
+        let others = [(20, runs(3, Some(stranger))), (40, names(stranger))];
+        let beside = [&records[..], &others].concat();
+        assert_eq!(
+            figure(FRAGMENT_AWAY, &beside),
+            Some(away),
+            "it is not of the scenario"
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How long each CPU runs tasks, idles, and serves interrupts.
 
-use warmq_trace::{Interrupt, Observer, Record, Table};
+use warmq_trace::{Board, Ended, Observer, Record, Stretch, Table, Work};
 use warmq_units::{CpuId, Duration, Instant};
 
 use crate::{InterruptTable, ratio, sum};
@@ -10,11 +10,13 @@ use crate::{InterruptTable, ratio, sum};
 /// ```text
 ///     busy + idle + interrupted() = the time measured
 /// ```
+///
+/// less the time in which events of it were missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuFigures {
     /// How long it ran a task and was in no interrupt.
     pub busy: Duration,
-    /// How long it was idle and in no interrupt.
+    /// How long it was idle or offline, and in no interrupt.
     pub idle: Duration,
     /// How long it was in each kind of interrupt; of nested ones, the innermost is charged.
     pub interrupts: InterruptTable<Duration>,
@@ -41,31 +43,8 @@ impl CpuFigures {
 #[derive(Clone, Debug)]
 pub struct CpuMeter {
     from: Instant,
-    cpus: Table<CpuId, Cpu>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Cpu {
-    figures: CpuFigures,
-    busy: bool,
-    // The interrupts that it is serving, outermost first.
-    open: Vec<Interrupt>,
-    // All time before this is in `figures`.
-    since: Instant,
-}
-
-impl Cpu {
-    /// Charges the time up to `at` to the CPU's present state.
-    fn charge(&mut self, at: Instant, from: Instant) {
-        let span = at.since(self.since.max(from));
-        let charged = match self.open.last() {
-            Some(interrupt) => self.figures.interrupts.of_mut(*interrupt),
-            None if self.busy => &mut self.figures.busy,
-            None => &mut self.figures.idle,
-        };
-        *charged = sum(*charged, span);
-        self.since = self.since.max(at);
-    }
+    board: Board,
+    cpus: Table<CpuId, CpuFigures>,
 }
 
 impl CpuMeter {
@@ -76,22 +55,46 @@ impl CpuMeter {
 
     /// Counts what happens at `from` or later.
     pub fn starting_at(cpus: usize, from: Instant) -> CpuMeter {
-        let mut table = Table::default();
-        for cpu in 0..u16::try_from(cpus).unwrap_or(u16::MAX) {
-            let _: &mut Cpu = table.touch(CpuId(cpu));
+        let mut board = Board::of_a_run();
+        let all = 0..u16::try_from(cpus).unwrap_or(u16::MAX);
+        all.for_each(|cpu| board.has(CpuId(cpu)));
+        CpuMeter {
+            from,
+            board,
+            cpus: Table::default(),
         }
-        CpuMeter { from, cpus: table }
     }
 
     /// The figures of every CPU up to `end`, which is not before the last record, in the order of
     /// ids.
     pub fn all(&self, end: Instant) -> impl Iterator<Item = (CpuId, CpuFigures)> {
-        self.cpus.iter().map(move |(id, cpu)| {
-            let mut cpu = cpu.clone();
-            cpu.charge(end, self.from);
-            (id, cpu.figures)
-        })
+        let mut cpus = self.cpus.clone();
+        for ended in self.board.open(end) {
+            charge(&mut cpus, self.from, &ended);
+        }
+        let all = self.board.cpus();
+        all.map(move |cpu| (cpu, cpus.get(cpu).copied().unwrap_or_default()))
     }
+}
+
+/// Adds what is in `ended` to the figures of its CPU.
+fn charge(cpus: &mut Table<CpuId, CpuFigures>, from: Instant, ended: &Ended) {
+    let Stretch::Spent {
+        cpu,
+        interrupt,
+        work,
+    } = ended.stretch
+    else {
+        return;
+    };
+    let figures = cpus.touch(cpu);
+    let charged = match (interrupt, work) {
+        (Some(interrupt), _) => figures.interrupts.of_mut(interrupt),
+        (None, Work::Runs(_)) => &mut figures.busy,
+        (None, Work::Idle | Work::Offline) => &mut figures.idle,
+        (None, Work::Unknown) => return,
+    };
+    *charged = sum(*charged, ended.since(from));
 }
 
 impl Observer for CpuMeter {
@@ -99,27 +102,15 @@ impl Observer for CpuMeter {
 
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
-        let from = self.from;
-        match *record {
-            Record::Switch {
-                cpu, prev, next, ..
-            } => {
-                let cpu = self.cpus.touch(cpu);
-                cpu.charge(at, from);
-                cpu.busy = next.is_some();
-                cpu.figures.switches += u64::from(prev != next && at >= from);
-            }
-            Record::InterruptEnter { cpu, interrupt } => {
-                let cpu = self.cpus.touch(cpu);
-                cpu.charge(at, from);
-                cpu.open.push(interrupt);
-            }
-            Record::InterruptExit { cpu, .. } => {
-                let cpu = self.cpus.touch(cpu);
-                cpu.charge(at, from);
-                cpu.open.pop();
-            }
-            _ => {}
+        for ended in self.board.see(at, record) {
+            charge(&mut self.cpus, self.from, ended);
+        }
+        if let Record::Switch {
+            cpu, prev, next, ..
+        } = *record
+        {
+            let counts = prev != next && at >= self.from;
+            self.cpus.touch(cpu).switches += u64::from(counts);
         }
     }
 }
@@ -127,6 +118,7 @@ impl Observer for CpuMeter {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use warmq_trace::Interrupt;
     use warmq_units::TaskId;
 
     use super::*;
@@ -193,6 +185,24 @@ mod tests {
         assert_eq!(first.switches, 2);
         assert_eq!(first.utilization(), 0.4);
         assert_eq!((second.idle, second.utilization()), (Duration(100), 0.0));
+    }
+
+    #[test]
+    fn what_a_cpu_does_while_its_events_are_missing_is_not_counted() {
+        let mut meter = CpuMeter::new(1);
+        let lost = Record::Lost {
+            cpu: CPU,
+            events: 9,
+        };
+        for (at, record) in [
+            (10, switch(None, Some(1))),
+            (20, lost),
+            (80, switch(Some(2), None)),
+        ] {
+            meter.see(Instant(at), &record);
+        }
+        let (_, cpu) = meter.all(Instant(100)).next().unwrap();
+        assert_eq!((cpu.busy, cpu.idle), (Duration(10), Duration(30)));
     }
 
     proptest! {

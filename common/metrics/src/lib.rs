@@ -17,13 +17,13 @@
 //! - [`Counts`]: how often things happen in a second;
 //! - [`Chart`]: a schedule as text, for tests.
 //!
-//! [`mod@compare`] looks at two whole recordings, decision by decision.
+//! [`mod@evidence`] shows who ran while a task waited, and [`mod@compare`] looks at two whole recordings, decision by decision.
 
 mod chart;
 pub mod compare;
 mod counts;
 mod cpus;
-mod gaps;
+pub mod evidence;
 mod locks;
 mod meters;
 mod others;
@@ -37,14 +37,13 @@ mod wakeups;
 pub use chart::Chart;
 pub use counts::{Counts, INTERRUPTS, InterruptTable};
 pub use cpus::{CpuFigures, CpuMeter};
-pub use gaps::Gaps;
 pub use locks::{LockFigures, LockMeter};
 pub use meters::Meters;
 pub use others::{MOST_TAKEN, Others, TAKEN};
 pub use play::{Described, MISSING, PlayMeter, answers, described};
 pub use spans::Spans;
 pub use stranded::StrandedMeter;
-pub use tasks::{TaskFigures, TaskMeter};
+pub use tasks::{TaskFigures, TaskMeter, TaskSums};
 pub use wakeups::WakeupMeter;
 
 use warmq_units::Duration;

@@ -1,7 +1,7 @@
 //! Who had the CPUs beside the tasks of a scenario: on a busy machine, figures say as much of the others.
 
-use warmq_trace::{Observer, Record, Table, players};
-use warmq_units::{CpuId, Duration, Instant, TaskId};
+use warmq_trace::{Board, Ended, Observer, Record, Stretch, Table, Work, players};
+use warmq_units::{Duration, Instant, TaskId};
 
 /// The figure: what others had of all CPUs, in percent.
 pub const TAKEN: &str = "cpu_taken_share";
@@ -13,8 +13,8 @@ pub const MOST_TAKEN: f64 = 10.0;
 #[derive(Clone, Debug, Default)]
 pub struct Others {
     from: Instant,
+    board: Board,
     ours: Table<TaskId, bool>,
-    running: Table<CpuId, Option<(TaskId, Instant)>>,
     had: Duration,
 }
 
@@ -28,19 +28,19 @@ impl Others {
     }
 
     /// What they had until `end`.
-    pub fn had(mut self, end: Instant) -> Duration {
-        let cpus: Vec<CpuId> = self.running.iter().map(|(cpu, _)| cpu).collect();
-        cpus.into_iter().for_each(|cpu| self.switch(end, cpu, None));
-        self.had
+    pub fn had(&self, end: Instant) -> Duration {
+        let open = self.board.open(end).map(|open| self.theirs(&open));
+        self.had + open.sum()
     }
 
-    fn switch(&mut self, at: Instant, cpu: CpuId, next: Option<TaskId>) {
-        let next = next.map(|task| (task, at));
-        let left = std::mem::replace(self.running.touch(cpu), next);
-        if let Some((task, since)) = left
-            && self.ours.get(task) != Some(&true)
-        {
-            self.had += at.since(since.max(self.from));
+    /// How much of `ended` they had.
+    fn theirs(&self, ended: &Ended) -> Duration {
+        match ended.stretch {
+            Stretch::Cpu {
+                did: Work::Runs(task),
+                ..
+            } if self.ours.get(task) != Some(&true) => ended.since(self.from),
+            _ => Duration::ZERO,
         }
     }
 }
@@ -59,15 +59,18 @@ impl Observer for Others {
             {
                 *self.ours.touch(task) = true;
             }
-            Record::Switch { cpu, next, .. } => self.switch(at, cpu, next),
             _ => {}
         }
+        self.board.see(at, record);
+        let had = self.board.ended().iter().map(|ended| self.theirs(ended));
+        self.had += had.sum();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use warmq_trace::Comm;
+    use warmq_units::CpuId;
 
     use super::*;
 

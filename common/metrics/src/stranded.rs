@@ -76,12 +76,6 @@ impl StrandedMeter {
         self.bound.remove(&task);
     }
 
-    /// Who waits is not known any more.
-    pub fn forget_waits(&mut self, at: Instant) {
-        let waiting: Vec<TaskId> = self.waiting_since.keys().copied().collect();
-        waiting.into_iter().for_each(|task| self.leaves(at, task));
-    }
-
     /// The CPUs of `task` from `first` on, at most 64, are now those of `cpus`.
     pub fn binds(&mut self, at: Instant, task: TaskId, first: CpuId, cpus: u64) {
         // A waiting task waits for its new CPUs from here on.

@@ -1,9 +1,8 @@
 //! How long each task runs, waits and sleeps, and how often it is switched out.
 
-use warmq_trace::{Comm, Observer, Record, Table};
-use warmq_units::{CpuId, Duration, Instant, TaskId};
+use warmq_trace::{Board, Comm, Doing, Ended, Observer, Record, Stretch, Table};
+use warmq_units::{Duration, Instant, TaskId};
 
-use crate::gaps::Gaps;
 use crate::{ratio, sum};
 
 /// What one task did. Its times include interrupts that were served meanwhile.
@@ -17,7 +16,7 @@ pub struct TaskFigures {
     pub waited: Duration,
     /// The longest time for which it was runnable without a CPU, after a wakeup or a preemption.
     pub longest_wait: Duration,
-    /// How long it slept: it waited for something other than a CPU.
+    /// How long it slept or was throttled: it waited for something other than a CPU.
     pub slept: Duration,
     /// Wakeups that ended a sleep.
     pub wakeups: u64,
@@ -50,180 +49,140 @@ impl TaskFigures {
     pub fn served(&self) -> f64 {
         ratio(self.ran.0, sum(self.ran, self.waited).0)
     }
-}
 
-/// Collects the figures of every task.
-///
-/// A task is asleep from its fork to its first wakeup. In a recording it may have been forked long
-/// before: nothing is counted before the first record that shows its state, nor while events of a CPU are missing on
-/// which it may have been.
-#[derive(Clone, Debug, Default)]
-pub struct TaskMeter {
-    from: Instant,
-    tasks: Table<TaskId, Task>,
-    gaps: Gaps,
-    /// Since when there are gaps, if there are any, and for how long there were.
-    gaps_since: Instant,
-    gaps_lasted: Duration,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Task {
-    figures: TaskFigures,
-    state: State,
-    since: Instant,
-    /// Where it ran last.
-    cpu: CpuId,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    Unknown,
-    Asleep,
-    Waiting,
-    Running,
-    Gone,
-}
-
-impl Task {
-    /// Charges the time since the last change to the state that ends now, and begins `state`.
-    fn becomes(&mut self, at: Instant, state: State, from: Instant) {
-        let span = at.since(self.since.max(from));
-        let charged = match self.state {
-            State::Asleep => &mut self.figures.slept,
-            State::Waiting => &mut self.figures.waited,
-            State::Running => &mut self.figures.ran,
-            State::Unknown | State::Gone => &mut Duration::default(),
+    /// It did this for `span`.
+    #[inline]
+    fn charge(&mut self, did: Doing, span: Duration) {
+        let charged = match did {
+            Doing::Sleeps | Doing::Throttled => &mut self.slept,
+            Doing::Waits(_) => &mut self.waited,
+            Doing::Runs(_) => &mut self.ran,
+            Doing::Unknown | Doing::Exited => return,
         };
         *charged = sum(*charged, span);
-        if self.state == State::Waiting {
-            self.figures.longest_wait = self.figures.longest_wait.max(span);
+        if let Doing::Waits(_) = did {
+            self.longest_wait = self.longest_wait.max(span);
         }
-        (self.state, self.since) = (state, at);
     }
+}
+
+/// What tasks did in one window, summed from the stretches of a [`Board`].
+///
+/// A task is asleep from its fork to its first wakeup. In a recording it may have been forked long
+/// before: nothing is counted before the first record that shows its state.
+#[derive(Clone, Debug, Default)]
+pub struct TaskSums {
+    from: Instant,
+    tasks: Table<TaskId, TaskFigures>,
+    missing: Duration,
+}
+
+impl TaskSums {
+    /// Counts what happens at `from` or later.
+    pub fn starting_at(from: Instant) -> TaskSums {
+        TaskSums {
+            from,
+            ..TaskSums::default()
+        }
+    }
+
+    /// Counts `record`, by which `ended` ended.
+    #[inline]
+    pub fn see(&mut self, at: Instant, record: &Record, ended: &[Ended]) {
+        for ended in ended {
+            let span = ended.since(self.from);
+            match ended.stretch {
+                Stretch::Task { task, did, .. } => self.tasks.touch(task).charge(did, span),
+                Stretch::Gap => self.missing = sum(self.missing, span),
+                Stretch::Cpu { .. } | Stretch::Spent { .. } => {}
+            }
+        }
+        if let Record::Fork { child, comm, .. } = *record {
+            self.tasks.touch(child).comm = comm;
+        }
+        if at >= self.from {
+            self.count(record, ended);
+        }
+    }
+
+    fn count(&mut self, record: &Record, ended: &[Ended]) {
+        match *record {
+            Record::Wakeup { task, .. } if ended.iter().any(ends_a_sleep) => {
+                self.tasks.touch(task).wakeups += 1;
+            }
+            // A task that is picked again never left its CPU.
+            Record::Switch {
+                prev: Some(task),
+                prev_runnable,
+                next,
+                ..
+            } if next != Some(task) => {
+                let figures = self.tasks.touch(task);
+                match prev_runnable {
+                    true => figures.involuntary += 1,
+                    false => figures.voluntary += 1,
+                }
+            }
+            Record::Migrate { task, .. } => self.tasks.touch(task).migrations += 1,
+            _ => {}
+        }
+    }
+
+    /// The figures of `task` up to `end`, which is not before the last record of `board`; `None` for
+    /// a task that no record named.
+    pub fn figures(&self, board: &Board, task: TaskId, end: Instant) -> Option<TaskFigures> {
+        let open = board.open_of(end, task)?;
+        let mut figures = self.tasks.get(task).copied().unwrap_or_default();
+        figures.charge(board.doing(task), open.since(self.from));
+        figures.exited = board.doing(task) == Doing::Exited;
+        Some(figures)
+    }
+
+    /// The figures of every task up to `end`, in the order of ids.
+    pub fn all(&self, board: &Board, end: Instant) -> impl Iterator<Item = (TaskId, TaskFigures)> {
+        let of = move |task| Some((task, self.figures(board, task, end)?));
+        board.tasks().filter_map(of)
+    }
+
+    /// For how long up to `end` events of some CPU were missing.
+    pub(crate) fn missing(&self, board: &Board, end: Instant) -> Duration {
+        sum(self.missing, board.missing_since(self.from, end))
+    }
+}
+
+/// A wakeup ends no sleep of one that runs or waits already, or whose group had no quota.
+fn ends_a_sleep(ended: &Ended) -> bool {
+    let Stretch::Task { did, .. } = ended.stretch else {
+        return false;
+    };
+    did != Doing::Throttled
+}
+
+/// Collects the figures of every task: [`TaskSums`] with a board of their own.
+#[derive(Clone, Debug, Default)]
+pub struct TaskMeter {
+    board: Board,
+    sums: TaskSums,
 }
 
 impl TaskMeter {
     /// Counts what happens at `from` or later.
     pub fn starting_at(from: Instant) -> TaskMeter {
         TaskMeter {
-            from,
-            ..TaskMeter::default()
-        }
-    }
-
-    /// What goes on now, with nothing counted before `at`.
-    #[must_use]
-    pub(crate) fn restarted(&self, at: Instant) -> TaskMeter {
-        let mut tasks = Table::default();
-        for (id, task) in self.tasks.iter() {
-            let figures = TaskFigures {
-                comm: task.figures.comm,
-                exited: task.figures.exited,
-                ..TaskFigures::default()
-            };
-            *tasks.touch(id) = Task { figures, ..*task };
-        }
-        TaskMeter {
-            from: at,
-            tasks,
-            gaps: self.gaps.clone(),
-            gaps_since: self.gaps_since,
-            gaps_lasted: Duration::ZERO,
+            board: Board::default(),
+            sums: TaskSums::starting_at(from),
         }
     }
 
     /// The figures of `task` up to `end`, which is not before the last record; `None` for a task
     /// that no record named.
     pub fn figures(&self, task: TaskId, end: Instant) -> Option<TaskFigures> {
-        self.tasks.get(task).map(|task| self.closed(*task, end))
+        self.sums.figures(&self.board, task, end)
     }
 
     /// The figures of every task up to `end`, in the order of ids.
     pub fn all(&self, end: Instant) -> impl Iterator<Item = (TaskId, TaskFigures)> {
-        self.tasks
-            .iter()
-            .map(move |(id, task)| (id, self.closed(*task, end)))
-    }
-
-    /// For how long up to `end` events of some CPU were missing.
-    pub(crate) fn missing(&self, end: Instant) -> Duration {
-        let lasts = match self.gaps.any() {
-            true => end.since(self.gaps_since.max(self.from)),
-            false => Duration::ZERO,
-        };
-        sum(self.gaps_lasted, lasts)
-    }
-
-    /// Takes note of a gap that begins or ends by `record`.
-    fn follow_gaps(&mut self, at: Instant, record: &Record) {
-        let lasted = self.missing(at);
-        if let Some(silent) = self.gaps.see(record) {
-            self.forget(at, silent);
-            (self.gaps_since, self.gaps_lasted) = (at, lasted);
-        }
-    }
-
-    fn closed(&self, mut task: Task, end: Instant) -> TaskFigures {
-        task.becomes(end, task.state, self.from);
-        task.figures
-    }
-
-    /// Of `silent` nothing is known: nor is it of any task but those that run elsewhere.
-    fn forget(&mut self, at: Instant, silent: CpuId) {
-        for task in self.tasks.values_mut() {
-            let known = match task.state {
-                State::Running => task.cpu != silent,
-                State::Gone => true,
-                State::Unknown | State::Asleep | State::Waiting => false,
-            };
-            if !known {
-                task.becomes(at, State::Unknown, self.from);
-            }
-        }
-    }
-
-    /// `state`, if no CPU's events are missing; else a task that does not run may be in any.
-    fn surely(&self, state: State) -> State {
-        match self.gaps.any() {
-            true => State::Unknown,
-            false => state,
-        }
-    }
-
-    fn switch(
-        &mut self,
-        (at, cpu): (Instant, CpuId),
-        prev: Option<TaskId>,
-        runnable: bool,
-        next: Option<TaskId>,
-    ) {
-        let counts = u64::from(at >= self.from);
-        let (waits, sleeps) = (self.surely(State::Waiting), self.surely(State::Asleep));
-        // A task that is picked again never left its CPU.
-        if prev == next {
-            return;
-        }
-        if let Some(task) = prev {
-            let task = self.tasks.touch(task);
-            if runnable {
-                task.figures.involuntary += counts;
-            } else {
-                task.figures.voluntary += counts;
-            }
-            let state = match (task.state, runnable) {
-                (State::Gone, _) => State::Gone,
-                (_, true) => waits,
-                (_, false) => sleeps,
-            };
-            task.becomes(at, state, self.from);
-        }
-        if let Some(task) = next {
-            let task = self.tasks.touch(task);
-            task.becomes(at, State::Running, self.from);
-            task.cpu = cpu;
-        }
+        self.sums.all(&self.board, end)
     }
 }
 
@@ -231,36 +190,8 @@ impl Observer for TaskMeter {
     const DETAIL: bool = false;
 
     fn see(&mut self, at: Instant, record: &Record) {
-        let counts = u64::from(at >= self.from);
-        self.follow_gaps(at, record);
-        match *record {
-            Record::Fork { child, comm, .. } => {
-                let task = self.tasks.touch(child);
-                task.figures.comm = comm;
-                task.becomes(at, State::Asleep, self.from);
-            }
-            Record::Exit { task, .. } => {
-                let task = self.tasks.touch(task);
-                task.becomes(at, State::Gone, self.from);
-                task.figures.exited = true;
-            }
-            Record::Wakeup { task, .. } => {
-                let waits = self.surely(State::Waiting);
-                let task = self.tasks.touch(task);
-                if let State::Unknown | State::Asleep = task.state {
-                    task.becomes(at, waits, self.from);
-                    task.figures.wakeups += counts;
-                }
-            }
-            Record::Switch {
-                cpu,
-                prev,
-                prev_runnable,
-                next,
-            } => self.switch((at, cpu), prev, prev_runnable, next),
-            Record::Migrate { task, .. } => self.tasks.touch(task).figures.migrations += counts,
-            _ => {}
-        }
+        let ended = self.board.see(at, record);
+        self.sums.see(at, record, ended);
     }
 }
 
@@ -375,6 +306,41 @@ mod tests {
             (a.voluntary, a.involuntary, a.wakeups, a.migrations),
             (1, 0, 0, 1)
         );
+    }
+
+    #[test]
+    fn a_throttled_task_waits_for_no_cpu_and_its_next_period_is_no_wakeup() {
+        let woken = Record::Wakeup {
+            waker: CPU,
+            task: A,
+            target: CPU,
+        };
+        let throttled = Record::Block {
+            cpu: CPU,
+            task: A,
+            cause: warmq_trace::Cause::Quota,
+            state: warmq_trace::State::Runnable,
+            object: None,
+        };
+        let mut meter = TaskMeter::default();
+        let story = [
+            (0, woken),
+            (5, throttled),
+            (50, woken),
+            (52, switch(None, false, Some(A))),
+            (60, throttled),
+            (60, switch(Some(A), true, None)),
+            (90, woken),
+        ];
+        for (at, record) in &story {
+            meter.see(Instant(*at), record);
+        }
+        let a = meter.figures(A, Instant(91)).unwrap();
+        assert_eq!(
+            (a.waited, a.longest_wait, a.slept, a.ran),
+            (Duration(8), Duration(5), Duration(75), Duration(8))
+        );
+        assert_eq!(a.wakeups, 1);
     }
 
     /// B waits when events of its CPU are lost, C runs elsewhere, and A is woken elsewhere meanwhile.

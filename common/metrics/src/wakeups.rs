@@ -1,10 +1,9 @@
 //! How long a woken task waits for a CPU.
 
-use warmq_trace::{Observer, Record, State, Table};
-use warmq_units::{Instant, TaskId};
+use warmq_trace::{Board, Observer, Record};
+use warmq_units::Instant;
 
 use crate::Spans;
-use crate::gaps::Gaps;
 
 /// Collects the latency of every wakeup.
 ///
@@ -18,73 +17,8 @@ use crate::gaps::Gaps;
 #[derive(Clone, Debug, Default)]
 pub struct WakeupMeter {
     from: Instant,
-    wakeups: Wakeups,
+    board: Board,
     latencies: Spans,
-}
-
-/// Which task gets a CPU after which wakeup.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Wakeups {
-    tasks: Table<TaskId, Waits>,
-    gaps: Gaps,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-enum Waits {
-    #[default]
-    Asleep,
-    Woken(Instant),
-    Running,
-    /// Its group is out of quota.
-    Throttled,
-}
-
-impl Wakeups {
-    /// The task that gets a CPU by `record`, and when it was woken, if it was.
-    pub(crate) fn see(&mut self, at: Instant, record: &Record) -> Option<(TaskId, Instant)> {
-        if self.gaps.see(record).is_some() {
-            // Whoever was woken may have had a CPU and slept again where nothing was recorded.
-            for waits in self.tasks.values_mut() {
-                if let Waits::Woken(_) = waits {
-                    *waits = Waits::Running;
-                }
-            }
-        }
-        match *record {
-            Record::Wakeup { task, .. } => {
-                let waits = self.tasks.touch(task);
-                if let (Waits::Asleep, false) = (*waits, self.gaps.any()) {
-                    *waits = Waits::Woken(at);
-                }
-                None
-            }
-            Record::Block {
-                task,
-                state: State::Runnable,
-                ..
-            } => {
-                let waits = self.tasks.touch(task);
-                if let Waits::Running | Waits::Asleep = waits {
-                    *waits = Waits::Throttled;
-                }
-                None
-            }
-            Record::Switch { prev, next, .. } => {
-                if let Some(task) = prev {
-                    let waits = self.tasks.touch(task);
-                    if !matches!(waits, Waits::Throttled) {
-                        *waits = Waits::Asleep;
-                    }
-                }
-                let task = next?;
-                match std::mem::replace(self.tasks.touch(task), Waits::Running) {
-                    Waits::Woken(since) => Some((task, since)),
-                    Waits::Asleep | Waits::Running | Waits::Throttled => None,
-                }
-            }
-            _ => None,
-        }
-    }
 }
 
 impl WakeupMeter {
@@ -107,7 +41,8 @@ impl Observer for WakeupMeter {
 
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
-        if let Some((_, woken)) = self.wakeups.see(at, record)
+        self.board.see(at, record);
+        if let Some((_, woken)) = self.board.served()
             && woken >= self.from
         {
             self.latencies.add(at.since(woken));
@@ -117,7 +52,8 @@ impl Observer for WakeupMeter {
 
 #[cfg(test)]
 mod tests {
-    use warmq_units::{CpuId, Duration};
+    use warmq_trace::State;
+    use warmq_units::{CpuId, Duration, TaskId};
 
     use super::*;
 

@@ -34,7 +34,7 @@ pub(crate) enum Waker {
 pub(crate) struct Cpu {
     /// Who runs; what was before the first switch is unknown.
     pub running: Option<TaskId>,
-    pub switched: bool,
+    switched: bool,
     /// The interrupts and softirqs that are going on, the innermost last; true of a softirq that runs
     /// on behalf of the task.
     open: Vec<(Interrupt, bool)>,
@@ -77,10 +77,11 @@ impl Cpu {
         }
     }
 
-    pub fn switches(&mut self, next: Option<TaskId>) {
+    /// It runs `next` from now on; returns whether this is its first switch.
+    pub fn switches(&mut self, next: Option<TaskId>) -> bool {
         self.running = next;
-        self.switched = true;
         self.interrupted_until = None;
+        !std::mem::replace(&mut self.switched, true)
     }
 
     /// Whether the packet that arrives now comes from outside.

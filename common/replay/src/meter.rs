@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use warmq_metrics::Spans;
-use warmq_trace::{Observer, Record, Table};
-use warmq_units::{CpuId, Duration, Instant, TaskId};
+use warmq_trace::{Board, Ended, Observer, Record, Stretch, Table, Work};
+use warmq_units::{Duration, Instant, TaskId};
 
 use crate::differs::{Difference, differences};
 
@@ -16,7 +16,7 @@ const MOST_TASKS: usize = 2_000;
 #[derive(Debug)]
 pub struct Meter {
     tasks: Table<TaskId, Measured>,
-    cpus: BTreeMap<CpuId, Option<(TaskId, Instant)>>,
+    board: Board,
     kept: usize,
     from: Instant,
     until: Instant,
@@ -27,8 +27,6 @@ pub struct Meter {
 struct Measured {
     ran: Duration,
     wakeups: u64,
-    woken: Option<Instant>,
-    running: bool,
     /// From the wakeup to the CPU.
     waits: Option<Box<Spans>>,
     role: Option<u32>,
@@ -39,7 +37,7 @@ impl Meter {
     pub fn new(from: Instant, until: Instant) -> Meter {
         Meter {
             tasks: Table::default(),
-            cpus: BTreeMap::new(),
+            board: Board::default(),
             kept: 0,
             from,
             until,
@@ -47,39 +45,15 @@ impl Meter {
         }
     }
 
-    fn switch(
-        &mut self,
-        at: Instant,
-        cpu: CpuId,
-        prev: Option<(TaskId, bool)>,
-        next: Option<TaskId>,
-    ) {
-        // Who runs before the first switch has run from the beginning.
-        let known = self.cpus.get(&cpu).copied();
-        let unseen = || prev.map(|(task, _)| (task, self.from));
-        if let Some((task, since)) = known.unwrap_or_else(unseen) {
-            self.tasks.touch(task).ran += at.since(since.max(self.from));
-        }
-        if let Some((task, _)) = prev {
-            self.tasks.touch(task).running = false;
-        }
-        self.cpus.insert(cpu, next.map(|task| (task, at)));
-        if let Some(task) = next {
-            self.runs(at, task);
-        }
-    }
-
-    fn runs(&mut self, at: Instant, task: TaskId) {
+    /// `task`, which was woken then, runs.
+    fn runs(&mut self, at: Instant, task: TaskId, woken: Instant) {
         let measured = self.tasks.touch(task);
-        measured.running = true;
-        let woken = measured.woken.take().filter(|since| *since >= self.from);
-        let Some(since) = woken else { return };
         if measured.waits.is_none() && self.kept < MOST_TASKS {
             self.kept += 1;
             measured.waits = Some(Box::default());
         }
         if let Some(waits) = &mut measured.waits {
-            waits.add(at.since(since));
+            waits.add(at.since(woken));
         }
     }
 
@@ -93,10 +67,25 @@ impl Meter {
     /// Ends what is going on; returns how long was measured.
     fn close(&mut self) -> Duration {
         let end = self.last;
-        for (task, since) in std::mem::take(&mut self.cpus).into_values().flatten() {
-            self.tasks.touch(task).ran += end.since(since.max(self.from));
+        for open in std::mem::take(&mut self.board).open(end) {
+            count(&mut self.tasks, self.from, &open, None);
         }
         end.since(self.from)
+    }
+}
+
+/// Counts what ran; `first` ran where nobody knows, if that was from the beginning.
+fn count(tasks: &mut Table<TaskId, Measured>, from: Instant, ended: &Ended, first: Option<TaskId>) {
+    let Stretch::Cpu { did, .. } = ended.stretch else {
+        return;
+    };
+    let ran = match did {
+        Work::Runs(task) => Some(task),
+        Work::Unknown if ended.from == Instant::START => first,
+        Work::Unknown | Work::Idle | Work::Offline => None,
+    };
+    if let Some(task) = ran {
+        tasks.touch(task).ran += ended.since(from);
     }
 }
 
@@ -108,24 +97,22 @@ impl Observer for Meter {
             return;
         }
         self.last = self.last.max(at);
+        let ended = self.board.see(at, record);
+        let prev = match *record {
+            Record::Switch { prev, .. } => prev,
+            _ => None,
+        };
+        for ended in ended {
+            count(&mut self.tasks, self.from, ended, prev);
+        }
+        if let Some((task, woken)) = self.board.served()
+            && woken >= self.from
+        {
+            self.runs(at, task, woken);
+        }
         match *record {
-            Record::Switch {
-                cpu,
-                prev,
-                prev_runnable,
-                next,
-            } if at >= self.from => {
-                self.switch(at, cpu, prev.map(|task| (task, prev_runnable)), next);
-            }
-            Record::Switch { cpu, next, .. } => {
-                self.cpus.insert(cpu, next.map(|task| (task, at)));
-            }
             Record::Wakeup { task, .. } => {
-                let measured = self.tasks.touch(task);
-                if !measured.running {
-                    measured.woken.get_or_insert(at);
-                }
-                measured.wakeups += u64::from(at >= self.from);
+                self.tasks.touch(task).wakeups += u64::from(at >= self.from);
             }
             Record::Role { task, table, .. } => self.tasks.touch(task).role = Some(table),
             _ => {}

@@ -114,21 +114,20 @@ impl Writer<'_> {
     }
 
     fn parent(&self, group: u32) -> u32 {
-        let known = self.taken.groups.get(&group);
-        known.map_or(0, |known| known.parent)
+        self.taken.groups.get(group).parent
     }
 
     fn group(&mut self, group: u32, inside: bool) -> fmt::Result {
         writeln!(self.text, "\n[group.{}]", self.names.group(group))?;
-        let known = self.taken.groups.get(&group);
-        if known.is_some_and(|known| known.name.raw().starts_with(AUTOGROUP)) {
+        let known = self.taken.groups.get(group);
+        if known.name.raw().starts_with(AUTOGROUP) {
             return writeln!(self.text, "autogroup = true");
         }
         if inside {
             let parent = self.names.group(self.parent(group));
             writeln!(self.text, "parent = \"{parent}\"")?;
         }
-        let weight = known.map_or(100, |known| known.weight.clamp(1, 10_000));
+        let weight = known.weight.clamp(1, 10_000);
         writeln!(self.text, "weight = {weight}")
     }
 

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warmq_trace::{Comm, Header, Table};
+use warmq_trace::{Comm, Groups, Header, Table};
 use warmq_units::{Duration, Instant, TaskId};
 
 use crate::missing::Missing;
-use crate::taker::Group;
 use crate::task::Task;
 
 /// What was taken of a trace.
@@ -14,7 +13,7 @@ use crate::task::Task;
 pub struct Taken {
     pub(crate) header: Header,
     pub(crate) tasks: Table<TaskId, Task>,
-    pub(crate) groups: BTreeMap<u32, Group>,
+    pub(crate) groups: Groups,
     pub(crate) missing: Missing,
     pub(crate) cpus: usize,
     pub(crate) from: Instant,

@@ -1,8 +1,9 @@
 //! One pass over the records of a trace.
 
-use std::collections::BTreeMap;
-
-use warmq_trace::{Cause, Comm, Context, Header, Observer, Policy, Record, State, Table};
+use warmq_trace::{
+    Board, Cause, Comm, Context, Doing, Ended, Groups, Header, Observer, Policy, Record, State,
+    Stretch, Table, Who,
+};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use crate::cpu::{Cpus, Waker};
@@ -10,27 +11,21 @@ use crate::loops;
 use crate::missing::Missing;
 use crate::row::{Kind, Moment};
 use crate::taken::Taken;
-use crate::task::{Life, Task};
+use crate::task::{Birth, Task};
 
 /// More moments than these are not kept, of all tasks together: some 400 MB.
 const MOST: u64 = 16_000_000;
-
-/// A group of tasks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Group {
-    pub parent: u32,
-    /// As `cpu.weight`.
-    pub weight: u32,
-    pub name: Comm,
-}
 
 /// Takes what a trace recorded.
 #[derive(Debug)]
 pub struct Taker {
     header: Header,
+    board: Board,
+    /// What ended by the record that is looked at.
+    ended: Vec<Ended>,
     tasks: Table<TaskId, Task>,
     cpus: Cpus,
-    groups: BTreeMap<u32, Group>,
+    groups: Groups,
     missing: Missing,
     from: Instant,
     until: Instant,
@@ -38,8 +33,6 @@ pub struct Taker {
     began: bool,
     moments: u64,
     full: Option<Instant>,
-    /// A switch at this time, on this CPU, was not told and must have happened.
-    inferred: Option<(Instant, CpuId)>,
 }
 
 impl Taker {
@@ -47,9 +40,11 @@ impl Taker {
     pub fn new(header: &Header, from: Instant, until: Instant) -> Taker {
         Taker {
             header: header.clone(),
+            board: Board::of_a_recording(),
+            ended: Vec::new(),
             tasks: Table::default(),
             cpus: Cpus::default(),
-            groups: BTreeMap::new(),
+            groups: Groups::default(),
             missing: Missing::default(),
             from,
             until,
@@ -57,7 +52,6 @@ impl Taker {
             began: false,
             moments: 0,
             full: None,
-            inferred: None,
         }
     }
 
@@ -68,8 +62,11 @@ impl Taker {
             .unwrap_or(self.last.min(self.until))
             .max(self.from);
         self.begin();
-        for task in self.tasks.values_mut() {
-            finish(task, self.from, end);
+        let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
+        for id in all {
+            self.advance(end, id);
+            let task = self.tasks.touch(id);
+            finish(task, self.board.doing(id), (self.from, end));
             // One whose name was told only after it had woken others stays, for they wait for it.
             if task.is_stopper() && !task.row.wakes_others() {
                 self.missing.stoppers += 1;
@@ -102,12 +99,7 @@ impl Taker {
             task.timer = Some(from);
             task.arrivals.clear();
             task.wants_since = Some(from);
-            match &mut task.life {
-                Life::Running(since) => *since = from,
-                Life::Asleep(since, ..) => *since = (*since).max(from),
-                Life::Gone(at) => *at = from,
-                Life::Unknown | Life::New | Life::Runnable => {}
-            }
+            task.counted = from;
         }
     }
 
@@ -119,92 +111,91 @@ impl Taker {
         if self.moments > MOST {
             self.full.get_or_insert(at);
         }
+        self.advance(at, task);
         let task = self.tasks.touch(task);
-        task.advance(at);
         task.wants_since = Some(at);
         task.row.push(moment);
     }
 
-    fn switch(
-        &mut self,
-        at: Instant,
-        cpu: CpuId,
-        prev: Option<(TaskId, bool)>,
-        next: Option<TaskId>,
-    ) {
-        let first = !self.cpus.get(cpu).switched;
-        let inferred = self.inferred.take() == Some((at, cpu));
-        if let Some((task, runnable)) = prev.filter(|(task, _)| Some(*task) != next) {
-            self.leave(at, task, (runnable, inferred), first);
+    /// What `id` has run until now is taken into its row.
+    fn advance(&mut self, at: Instant, id: TaskId) {
+        if let Doing::Runs(_) = self.board.doing(id) {
+            let since = self.board.since(id);
+            self.tasks.touch(id).ran(since, at);
         }
-        if let Some(task) = next {
-            self.run(at, task);
-        }
-        self.cpus.get(cpu).switches(next);
     }
 
-    fn run(&mut self, at: Instant, id: TaskId) {
-        let task = self.tasks.touch(id);
-        match task.life {
-            Life::Running(_) => return,
-            // Whoever runs was woken, though nobody told.
-            Life::Asleep(since, ..) if self.began => {
-                let slept = at.since(since.max(self.from));
-                self.push(at, id, Moment::Sleep(slept));
-            }
-            Life::Unknown => {
-                task.wants_since.get_or_insert(at);
+    /// Takes in what ended; `first` if by the first switch of a CPU.
+    fn take(&mut self, ended: &Ended, first: bool) {
+        let Stretch::Task { task, did, then } = ended.stretch else {
+            return;
+        };
+        match did {
+            Doing::Runs(_) => self.tasks.touch(task).ran(ended.from, ended.to),
+            // Who ran before the first switch has run from the beginning.
+            Doing::Unknown if first && !seen(ended) && !matches!(then, Doing::Runs(_)) => {
+                let from = self.from;
+                let task = self.tasks.touch(task);
+                task.ran(from, ended.to);
+                task.wants_since = Some(from);
             }
             _ => {}
         }
-        self.tasks.touch(id).life = Life::Running(at);
+        match then {
+            Doing::Runs(_) => self.runs(ended, task, did),
+            Doing::Exited => self.tasks.touch(task).row.flush(),
+            _ => {}
+        }
     }
 
-    /// `id` leaves its CPU; `first` if nobody saw when it began to run there.
-    fn leave(&mut self, at: Instant, id: TaskId, (runnable, inferred): (bool, bool), first: bool) {
-        let from = self.from;
+    /// `id` runs from now on.
+    fn runs(&mut self, ended: &Ended, id: TaskId, did: Doing) {
+        let at = ended.to;
         let task = self.tasks.touch(id);
-        if first && task.life == Life::Unknown {
-            task.life = Life::Running(from);
-            task.wants_since = Some(from);
-        }
-        task.advance(at);
-        let (cause, object) = task.cause.take().unwrap_or((Cause::Unknown, None));
-        let held = std::mem::take(&mut task.throttles);
-        task.life = match task.life {
-            gone @ Life::Gone(_) => gone,
-            // Of one that left unseen nobody knows whether it sleeps: as if it did until it runs again.
-            _ if inferred => Life::Asleep(at, Cause::Unknown, None),
-            _ if runnable || held => Life::Runnable,
-            _ => Life::Asleep(at, cause, object),
+        let woken = task.wants_since.is_some_and(|since| since >= ended.from);
+        let slept = match (did, task.birth.take()) {
+            // Whoever runs was woken, though nobody told. Of one that left unseen nobody knows
+            // whether it slept: as if it did.
+            (Doing::Sleeps, None) => true,
+            (Doing::Unknown, None) => seen(ended) && !woken,
+            _ => false,
         };
+        match slept && self.began {
+            true => self.push(at, id, Moment::Sleep(ended.since(self.from))),
+            false => {
+                self.tasks.touch(id).wants_since.get_or_insert(at);
+            }
+        }
+        self.tasks.touch(id).counted = at;
     }
 
     fn waking(&mut self, cpu: CpuId, task: TaskId, waker: Option<TaskId>, context: Context) {
-        let by = self.cpus.get(cpu).waker(waker, context);
-        self.tasks.touch(task).waking = Some((waker, context, by));
+        self.tasks.touch(task).waking = Some(self.cpus.get(cpu).waker(waker, context));
     }
 
+    /// `id` is woken on `cpu`; the board does not know it yet.
     fn wakeup(&mut self, at: Instant, cpu: CpuId, id: TaskId) {
-        // A wakeup that was not told is no switch.
-        self.inferred = None;
-        let here = self.cpus.get(cpu);
-        let current = here.running;
-        let now = here.waker(current, Context::Unknown);
+        let now = self
+            .cpus
+            .get(cpu)
+            .waker(self.board.running(cpu), Context::Unknown);
+        let (doing, since) = (self.board.doing(id), self.board.since(id).max(self.from));
+        let block = self.board.block(id);
         let task = self.tasks.touch(id);
-        let by = task.waking.take().map_or(now, |(.., by)| by);
-        let (since, cause) = match task.life {
-            Life::Asleep(since, cause, object) => (since.max(self.from), (cause, object)),
-            Life::Gone(at) => (at.max(self.from), (Cause::Unknown, None)),
-            Life::Unknown => (self.from, (Cause::Unknown, None)),
-            Life::New => {
-                task.life = Life::Runnable;
+        let by = task.waking.take().unwrap_or(now);
+        let birth = task.birth.take();
+        let cause = block.map_or((Cause::Unknown, None), |it| (it.cause, it.object));
+        let (since, cause) = match (doing, birth) {
+            (_, Some(Birth::First)) => {
                 task.wants_since = Some(at);
                 return;
             }
-            Life::Running(_) | Life::Runnable => return,
+            (Doing::Sleeps, None) => (since, cause),
+            (Doing::Exited, _) => (since, (Cause::Unknown, None)),
+            (_, Some(Birth::Forked)) => (self.from, (Cause::Unknown, None)),
+            (Doing::Unknown, None) => (since, (Cause::Unknown, None)),
+            (Doing::Runs(_) | Doing::Waits(_) | Doing::Throttled, None) => return,
         };
-        task.life = Life::Runnable;
         if self.began {
             self.woken(at, id, (by, since, cause), cpu);
         }
@@ -281,8 +272,8 @@ impl Taker {
         }
     }
 
-    /// The task that receives from outside, if there is one only, and the trace is of a scenario: on a
-    /// machine at large many a packet is for nobody.
+    /// The task that receives from outside, if there is one only, and the trace is of a scenario:
+    /// on a machine at large many a packet is for nobody.
     fn only_receiver(&self) -> Option<TaskId> {
         if self.header.names.tasks.is_empty() {
             return None;
@@ -296,51 +287,34 @@ impl Taker {
     }
 
     fn fork(&mut self, parent: Option<TaskId>, child: TaskId, comm: Comm) {
-        let inherited = parent.and_then(|parent| self.tasks.get(parent));
-        let who = inherited.map(|parent| parent.who.inherited());
+        let before = parent.and_then(|parent| self.tasks.get(parent));
+        let who = Who::of_child(before.map(|parent| &parent.who), comm);
         self.missing.forks += u64::from(self.began && parent.is_some());
         let from = self.from;
         let task = self.tasks.touch(child);
-        task.who = who.unwrap_or_default();
-        task.who.comm = comm;
+        task.who = who;
         task.timer = Some(from);
-        // The first tasks of a run are there from its beginning, and nobody wakes them.
-        if parent.is_none() {
-            task.life = Life::New;
-        }
+        task.birth = Some(match parent {
+            None => Birth::First,
+            Some(_) => Birth::Forked,
+        });
     }
 
     /// What is said of tasks and groups, and not done by them.
     fn learn(&mut self, record: &Record) {
+        self.groups.learn(record);
         match *record {
-            Record::Cgroup {
-                group,
-                parent,
-                weight,
-                name,
-            } => {
-                let known = Group {
-                    parent,
-                    weight,
-                    name,
-                };
-                self.groups.insert(group, known);
-            }
             Record::Throttled { span, .. } => self.missing.throttled += span,
             Record::Steal { span, .. } if self.began => self.missing.stolen += span,
             Record::Hotplug { .. } => self.missing.hotplug += 1,
-            Record::Policy { task, policy, .. } => {
-                self.missing.deadlines += u64::from(policy == Policy::Deadline);
-                self.tasks.touch(task).who.learn(record);
-            }
-            Record::Role { task, .. }
-            | Record::Renamed { task, .. }
-            | Record::Ids { task, .. }
-            | Record::Nice { task, .. }
-            | Record::Slice { task, .. }
-            | Record::Group { task, .. }
-            | Record::Affinity { task, .. } => self.tasks.touch(task).who.learn(record),
+            Record::Policy {
+                policy: Policy::Deadline,
+                ..
+            } => self.missing.deadlines += 1,
             _ => {}
+        }
+        if let Some(task) = Who::described(record) {
+            self.tasks.touch(task).who.learn(record);
         }
     }
 
@@ -348,22 +322,9 @@ impl Taker {
     fn understand(&mut self, at: Instant, record: &Record) {
         match *record {
             Record::Block {
-                task,
-                cause: Cause::Quota,
                 state: State::Runnable,
                 ..
-            } => {
-                self.missing.holds += u64::from(self.began);
-                let task = self.tasks.touch(task);
-                // One that only waits for a CPU leaves none.
-                task.throttles = matches!(task.life, Life::Running(_));
-            }
-            Record::Block {
-                task,
-                cause,
-                object,
-                ..
-            } => self.tasks.touch(task).cause = Some((cause, object)),
+            } => self.missing.holds += u64::from(self.began),
             Record::InterruptEnter { cpu, interrupt } => self.cpus.get(cpu).enters(at, interrupt),
             Record::InterruptExit { cpu, interrupt } => {
                 self.cpus.get(cpu).exits(at, interrupt);
@@ -377,11 +338,7 @@ impl Taker {
                     here.packets.push(at);
                 }
             }
-            // A recorder says so before a switch or a wakeup that must have happened.
-            Record::Lost { cpu, events: 1 } => {
-                self.missing.untold += 1;
-                self.inferred = Some((at, cpu));
-            }
+            Record::Lost { events: 1, .. } => self.missing.untold += 1,
             Record::Lost { events, .. } => self.missing.lost += events.max(1),
             _ => self.learn(record),
         }
@@ -397,13 +354,9 @@ impl Observer for Taker {
             self.begin();
             self.last = self.last.max(at);
         }
+        let mut first = false;
         match *record {
-            Record::Switch {
-                cpu,
-                prev,
-                prev_runnable,
-                next,
-            } => self.switch(at, cpu, prev.map(|task| (task, prev_runnable)), next),
+            Record::Switch { cpu, next, .. } => first = self.cpus.get(cpu).switches(next),
             Record::Waking {
                 cpu,
                 waker,
@@ -417,23 +370,25 @@ impl Observer for Taker {
                 child,
                 comm,
             } => self.fork(parent, child, comm),
-            Record::Exit { task, .. } => {
-                self.missing.exits += u64::from(self.began);
-                let task = self.tasks.touch(task);
-                task.advance(at);
-                task.row.flush();
-                task.life = Life::Gone(at);
-            }
+            Record::Exit { .. } => self.missing.exits += u64::from(self.began),
             _ => self.understand(at, record),
         }
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.extend_from_slice(self.board.see(at, record));
+        ended.drain(..).for_each(|ended| self.take(&ended, first));
+        self.ended = ended;
     }
 }
 
+/// Whether a record told of the task before.
+fn seen(ended: &Ended) -> bool {
+    ended.from > Instant::START
+}
+
 /// Ends the row of a task when the recording ends.
-fn finish(task: &mut Task, from: Instant, end: Instant) {
-    task.advance(end);
+fn finish(task: &mut Task, doing: Doing, (from, end): (Instant, Instant)) {
     task.rests = true;
-    if let Life::Running(_) | Life::Runnable = task.life {
+    if let Doing::Runs(_) | Doing::Waits(_) | Doing::Throttled = doing {
         // What it computes is not over: it may take as long as it has wanted a CPU.
         let since = task.wants_since.unwrap_or(from).max(from);
         task.row.unfinished(end.since(since));

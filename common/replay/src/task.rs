@@ -1,40 +1,22 @@
 //! A task as it is followed through a trace.
 
-use warmq_trace::{Cause, Context, Who};
-use warmq_units::{Instant, TaskId};
+use warmq_trace::Who;
+use warmq_units::Instant;
 
 use crate::cpu::Waker;
 use crate::row::{Kind, Row};
-
-/// What a task does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Life {
-    /// Nobody has seen it yet.
-    #[default]
-    Unknown,
-    /// One of the first tasks of a run, which nobody has made runnable yet.
-    New,
-    /// It runs, and what it ran until this time is in its row.
-    Running(Instant),
-    Runnable,
-    /// Asleep since then, for this cause, and the object that it waits for.
-    Asleep(Instant, Cause, Option<u32>),
-    /// It ended then.
-    Gone(Instant),
-}
 
 /// A task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Task {
     pub who: Who,
     pub row: Row,
-    pub life: Life,
-    /// Who is about to wake it, and in what context.
-    pub waking: Option<(Option<TaskId>, Context, Waker)>,
-    /// What it is about to sleep for.
-    pub cause: Option<(Cause, Option<u32>)>,
-    /// A quota is about to hold it.
-    pub throttles: bool,
+    /// What it ran until then is in its row.
+    pub counted: Instant,
+    /// Who is about to wake it.
+    pub waking: Option<Waker>,
+    /// It has been there from the beginning or since its fork, and nobody has woken it yet.
+    pub birth: Option<Birth>,
     /// When a timer woke it last.
     pub timer: Option<Instant>,
     /// When datagrams came for it from outside, and the CPU that took the last of them.
@@ -50,6 +32,15 @@ pub(crate) struct Task {
     pub rests: bool,
 }
 
+/// How a task came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Birth {
+    /// One of the first tasks of a run: what makes it runnable is nobody's doing.
+    First,
+    /// Another task forked it.
+    Forked,
+}
+
 /// How the names of the threads begin by which the scheduler stops and moves tasks.
 const STOPPER: &str = "migration/";
 
@@ -59,12 +50,9 @@ impl Task {
         self.who.comm.raw().starts_with(STOPPER)
     }
 
-    /// What it ran until `at` is taken into its row.
-    pub fn advance(&mut self, at: Instant) {
-        if let Life::Running(since) = &mut self.life {
-            let span = at.since(*since);
-            *since = at;
-            self.row.run(span);
-        }
+    /// What it has run since `since`, or since it was counted, is taken into its row.
+    pub fn ran(&mut self, since: Instant, at: Instant) {
+        self.row.run(at.since(since.max(self.counted)));
+        self.counted = at;
     }
 }

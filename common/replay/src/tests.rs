@@ -38,6 +38,59 @@ fn taken(records: &[(u64, Record)]) -> Taken {
     taker.finish()
 }
 
+#[test]
+fn a_wait_counts_though_the_task_was_woken_before_the_measurement_as_well() {
+    let woken = Record::Wakeup {
+        waker: CPU,
+        task: A,
+        target: CPU,
+    };
+    let meter = || {
+        let mut meter = Meter::new(us(10), us(100));
+        for (at, record) in [
+            (2, woken),
+            (3, switch(None, false, Some(A))),
+            (5, switch(Some(A), false, None)),
+            (12, woken),
+            (14, switch(None, false, Some(A))),
+        ] {
+            meter.see(us(at), &record);
+        }
+        meter
+    };
+    let lines = beside(meter(), meter(), &[(A, "a".to_owned())], 9);
+    assert_eq!(lines[0].recorded.wait_p50_ns, Some(2_000));
+}
+
+#[test]
+fn in_a_gap_nobody_is_known_to_run_or_to_sleep() {
+    let lost = Record::Lost {
+        cpu: CPU,
+        events: 7,
+    };
+    let wakeup = Record::Wakeup {
+        waker: CpuId(1),
+        task: B,
+        target: CPU,
+    };
+    let taken = taken(&[
+        (0, switch(None, false, Some(A))),
+        (10, lost),
+        (20, wakeup),
+        (50, switch(Some(A), false, Some(B))),
+        (60, switch(Some(B), false, None)),
+    ]);
+    let moments = |task| &taken.tasks.get(task).unwrap().row.moments;
+    assert_eq!(moments(A)[..], [Moment::Run(Duration::from_us(10))]);
+    let slept = Moment::Sleep(Duration::from_us(20));
+    let ran = Moment::Run(Duration::from_us(10));
+    assert_eq!(
+        moments(B)[..],
+        [slept, ran],
+        "it was woken, and waited then"
+    );
+}
+
 /// What a task does, as its scenario says: the words of its row.
 fn row(taken: &Taken, task: &str) -> String {
     let (text, _) = taken.scenario(Shape { cpus: 1 });

@@ -7,6 +7,7 @@
 //! - [`Record`] says what can happen, and an [`Observer`] is fed the records;
 //! - [`Digest`] condenses a whole run into one number;
 //! - [`Checker`] checks it against invariants that every machine obeys;
+//! - [`Board`] says who runs, waits and sleeps meanwhile;
 //! - [`mod@file`] writes a trace and reads it back;
 //! - [`Perfetto`] writes one that the Perfetto UI shows;
 //! - [`players`] names the processes that play scenarios;
@@ -18,10 +19,12 @@
 mod allowed;
 #[cfg(test)]
 mod arbitrary;
+mod board;
 pub mod checker;
 mod circumstance;
 mod digest;
 pub mod file;
+mod groups;
 mod header;
 mod perfetto;
 pub mod players;
@@ -31,11 +34,13 @@ mod who;
 mod words;
 
 pub use allowed::Allowed;
+pub use board::{Block, Board, Doing, Ended, Stretch, Waking, Work};
 pub use checker::{Breach, Checker, Invariant, Promise, Queues, Violation};
 pub use circumstance::{Cause, Context, Policy, State};
 pub use digest::Digest;
+pub use groups::{Group, Groups};
 pub use header::{Account, Header, Names};
 pub use perfetto::Perfetto;
 pub use record::{Comm, Interrupt, Observer, Record};
 pub use table::{Id, Table};
-pub use who::Who;
+pub use who::{Known, Who};

@@ -70,15 +70,21 @@ impl<I: Id, T: Default> Table<I, T> {
     /// The entry of `id`, made on the first touch.
     #[inline]
     pub fn touch(&mut self, id: I) -> &mut T {
+        self.touch_or(id, T::default)
+    }
+
+    /// The same, but the entry is what `first` makes.
+    #[inline]
+    pub fn touch_or(&mut self, id: I, first: impl FnOnce() -> T) -> &mut T {
         let number = id.number();
         if number >= DENSE {
-            return self.sparse.entry(number).or_default();
+            return self.sparse.entry(number).or_insert_with(first);
         }
         let index = number as usize;
         if index >= self.dense.len() {
             self.dense.resize_with(index + 1, || None);
         }
-        self.dense[index].get_or_insert_with(T::default)
+        self.dense[index].get_or_insert_with(first)
     }
 
     /// Every entry that was touched, in the order of ids, to be changed.

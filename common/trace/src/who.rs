@@ -1,8 +1,43 @@
 //! Who a task is, as far as records have told.
 
-use warmq_units::{CpuId, Duration};
+use warmq_units::{CpuId, Duration, TaskId};
 
-use crate::{Allowed, Comm, Policy, Record};
+use crate::{Allowed, Comm, Policy, Record, Table};
+
+/// What all tasks are like.
+#[derive(Clone, Debug, Default)]
+pub struct Known(Table<TaskId, Who>);
+
+impl Known {
+    /// Takes in what a record says of a task. A child is like its parent.
+    pub fn learn(&mut self, record: &Record) {
+        match *record {
+            Record::Fork {
+                parent,
+                child,
+                comm,
+            } => {
+                let parent = parent.and_then(|parent| self.0.get(parent));
+                *self.0.touch(child) = Who::of_child(parent, comm);
+            }
+            _ => {
+                if let Some(task) = Who::described(record) {
+                    self.0.touch(task).learn(record);
+                }
+            }
+        }
+    }
+
+    /// What `task` is like, if a record said anything of it.
+    pub fn who(&self, task: TaskId) -> Option<&Who> {
+        self.0.get(task)
+    }
+
+    /// Every task of which a record said anything.
+    pub fn tasks(&self) -> impl Iterator<Item = TaskId> {
+        self.0.iter().map(|(task, _)| task)
+    }
+}
 
 /// What a task is like: as a trace said last.
 #[derive(Clone, Debug, Default)]
@@ -34,14 +69,15 @@ pub struct Who {
 }
 
 impl Who {
-    /// What a child has of its parent.
+    /// Of a child of `parent`, if that is known.
     #[must_use]
-    pub fn inherited(&self) -> Who {
+    pub fn of_child(parent: Option<&Who>, comm: Comm) -> Who {
         Who {
+            comm,
             role: None,
             tid: None,
             changes: 0,
-            ..self.clone()
+            ..parent.cloned().unwrap_or_default()
         }
     }
 
@@ -54,6 +90,22 @@ impl Who {
     pub fn is_realtime(&self) -> bool {
         let policy = self.policy();
         matches!(policy, Policy::Fifo | Policy::RoundRobin | Policy::Deadline)
+    }
+
+    /// The task that `record` describes: what it is called, which one it is, how it is scheduled.
+    pub fn described(record: &Record) -> Option<TaskId> {
+        match *record {
+            Record::Role { task, .. }
+            | Record::Renamed { task, .. }
+            | Record::Ids { task, .. }
+            | Record::Nice { task, .. }
+            | Record::Policy { task, .. }
+            | Record::Slice { task, .. }
+            | Record::Group { task, .. }
+            | Record::KernelThread { task }
+            | Record::Affinity { task, .. } => Some(task),
+            _ => None,
+        }
     }
 
     /// Takes in what a record says of the task.

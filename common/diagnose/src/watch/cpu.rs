@@ -1,9 +1,9 @@
-//! What a CPU does: who runs, who waits there, and interrupts.
+//! What is counted of a CPU: for how long who ran, who waits there, interrupts.
 
 use std::collections::BTreeMap;
 
-use warmq_trace::Interrupt;
-use warmq_units::{Duration, Instant, TaskId};
+use warmq_trace::{Board, Interrupt};
+use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 /// Of those who wait in a queue, at most so many learn who ran meanwhile: those who have waited
 /// longest. With more, everybody waits for many others, and who they are says little.
@@ -16,10 +16,18 @@ pub(super) struct Interrupted {
     pub softirqs: Duration,
 }
 
-/// A stretch of a task on a CPU.
+impl Interrupted {
+    pub fn add(&mut self, interrupt: Interrupt, span: Duration) {
+        self.all += span;
+        if interrupt.is_softirq() {
+            self.softirqs += span;
+        }
+    }
+}
+
+/// A time on a CPU that has not been counted yet.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch {
-    pub task: TaskId,
+pub(super) struct Part {
     pub from: Instant,
     pub span: Duration,
     pub interrupted: Duration,
@@ -28,15 +36,11 @@ pub(super) struct Stretch {
 /// A CPU.
 #[derive(Debug, Default)]
 pub(super) struct Cpu {
-    /// Who runs, since when, and for how long interrupts had had the CPU by then.
-    running: Option<(TaskId, Instant, Duration)>,
+    /// Until when it has been counted who ran, and for how long interrupts had had the CPU by then.
+    counted: Instant,
+    interrupted_before: Duration,
     waiting: BTreeMap<u64, TaskId>,
-    /// Since when it is in an interrupt; nested ones are part of the outermost.
-    open: Option<(Instant, Interrupt)>,
-    depth: u32,
     pub interrupted: Interrupted,
-    /// A switch at this time was not told and must have happened.
-    pub inferred: Option<Instant>,
     /// Switches of it were not told: what seems to go on to the end may have ended before.
     pub unsure: bool,
     /// Since when it idles, and for how long it had before.
@@ -46,14 +50,8 @@ pub(super) struct Cpu {
 
 impl Cpu {
     /// The measurement begins.
-    pub fn restart(&mut self, from: Instant) {
-        self.interrupted = Interrupted::default();
-        if let Some((_, since, interrupted)) = &mut self.running {
-            (*since, *interrupted) = (from, Duration::ZERO);
-        }
-        if let Some((since, _)) = &mut self.open {
-            *since = from;
-        }
+    pub fn restart(&mut self, from: Instant, id: CpuId, board: &Board) {
+        self.counts_until(from, id, board);
         self.idled = Duration::ZERO;
         self.idle_since = self.idle_since.map(|_| from);
     }
@@ -70,25 +68,21 @@ impl Cpu {
         self.idled + open.unwrap_or_default()
     }
 
-    pub fn begins(&mut self, at: Instant, task: TaskId) {
-        self.running = Some((task, at, self.interrupted_until(at)));
-    }
-
-    /// Whoever runs has run until now.
-    pub fn ends(&mut self, at: Instant) -> Option<Stretch> {
-        let (task, from, before) = self.running.take()?;
-        Some(Stretch {
-            task,
+    /// What has not been counted yet; it is from now on.
+    pub fn counts_until(&mut self, at: Instant, id: CpuId, board: &Board) -> Part {
+        let interrupted = board.interrupted(at, id);
+        let from = std::mem::replace(&mut self.counted, at);
+        let before = std::mem::replace(&mut self.interrupted_before, interrupted);
+        Part {
             from,
             span: at.since(from),
-            interrupted: self.interrupted_until(at).saturating_sub(before),
-        })
+            interrupted: interrupted.saturating_sub(before),
+        }
     }
 
-    /// Who runs, if that began before `at`.
-    pub fn running(&self, at: Instant) -> Option<(TaskId, Instant)> {
-        let running = self.running.map(|(task, since, _)| (task, since));
-        running.filter(|(_, since)| *since <= at)
+    /// Until when it has been counted who ran.
+    pub fn counted(&self) -> Instant {
+        self.counted
     }
 
     pub fn queue(&mut self, place: u64, task: TaskId) {
@@ -107,30 +101,5 @@ impl Cpu {
     /// Those who have waited longest.
     pub fn first_waiting(&self) -> impl Iterator<Item = TaskId> {
         self.waiting.values().copied().take(MOST_WAITING)
-    }
-
-    /// For how long interrupts have had it.
-    pub fn interrupted_until(&self, at: Instant) -> Duration {
-        let open = self.open.map(|(since, _)| at.since(since));
-        self.interrupted.all + open.unwrap_or_default()
-    }
-
-    pub fn enters(&mut self, at: Instant, interrupt: Interrupt) {
-        self.depth += 1;
-        self.open.get_or_insert((at, interrupt));
-    }
-
-    pub fn exits(&mut self, at: Instant, _: Interrupt) {
-        // One that began before the trace has no beginning here.
-        self.depth = self.depth.saturating_sub(1);
-        if self.depth == 0
-            && let Some((since, outermost)) = self.open.take()
-        {
-            let span = at.since(since);
-            self.interrupted.all += span;
-            if outermost.is_softirq() {
-                self.interrupted.softirqs += span;
-            }
-        }
     }
 }

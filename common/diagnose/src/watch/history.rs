@@ -33,7 +33,7 @@ pub(crate) struct Mark {
 
 /// A long wait that has ended, and what was counted of it alone.
 #[derive(Clone, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct EndedWait {
     pub task: TaskId,
     pub tally: Tally,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Ended {
 #[derive(Debug)]
 pub(super) struct History {
     marks: Vec<Arc<Mark>>,
-    ended: Vec<Ended>,
+    ended: Vec<EndedWait>,
     /// When the next step is due.
     next: Instant,
     /// When the last window ended.
@@ -73,13 +73,13 @@ impl History {
     /// A wait of `task` has ended, of which `tally` was counted.
     pub fn ends(&mut self, task: TaskId, tally: Tally) {
         if tally.longest.span() >= LONG_WAIT {
-            self.ended.push(Ended { task, tally });
+            self.ended.push(EndedWait { task, tally });
         }
     }
 
     /// The long waits that ended lately, by the step that was nearest to their beginning.
-    pub fn ended_since(&mut self) -> Vec<(Arc<Mark>, Vec<Ended>)> {
-        let mut by_mark: Vec<(Arc<Mark>, Vec<Ended>)> = Vec::new();
+    pub fn ended_since(&mut self) -> Vec<(Arc<Mark>, Vec<EndedWait>)> {
+        let mut by_mark: Vec<(Arc<Mark>, Vec<EndedWait>)> = Vec::new();
         for ended in std::mem::take(&mut self.ended) {
             let from = ended.tally.longest.from;
             let off = |mark: &&Arc<Mark>| mark.at.since(from).max(from.since(mark.at));

@@ -1,33 +1,34 @@
 //! One pass over the records of a trace: sums for each task, each CPU and each group.
 //!
-//! A wait counts when it has ended, and only if all that happened on its CPU meanwhile was told: no
-//! verdict rests on what a recorder has inferred or lost.
+//! The board says who ran, waited and slept when. A wait counts when it has ended, and only if all
+//! that happened on its CPU meanwhile was recorded: no verdict rests on what a recorder has
+//! inferred or lost.
 
 mod cpu;
-mod groups;
 mod history;
 mod idle;
 mod task;
 
 use std::collections::BTreeMap;
 
-use warmq_trace::{Cause, Context, Header, Observer, Record, State, Table};
+use warmq_trace::{
+    Board, Comm, Doing, Ended, Groups, Header, Observer, Record, Stretch, Table, Who, Work,
+};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use self::cpu::Cpu;
-use self::groups::Groups;
 use self::history::History;
-pub(crate) use self::history::{Ended, LONG_WAIT, Mark, Sums};
+pub(crate) use self::history::{EndedWait, LONG_WAIT, Mark, Sums};
 use self::idle::Idle;
-use self::task::{Life, Wait};
+use self::task::Wait;
 pub(crate) use self::task::{Longest, Program, Tally, Task};
 use crate::bursts::{self, Bursts};
 
 /// A wakeup that gives a CPU at once to the task that it wakes, and takes it from another, comes no
 /// later than this after it: some times what an interrupt to another CPU and a switch take.
 const AT_ONCE: Duration = Duration::from_us(500);
-/// A CPU of Linux' own scheduler that idles for so long has nobody in its queue: whoever seems to wait
-/// there has run unseen, or a quota or the hypervisor holds it.
+/// A CPU of Linux' own scheduler that idles for so long has nobody in its queue: whoever seems to
+/// wait there has run unseen, or a quota or the hypervisor holds it.
 const NOBODY_WAITS: Duration = Duration::from_ms(10);
 
 /// Watches records, and keeps sums.
@@ -38,7 +39,12 @@ pub struct Watcher {
     pub(crate) header: Header,
     pub(crate) tasks: Table<TaskId, Task>,
     pub(crate) groups: Groups,
+    /// For how long the tasks of each group were held back.
+    pub(crate) throttled: BTreeMap<u32, Duration>,
     pub(crate) bursts: Bursts,
+    board: Board,
+    /// What ended by the record that is looked at.
+    ended: Vec<Ended>,
     history: History,
     cpus: BTreeMap<CpuId, Cpu>,
     idle: Idle,
@@ -73,7 +79,10 @@ impl Watcher {
             header,
             tasks: Table::default(),
             groups: Groups::default(),
+            throttled: BTreeMap::new(),
             bursts: Bursts::default(),
+            board: Board::of_a_recording(),
+            ended: Vec::new(),
             history: History::beginning(from),
             cpus: BTreeMap::new(),
             idle,
@@ -90,8 +99,9 @@ impl Watcher {
         }
     }
 
-    /// Whether a CPU never idles while somebody is in its queue: so it is with Linux' own scheduler. Of a
-    /// simulated one that may be the very fault, and others have no queue of each CPU.
+    /// Whether a CPU never idles while somebody is in its queue: so it is with Linux' own
+    /// scheduler. Of a simulated one that may be the very fault, and others have no queue of each
+    /// CPU.
     fn serves_its_queues(&self) -> bool {
         self.header.clock != "simulated" && self.header.scheduler == "kernel"
     }
@@ -113,19 +123,21 @@ impl Watcher {
         self.begin(end);
         let cpus: Vec<CpuId> = self.cpus.keys().copied().collect();
         for cpu in cpus {
-            self.leave_cpu(end, cpu);
+            self.count_until(end, cpu);
         }
         let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
         for id in all {
             // No record ends this wait.
-            if self.take_wait(id).is_some_and(|it| self.cpu(it.cpu).unsure) {
+            if self.wait_of(id).is_some_and(|it| self.cpu(it.cpu).unsure) {
                 self.forget_wait(end, id);
             }
-            if let Some(wait) = self.take_wait(id).filter(|_| end == self.last) {
+            if let Some(wait) = self.wait_of(id).filter(|_| end == self.last) {
                 self.tasks.touch(id).unfinished = end.since(wait.since);
             }
             self.end_wait(end, id);
-            self.release(end, id);
+            if self.board.doing(id) == Doing::Throttled {
+                self.hold(id, end.since(self.board.since(id).max(self.from)));
+            }
         }
         self.judge(end);
         (self.from, end)
@@ -135,10 +147,7 @@ impl Watcher {
     pub(crate) fn sums(&mut self, at: Instant) -> Sums {
         let cpus: Vec<CpuId> = self.cpus.keys().copied().collect();
         for cpu in cpus {
-            if let Some((task, _)) = self.cpus[&cpu].running(at) {
-                self.leave_cpu(at, cpu);
-                self.cpu(cpu).begins(at, task);
-            }
+            self.count_until(at, cpu);
         }
         let mut sums = Sums::default();
         let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
@@ -178,14 +187,14 @@ impl Watcher {
         let from = self.from;
         self.history = History::beginning(from);
         self.idle.restart(from);
-        self.groups.restart();
+        self.throttled.clear();
         self.records = 0;
         self.lost = 0;
-        for cpu in self.cpus.values_mut() {
-            cpu.restart(from);
+        for (id, cpu) in &mut self.cpus {
+            cpu.restart(from, *id, &self.board);
         }
         for task in self.tasks.values_mut() {
-            task.restart(from);
+            task.restart(from, &self.board);
         }
     }
 
@@ -197,39 +206,13 @@ impl Watcher {
         self.llcs.get(cpu.index()).copied()
     }
 
-    fn switch(
-        &mut self,
-        at: Instant,
-        cpu: CpuId,
-        prev: Option<(TaskId, bool)>,
-        next: Option<TaskId>,
-    ) {
-        self.leave_cpu(at, cpu);
-        let inferred = self.cpu(cpu).inferred.take() == Some(at);
-        if inferred {
-            self.distrust(at, cpu);
-        }
-        let preempted = prev.is_some_and(|(_, runnable)| runnable);
-        if let Some((task, runnable)) = prev.filter(|(task, _)| Some(*task) != next) {
-            match inferred {
-                true => self.tasks.touch(task).vanishes(),
-                false => self.put_prev(at, cpu, task, runnable),
-            }
-        }
-        if let Some(task) = next {
-            self.run(at, cpu, task, preempted);
-        }
-        self.idle.set(at, cpu, next.is_none());
-        self.cpu(cpu).idles(at, next.is_none());
-    }
-
-    /// A switch of `cpu` was not told: who waits there may have run since, and where it seemed to idle it
-    /// may have been busy.
+    /// A switch of `cpu` was not told: who waits there may have run since, and where it seemed to
+    /// idle it may have been busy.
     fn distrust(&mut self, at: Instant, cpu: CpuId) {
         let state = self.cpus.entry(cpu).or_default();
         let first = !std::mem::replace(&mut state.unsure, true);
         for id in state.all_waiting() {
-            if let Life::Waits(wait) = &mut self.tasks.touch(id).life {
+            if let Some(wait) = &mut self.tasks.touch(id).wait {
                 wait.doubtful = true;
             }
         }
@@ -251,20 +234,6 @@ impl Watcher {
         }
     }
 
-    /// Events of `cpu` are missing from here to its next switch. Whoever waited anywhere may have run there.
-    fn gap(&mut self, at: Instant, cpu: CpuId) {
-        if let Some((task, _)) = self.cpu(cpu).running(at) {
-            self.leave_cpu(at, cpu);
-            self.tasks.touch(task).vanishes();
-        }
-        let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
-        for id in all {
-            self.forget_wait(at, id);
-        }
-        self.idle.set(at, cpu, false);
-        self.cpu(cpu).idles(at, false);
-    }
-
     /// The wait of `id`, if it waits, does not count.
     fn forget_wait(&mut self, at: Instant, id: TaskId) {
         if self.leave_queue(at, id).is_some() {
@@ -272,71 +241,119 @@ impl Watcher {
         }
     }
 
-    fn put_prev(&mut self, at: Instant, cpu: CpuId, id: TaskId, runnable: bool) {
-        let task = self.tasks.touch(id);
-        // Kernels differ in whether a throttled task leaves as a runnable one.
-        match (std::mem::take(&mut task.throttles), runnable) {
-            (true, _) => {
-                task.life = Life::Asleep;
-                task.held_since = Some(at);
+    /// Takes in what `record` ended.
+    fn take(&mut self, record: &Record, ended: &Ended) {
+        let at = ended.to;
+        match ended.stretch {
+            Stretch::Task { task, did, then } => {
+                self.tasks.touch(task);
+                self.stops(ended, task, (did, then));
+                self.starts(at, record, task, (did, then));
             }
-            (false, true) => self.begin_wait(at, cpu, id, false),
-            (false, false) => task.life = Life::Asleep,
+            Stretch::Cpu { cpu, then, .. } => {
+                let idles = then == Work::Idle;
+                self.idle.set(at, cpu, idles);
+                self.cpu(cpu).idles(at, idles);
+            }
+            Stretch::Spent {
+                cpu,
+                interrupt: Some(interrupt),
+                ..
+            } => {
+                let span = ended.since(self.from);
+                self.cpu(cpu).interrupted.add(interrupt, span);
+            }
+            Stretch::Spent { .. } | Stretch::Gap => {}
         }
     }
 
-    /// `id` runs on `cpu` from now on; `preempts` if another task had to leave it.
-    fn run(&mut self, at: Instant, cpu: CpuId, id: TaskId, preempts: bool) {
-        self.release(at, id);
-        self.end_wait(at, id);
+    fn stops(&mut self, ended: &Ended, id: TaskId, (did, then): (Doing, Doing)) {
+        match (did, then) {
+            (Doing::Waits(_), Doing::Unknown) => self.forget_wait(ended.to, id),
+            (Doing::Waits(_), _) => self.end_wait(ended.to, id),
+            (Doing::Runs(_), Doing::Unknown) => self.tasks.touch(id).vanishes(),
+            (Doing::Throttled, _) => self.hold(id, ended.since(self.from)),
+            _ => {}
+        }
+    }
+
+    fn starts(&mut self, at: Instant, record: &Record, id: TaskId, (did, then): (Doing, Doing)) {
+        if let (Record::Wakeup { target, .. }, Doing::Unknown | Doing::Sleeps) = (record, did) {
+            self.count_wakeup(id, *target);
+        }
+        match then {
+            Doing::Waits(cpu) => self.queue(at, cpu, id),
+            Doing::Runs(cpu) => self.run(at, cpu, id, record),
+            Doing::Exited => self.tasks.touch(id).died = Some(at),
+            Doing::Unknown | Doing::Sleeps | Doing::Throttled => {}
+        }
+    }
+
+    fn count_wakeup(&mut self, id: TaskId, target: CpuId) {
+        let waking = self.board.waking(id);
+        let sums = self.tasks.touch(id).sums();
+        sums.wakeups += 1;
+        sums.on(target).wakeups += 1;
+        if let Some(waking) = waking {
+            sums.wakers.count((waking.waker, waking.context));
+        }
+    }
+
+    /// A quota has held `id` back for `span`.
+    fn hold(&mut self, id: TaskId, span: Duration) {
+        self.tasks.touch(id).sums().held.throttled += span;
+    }
+
+    /// `id` runs on `cpu` from now on.
+    fn run(&mut self, at: Instant, cpu: CpuId, id: TaskId, switch: &Record) {
+        let preempts = matches!(
+            switch,
+            Record::Switch {
+                prev: Some(_),
+                prev_runnable: true,
+                ..
+            }
+        );
+        let woken = self.board.woken(id);
         let llc = self.llc(cpu);
         let task = self.tasks.touch(id);
-        let at_once = |woken| at.since(woken) <= AT_ONCE;
-        if preempts && task.woken.take().is_some_and(at_once) {
+        if preempts && woken.is_some_and(|woken| at.since(woken) <= AT_ONCE) {
             task.sums().took_at_wakeup += 1;
         }
-        task.woken = None;
         task.comes_to(cpu, llc);
-        task.life = Life::Running;
-        self.cpu(cpu).begins(at, id);
     }
 
-    /// Whoever runs on `cpu` has run until now, and those who wait there waited beside it.
-    fn leave_cpu(&mut self, at: Instant, cpu: CpuId) {
+    /// Counts who has run on `cpu` until now, and that those who wait there waited beside it.
+    fn count_until(&mut self, at: Instant, cpu: CpuId) {
         let state = self.cpus.entry(cpu).or_default();
-        let Some(stretch) = state.ends(at) else {
+        let part = state.counts_until(at, cpu, &self.board);
+        let Some(runs) = self.board.running(cpu) else {
             return;
         };
-        let ran = self.tasks.touch(stretch.task).sums();
-        ran.ran += stretch.span;
-        ran.interrupted += stretch.interrupted;
-        ran.on(cpu).ran += stretch.span;
-        let program = self.tasks.touch(stretch.task).program();
+        let ran = self.tasks.touch(runs).sums();
+        ran.ran += part.span;
+        ran.interrupted += part.interrupted;
+        ran.on(cpu).ran += part.span;
+        let program = self.tasks.touch(runs).program();
         for waiter in state.first_waiting() {
             let task = self.tasks.touch(waiter);
-            if let Life::Waits(wait) = &task.life {
-                let span = at.since(stretch.from.max(wait.part_from));
-                task.pending.beside(stretch.task, program, span);
+            if let Some(wait) = &task.wait {
+                let span = at.since(part.from.max(wait.part_from));
+                task.pending.beside(runs, program, span);
             }
         }
-    }
-
-    fn begin_wait(&mut self, at: Instant, cpu: CpuId, id: TaskId, woken: bool) {
-        self.end_wait(at, id);
-        self.queue(at, cpu, id);
-        self.tasks.touch(id).woken = woken.then_some(at);
     }
 
     fn queue(&mut self, at: Instant, cpu: CpuId, id: TaskId) {
         self.waits += 1;
         let place = self.waits;
         let state = self.cpus.entry(cpu).or_default();
-        let interrupted = state.interrupted_until(at);
+        let interrupted = self.board.interrupted(at, cpu);
         let idled_here = state.idled_until(at);
         state.queue(place, id);
         let task = self.tasks.touch(id);
         let (inside, outside) = self.idle.beside(at, &task.who.cpus);
-        task.life = Life::Waits(Wait {
+        task.wait = Some(Wait {
             cpu,
             place,
             since: at,
@@ -368,34 +385,33 @@ impl Watcher {
             to: at,
         };
         task.sums().add(&pending);
-        task.life = Life::Asleep;
         self.history.ends(id, pending);
     }
 
     /// `id` leaves the queue in which it waited; what it waited is not counted yet.
     fn leave_queue(&mut self, at: Instant, id: TaskId) -> Option<Wait> {
         self.end_part(at, id);
-        let wait = self.take_wait(id)?;
+        let wait = self.tasks.touch(id).wait.take()?;
         self.cpu(wait.cpu).unqueue(wait.place);
         Some(wait)
     }
 
     /// Takes down what `id` has waited so far, if it waits.
     fn end_part(&mut self, at: Instant, id: TaskId) {
-        let Some(wait) = self.take_wait(id) else {
+        let Some(wait) = self.wait_of(id) else {
             return;
         };
-        let state = self.cpus.entry(wait.cpu).or_default();
-        let running = state.running(at);
-        let interrupted = state.interrupted_until(at);
-        let program = running.map(|(other, _)| self.tasks.touch(other).program());
+        let running = self.board.running(wait.cpu);
+        let counted = self.cpu(wait.cpu).counted();
+        let interrupted = self.board.interrupted(at, wait.cpu);
+        let program = running.map(|other| self.tasks.touch(other).program());
         let task = self.tasks.touch(id);
         let (inside, outside) = self.idle.beside(at, &task.who.cpus);
         let span = at.since(wait.part_from);
         let pending = &mut task.pending;
         // The stretch that is still going on would be counted when it ends.
-        if let Some((other, since)) = running.filter(|(other, _)| *other != id) {
-            let span = at.since(since.max(wait.part_from));
+        if let Some(other) = running.filter(|other| *other != id) {
+            let span = at.since(counted.max(wait.part_from));
             pending.beside(other, program.unwrap_or_default(), span);
         }
         pending.waited += span;
@@ -403,7 +419,7 @@ impl Watcher {
         pending.idle_inside += inside.saturating_sub(wait.inside);
         pending.idle_outside += outside.saturating_sub(wait.outside);
         pending.interrupted += interrupted.saturating_sub(wait.interrupted);
-        task.life = Life::Waits(Wait {
+        task.wait = Some(Wait {
             part_from: at,
             inside,
             outside,
@@ -412,45 +428,12 @@ impl Watcher {
         });
     }
 
-    fn take_wait(&self, id: TaskId) -> Option<Wait> {
-        match self.tasks.get(id)?.life {
-            Life::Waits(wait) => Some(wait),
-            Life::Unknown | Life::Running | Life::Asleep => None,
-        }
-    }
-
-    /// Somebody is about to wake `id`. If it waits since it was woken before, it must have run and
-    /// slept in between: in some virtual machines the kernel does not tell what some tasks do. Nobody
-    /// knows when the wait ended, so it does not count.
-    fn doubt(&mut self, at: Instant, id: TaskId) {
-        let waits = self.take_wait(id).is_some();
-        if waits && self.tasks.touch(id).woken.is_some() {
-            self.forget_wait(at, id);
-        }
-    }
-
-    /// A quota holds `id` back: at once if it waits, else when it leaves its CPU.
-    fn throttle(&mut self, at: Instant, id: TaskId) {
-        let waits = self.take_wait(id).is_some();
-        self.end_wait(at, id);
-        let task = self.tasks.touch(id);
-        match waits {
-            true => task.held_since = Some(at),
-            false => task.throttles = true,
-        }
-    }
-
-    /// A quota that held `id` back does so no more.
-    fn release(&mut self, at: Instant, id: TaskId) {
-        let task = self.tasks.touch(id);
-        if let Some(since) = task.held_since.take() {
-            let span = at.since(since);
-            task.sums().held.throttled += span;
-        }
+    fn wait_of(&self, id: TaskId) -> Option<Wait> {
+        self.tasks.get(id)?.wait
     }
 
     fn migrate(&mut self, at: Instant, id: TaskId, to: CpuId) {
-        let Some(wait) = self.take_wait(id).filter(|wait| wait.cpu != to) else {
+        let Some(wait) = self.wait_of(id).filter(|wait| wait.cpu != to) else {
             return;
         };
         self.moves(at, id, to, wait);
@@ -458,71 +441,33 @@ impl Watcher {
 
     /// `id`, which waits, waits on in the queue of `cpu`.
     fn moves(&mut self, at: Instant, id: TaskId, cpu: CpuId, wait: Wait) {
-        let woken = self.tasks.touch(id).woken;
         self.leave_queue(at, id);
         self.queue(at, cpu, id);
-        let task = self.tasks.touch(id);
-        task.woken = woken;
-        if let Life::Waits(now) = &mut task.life {
+        if let Some(now) = &mut self.tasks.touch(id).wait {
             (now.since, now.doubtful) = (wait.since, wait.doubtful);
         }
     }
 
-    fn wakeup(&mut self, at: Instant, waker: CpuId, id: TaskId, target: CpuId) {
-        let running = self.cpus.get(&waker).and_then(|it| it.running(at));
-        self.cpu(target).inferred = None;
-        self.release(at, id);
-        let task = self.tasks.touch(id);
-        let by = task.wakes.take();
-        let by = by.unwrap_or((running.map(|(task, _)| task), Context::Unknown));
-        if matches!(task.life, Life::Unknown | Life::Asleep) {
-            let sums = task.sums();
-            sums.wakeups += 1;
-            sums.on(target).wakeups += 1;
-            sums.wakers.count(by);
-            self.begin_wait(at, target, id, true);
-        }
-    }
-
-    fn exit(&mut self, at: Instant, id: TaskId) {
-        self.end_wait(at, id);
-        self.release(at, id);
-        self.tasks.touch(id).died = Some(at);
-    }
-
-    fn fork(&mut self, at: Instant, parent: Option<TaskId>, child: TaskId) {
-        let inherited = parent.and_then(|parent| self.tasks.get(parent));
-        let who = inherited.map(|parent| parent.who.inherited());
-        let task = self.tasks.touch(child);
-        *task = Task::born(at, who.unwrap_or_default());
+    fn fork(&mut self, at: Instant, parent: Option<TaskId>, child: TaskId, comm: Comm) {
+        let parent = parent.and_then(|parent| self.tasks.get(parent));
+        let who = Who::of_child(parent.map(|parent| &parent.who), comm);
+        *self.tasks.touch(child) = Task::born(at, who);
     }
 
     /// What is said of tasks and groups, and not done by them.
     fn learn(&mut self, record: &Record) {
-        match *record {
-            Record::Cgroup {
-                group,
-                parent,
-                weight,
-                name,
-            } => self.groups.learn(group, parent, weight, name),
-            Record::Throttled { group, span } => self.groups.throttle(group, span),
-            Record::Role { task, .. }
-            | Record::Renamed { task, .. }
-            | Record::Ids { task, .. }
-            | Record::Nice { task, .. }
-            | Record::Policy { task, .. }
-            | Record::Slice { task, .. }
-            | Record::Group { task, .. }
-            | Record::KernelThread { task }
-            | Record::Affinity { task, .. } => self.tasks.touch(task).who.learn(record),
-            _ => {}
+        self.groups.learn(record);
+        if let Record::Throttled { group, span } = *record {
+            *self.throttled.entry(group).or_default() += span;
+        }
+        if let Some(task) = Who::described(record) {
+            self.tasks.touch(task).who.learn(record);
         }
     }
 
     /// Affinity changes what a wait stands beside.
     fn bind(&mut self, at: Instant, id: TaskId, record: &Record) {
-        match self.take_wait(id) {
+        match self.wait_of(id) {
             Some(wait) => {
                 self.end_part(at, id);
                 self.learn(record);
@@ -547,59 +492,34 @@ impl Observer for Watcher {
         self.records += 1;
         self.last = self.last.max(at);
         match *record {
-            Record::Switch {
-                cpu,
-                prev,
-                prev_runnable,
-                next,
-            } => self.switch(at, cpu, prev.map(|task| (task, prev_runnable)), next),
-            Record::Waking {
-                task,
-                waker,
-                context,
-                ..
-            } => {
-                self.doubt(at, task);
-                self.tasks.touch(task).wakes = Some((waker, context));
-            }
-            Record::Wakeup {
-                waker,
-                task,
-                target,
-            } => self.wakeup(at, waker, task, target),
-            Record::Migrate { task, to, .. } => self.migrate(at, task, to),
+            Record::Switch { cpu, .. } => self.count_until(at, cpu),
             Record::Fork {
                 parent,
                 child,
                 comm,
-            } => {
-                self.fork(at, parent, child);
-                self.tasks.touch(child).who.comm = comm;
-            }
-            Record::Exit { task, .. } => self.exit(at, task),
-            Record::Block {
-                task,
-                cause: Cause::Quota,
-                state: State::Runnable,
-                ..
-            } => self.throttle(at, task),
-            Record::InterruptEnter { cpu, interrupt } => {
-                self.interrupts_seen = true;
-                self.cpu(cpu).enters(at, interrupt);
-            }
-            Record::InterruptExit { cpu, interrupt } => self.cpu(cpu).exits(at, interrupt),
-            Record::Hotplug { cpu, online: false } => self.idle.set(at, cpu, false),
-            // A recorder says so before a switch or a wakeup that must have happened and was not told.
-            Record::Lost { cpu, events: 1 } => {
-                self.cpu(cpu).inferred = Some(at);
-            }
+            } => self.fork(at, parent, child, comm),
+            Record::InterruptEnter { .. } => self.interrupts_seen = true,
+            // One that is inferred hides nothing.
+            Record::Lost { events: 1, .. } => {}
             Record::Lost { cpu, events } => {
                 self.lost += events.max(1);
-                self.gap(at, cpu);
+                self.count_until(at, cpu);
             }
             Record::Steal { span, .. } => self.stolen += span,
             Record::Affinity { task, .. } => self.bind(at, task, record),
             _ => self.learn(record),
+        }
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.extend_from_slice(self.board.see(at, record));
+        if let Record::Switch { cpu, .. } = *record
+            && self.board.infers()
+        {
+            self.distrust(at, cpu);
+        }
+        ended.drain(..).for_each(|ended| self.take(record, &ended));
+        self.ended = ended;
+        if let Record::Migrate { task, to, .. } = *record {
+            self.migrate(at, task, to);
         }
     }
 }

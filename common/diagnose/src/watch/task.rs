@@ -2,23 +2,14 @@
 
 use std::sync::Arc;
 
-use warmq_trace::{Comm, Context, Who};
+use warmq_trace::{Board, Comm, Context, Who};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
-/// Of those who ran while a task waited, at most so many are told apart; of the others, so many programs.
+/// Of those who ran while a task waited, at most so many are told apart; of the others, so many
+/// programs.
 const MOST_BESIDE: usize = 24;
 /// Of those who wake a task, at most so many are told apart.
 const MOST_WAKERS: usize = 8;
-
-/// What a task does.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Life {
-    #[default]
-    Unknown,
-    Running,
-    Waits(Wait),
-    Asleep,
-}
 
 /// A wait for a CPU.
 #[derive(Clone, Copy, Debug)]
@@ -53,14 +44,8 @@ pub(crate) struct Task {
     pub unfinished: Duration,
     pub born: Option<Instant>,
     pub died: Option<Instant>,
-    pub(super) life: Life,
-    /// When it was woken, until it runs.
-    pub(super) woken: Option<Instant>,
-    /// Who is about to wake it.
-    pub(super) wakes: Option<(Option<TaskId>, Context)>,
-    /// It is about to be throttled.
-    pub(super) throttles: bool,
-    pub(super) held_since: Option<Instant>,
+    /// If it waits.
+    pub(super) wait: Option<Wait>,
     last_cpu: Option<(CpuId, Option<u16>)>,
 }
 
@@ -69,21 +54,19 @@ impl Task {
         Task {
             who,
             born: Some(at),
-            life: Life::Asleep,
             ..Task::default()
         }
     }
 
     /// The measurement begins.
-    pub(super) fn restart(&mut self, from: Instant) {
+    pub(super) fn restart(&mut self, from: Instant, board: &Board) {
         self.tally = Arc::default();
         self.pending = Tally::default();
-        self.held_since = self.held_since.map(|since| since.max(from));
-        if let Life::Waits(wait) = &mut self.life {
+        if let Some(wait) = &mut self.wait {
             wait.since = from;
             wait.part_from = from;
-            (wait.inside, wait.outside, wait.interrupted) = Default::default();
-            wait.idled_here = Duration::ZERO;
+            (wait.inside, wait.outside, wait.idled_here) = Default::default();
+            wait.interrupted = board.interrupted(from, wait.cpu);
         }
     }
 
@@ -99,8 +82,8 @@ impl Task {
 
     /// What is certain, and what is so far of the wait that goes on.
     pub(super) fn so_far(&self) -> Arc<Tally> {
-        match self.life {
-            Life::Waits(wait) if !wait.doubtful => {
+        match self.wait {
+            Some(wait) if !wait.doubtful => {
                 let mut tally = Tally::clone(&self.tally);
                 tally.add(&self.pending);
                 Arc::new(tally)
@@ -115,14 +98,10 @@ impl Task {
         let sums = self.sums();
         sums.doubts += 1;
         sums.doubted += pending.waited;
-        self.life = Life::Unknown;
-        self.woken = None;
     }
 
     /// It does not run any more, and nobody knows whether it waits or sleeps.
     pub(super) fn vanishes(&mut self) {
-        self.life = Life::Unknown;
-        self.woken = None;
         self.sums().doubts += 1;
     }
 
@@ -250,8 +229,8 @@ impl Tally {
         }
     }
 
-    /// What was counted since it was `before`. Wakers are not among it, nor is the longest wait, unless it
-    /// ended since then.
+    /// What was counted since it was `before`. Wakers are not among it, nor is the longest wait,
+    /// unless it ended since then.
     pub fn since(&self, before: &Tally) -> Tally {
         let less = |now: Duration, then: Duration| now.saturating_sub(then);
         let place = |now: &Presence| {

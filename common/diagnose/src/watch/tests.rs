@@ -1,7 +1,7 @@
 //! Sums of small stories.
 
 use proptest::prelude::*;
-use warmq_trace::{Account, Comm, Interrupt};
+use warmq_trace::{Account, Cause, Comm, Context, Interrupt, State};
 
 use crate::{Diagnosis, Kind, Verdict};
 
@@ -144,6 +144,8 @@ fn a_throttled_task_does_not_wait() {
     assert_eq!(tally.held.throttled, Duration::from_ms(40));
     assert_eq!(tally.waited, Duration::from_ms(2));
     assert_eq!(tally.ran, Duration::from_ms(18));
+    assert_eq!(tally.ran, Duration::from_ms(18));
+    assert_eq!(tally.wakeups, 0, "the next period is no wakeup");
 }
 
 #[test]
@@ -242,6 +244,37 @@ fn what_was_inferred_or_is_missing_makes_no_wait() {
     // A wakeup of another task that was not told says nothing of who waits.
     let woken_unseen = [busy(11), (1_000, inferred(1)), (1_000, woken(TaskId(3), 1))];
     assert_eq!(seems_to_wait(&woken_unseen).0, Duration::from_ms(2_790));
+}
+
+#[test]
+fn who_is_woken_while_events_of_a_cpu_are_missing_may_have_run_there() {
+    let lost = Record::Lost {
+        cpu: CpuId(0),
+        events: 7,
+    };
+    let records = [
+        (0, switch(0, None, Some(A))),
+        (0, switch(1, None, Some(TaskId(3)))),
+        (10, lost),
+        (20, woken(B, 1)),
+        (80, switch(1, Some(TaskId(3)), Some(B))),
+        (90, switch(0, None, Some(A))),
+        (100, Record::Recalculate { cpu: CpuId(1) }),
+    ];
+    let watcher = watched(&records, 0);
+    let of = |task| {
+        let tally = &watcher.tasks.get(task).unwrap().tally;
+        (
+            tally.ran.as_ns() / 1_000_000,
+            tally.waited.as_ns() / 1_000_000,
+        )
+    };
+    assert_eq!((of(B), of(A)), ((20, 0), (20, 0)));
+    assert_eq!(
+        of(TaskId(3)),
+        (80, 0),
+        "who leaves another CPU may run there"
+    );
 }
 
 #[test]
@@ -398,7 +431,7 @@ proptest! {
         }
         let diagnosis = crate::Diagnosis::of(watcher);
         let period = diagnosis.window.to_ns - diagnosis.window.from_ns;
-        for task in &diagnosis.told.waiting {
+        for task in &diagnosis.activity.waiting {
             prop_assert!(task.waited_ns <= period, "{task:?}");
         }
     }

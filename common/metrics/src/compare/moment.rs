@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use warmq_trace::{Context, Record, Table};
+use warmq_trace::{Board, Context, Doing, Record};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use super::Recording;
@@ -13,8 +13,8 @@ use super::roles::{Roles, Who};
 pub struct Waits {
     /// Who.
     pub who: Who,
-    /// The CPU in whose queue it is; none if that is not known.
-    pub cpu: Option<CpuId>,
+    /// The CPU in whose queue it is, if each CPU has one.
+    pub cpu: CpuId,
     /// Since it was woken or lost its CPU.
     pub span: Duration,
 }
@@ -35,13 +35,6 @@ pub struct Woken {
 /// How many wakeups are kept.
 const WAKEUPS: usize = 3;
 
-/// What is known of a task.
-#[derive(Clone, Copy, Debug, Default)]
-struct State {
-    since: Option<Instant>,
-    cpu: Option<CpuId>,
-}
-
 /// The state of a recording before one of its records.
 #[derive(Debug, Default)]
 pub(super) struct Moment {
@@ -52,97 +45,57 @@ pub(super) struct Moment {
 impl Moment {
     /// That before the record at `index`, which is a switch: whoever it preempts waits as well.
     pub fn before(recording: &Recording, roles: &Roles, index: usize) -> Moment {
-        let mut replay = Replay::default();
+        let mut board = Board::default();
+        let mut wakeups = VecDeque::new();
         let records = &recording.records;
         for (at, record) in &records[..index] {
-            replay.see(*at, record, roles);
+            board.see(*at, record);
+            if let Record::Wakeup { task, .. } = record {
+                wakeups.extend(woken(*at, *task, &board, roles));
+                wakeups.drain(..wakeups.len().saturating_sub(WAKEUPS));
+            }
         }
-        let at = records[index].0;
-        if let Record::Switch {
+        Moment {
+            waiting: waiting(&board, roles, &records[index]),
+            wakeups: wakeups.into(),
+        }
+    }
+}
+
+fn waiting(board: &Board, roles: &Roles, (at, switch): &(Instant, Record)) -> Vec<Waits> {
+    let preempted = match *switch {
+        Record::Switch {
             cpu,
             prev: Some(prev),
             prev_runnable: true,
             ..
-        } = records[index].1
-        {
-            replay.waits(prev, at, Some(cpu));
-        }
-        let mut waiting: Vec<Waits> = roles
-            .all()
-            .filter_map(|(task, who)| {
-                let state = replay.tasks.get(task)?;
-                Some(Waits {
-                    who: who.clone(),
-                    cpu: state.cpu,
-                    span: at.since(state.since?),
-                })
-            })
-            .collect();
-        waiting.sort_by_key(|it| std::cmp::Reverse(it.span));
-        Moment {
-            waiting,
-            wakeups: replay.wakeups.into(),
-        }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Replay {
-    tasks: Table<TaskId, State>,
-    /// Who is about to be woken: by whom, and where.
-    waking: Table<TaskId, Option<(Option<TaskId>, Context)>>,
-    wakeups: VecDeque<Woken>,
-}
-
-impl Replay {
-    fn see(&mut self, at: Instant, record: &Record, roles: &Roles) {
-        match *record {
-            Record::Waking {
-                waker,
-                task,
-                context,
-                ..
-            } => *self.waking.touch(task) = Some((waker, context)),
-            Record::Wakeup { task, target, .. } => {
-                self.waits(task, at, Some(target));
-                self.woken(at, task, roles);
-            }
-            Record::Migrate { task, to, .. } => self.tasks.touch(task).cpu = Some(to),
-            Record::Switch {
-                cpu,
-                prev,
-                prev_runnable,
-                next,
-            } => {
-                if let Some(prev) = prev {
-                    self.tasks.touch(prev).since = prev_runnable.then_some(at);
-                    self.tasks.touch(prev).cpu = Some(cpu);
-                }
-                if let Some(next) = next {
-                    self.tasks.touch(next).since = None;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn waits(&mut self, task: TaskId, at: Instant, cpu: Option<CpuId>) {
-        let since = Some(at);
-        *self.tasks.touch(task) = State { since, cpu };
-    }
-
-    fn woken(&mut self, at: Instant, task: TaskId, roles: &Roles) {
-        let waking = self.waking.touch(task).take();
-        let Some(who) = roles.who(task) else { return };
-        let (waker, context) = waking.unwrap_or((None, Context::Unknown));
-        self.wakeups.push_back(Woken {
-            at,
+        } => Some((prev, cpu)),
+        _ => None,
+    };
+    let wait = |task: TaskId| match (board.doing(task), preempted) {
+        (_, Some((prev, cpu))) if prev == task => Some((cpu, *at)),
+        (Doing::Waits(cpu), _) => Some((cpu, board.since(task))),
+        _ => None,
+    };
+    let all = roles.all().filter_map(|(task, who)| {
+        let (cpu, since) = wait(task)?;
+        Some(Waits {
             who: who.clone(),
-            by: waker.and_then(|waker| roles.who(waker)).cloned(),
-            context,
-        });
-        if self.wakeups.len() > WAKEUPS {
-            self.wakeups.pop_front();
-        }
-    }
+            cpu,
+            span: at.since(since),
+        })
+    });
+    let mut waiting: Vec<Waits> = all.collect();
+    waiting.sort_by_key(|it| std::cmp::Reverse(it.span));
+    waiting
+}
+
+fn woken(at: Instant, task: TaskId, board: &Board, roles: &Roles) -> Option<Woken> {
+    let waking = board.waking(task)?;
+    Some(Woken {
+        at,
+        who: roles.who(task)?.clone(),
+        by: waking.waker.and_then(|waker| roles.who(waker)).cloned(),
+        context: waking.context,
+    })
 }

@@ -8,12 +8,11 @@ mod window;
 
 use std::collections::BTreeMap;
 
-use warmq_trace::{Names, Observer, Record, Table};
+use warmq_trace::{Board, Names, Observer, Record, Table};
 use warmq_units::{Duration, Instant, TaskId};
 
 use crate::quotas::Quotas;
-use crate::wakeups::Wakeups;
-use crate::{Counts, Spans, TaskFigures, TaskMeter};
+use crate::{Counts, Spans, TaskFigures};
 
 pub use self::described::{Described, MISSING, answers, described};
 use self::figures::{Found, us};
@@ -27,7 +26,7 @@ use self::window::Window;
 pub struct PlayMeter {
     names: Names,
     roles: Table<TaskId, Option<usize>>,
-    wakeups: Wakeups,
+    board: Board,
     /// The spans that are open, by name and number.
     open: BTreeMap<(u32, u64), Instant>,
     /// What each counter has counted.
@@ -49,7 +48,7 @@ impl PlayMeter {
             whole: Window::starting_at(from, &names),
             totals: vec![0; names.counters.len()],
             roles: Table::default(),
-            wakeups: Wakeups::default(),
+            board: Board::default(),
             open: BTreeMap::new(),
             ran: BTreeMap::new(),
             quotas: Quotas::new(&names.groups),
@@ -67,9 +66,14 @@ impl PlayMeter {
         tasks.map(|(task, _)| task)
     }
 
-    /// What every task did since the measurement began.
-    pub fn tasks(&self) -> &TaskMeter {
-        &self.whole.tasks
+    /// What `task` did from when the measurement began to `end`; `None` if no record named it.
+    pub fn task(&self, task: TaskId, end: Instant) -> Option<TaskFigures> {
+        self.whole.tasks.figures(&self.board, task, end)
+    }
+
+    /// What every task did from when the measurement began to `end`.
+    pub fn tasks(&self, end: Instant) -> impl Iterator<Item = (TaskId, TaskFigures)> {
+        self.whole.tasks.all(&self.board, end)
     }
 
     /// How often things happened since the measurement began.
@@ -139,7 +143,7 @@ impl PlayMeter {
             let ran: Duration = self.others(window, end).map(|task| task.ran).sum();
             found.put("others_share", 100.0 * ran.as_s_f64() / found.seconds);
         }
-        let missing = window.tasks.missing(end);
+        let missing = window.tasks.missing(&self.board, end);
         if missing > Duration::ZERO {
             found.put(MISSING, 100.0 * missing.as_s_f64() / found.seconds);
         }
@@ -151,10 +155,13 @@ impl PlayMeter {
 
     /// What each task of a table did in `window`.
     fn tasks_of(&self, table: usize, window: &Window, end: Instant) -> Vec<TaskFigures> {
-        let is_whole = window.tasks.missing(end) == Duration::ZERO;
+        let is_whole = window.tasks.missing(&self.board, end) == Duration::ZERO;
         self.tasks_of_table(table)
             .map(|task| {
-                let figures = window.tasks.figures(task, end).unwrap_or_default();
+                let figures = window
+                    .tasks
+                    .figures(&self.board, task, end)
+                    .unwrap_or_default();
                 let whole = self.switches && (is_whole || !self.ran.contains_key(&task));
                 let ran = match whole {
                     true => figures.ran,
@@ -171,7 +178,7 @@ impl PlayMeter {
         window: &'w Window,
         end: Instant,
     ) -> impl Iterator<Item = TaskFigures> + 'w {
-        let all = window.tasks.all(end);
+        let all = window.tasks.all(&self.board, end);
         let others = all.filter(|(task, _)| self.roles.get(*task).copied().flatten().is_none());
         others.map(|(_, figures)| figures)
     }
@@ -191,7 +198,6 @@ impl PlayMeter {
         }
         let from = at.max(self.whole.from);
         let window = Window {
-            tasks: self.whole.tasks.restarted(from),
             counts_before: self.totals.clone(),
             ran_before: self.ran.clone(),
             quotas_before: self.quotas.now().clone(),
@@ -253,13 +259,13 @@ impl Observer for PlayMeter {
     const DETAIL: bool = false;
 
     fn see(&mut self, at: Instant, record: &Record) {
-        self.whole.tasks.see(at, record);
-        self.whole.events.see(at, record);
-        if let Some((_, phase)) = &mut self.phase {
-            phase.tasks.see(at, record);
-            phase.events.see(at, record);
+        let ended = self.board.see(at, record);
+        let phase = self.phase.iter_mut().map(|(_, window)| window);
+        for window in std::iter::once(&mut self.whole).chain(phase) {
+            window.tasks.see(at, record, ended);
+            window.events.see(at, record);
         }
-        if let Some(woken) = self.wakeups.see(at, record) {
+        if let Some(woken) = self.board.served() {
             self.runs(at, woken);
         }
         if self.quotas.see(record) && at <= self.whole.from {

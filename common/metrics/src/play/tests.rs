@@ -201,9 +201,9 @@ fn shares_do_not_come_from_switches_with_gaps() {
             task: hog,
             total: Duration::from_ms(total),
         };
-        let switch = |next| Record::Switch {
+        let switch = |prev, next| Record::Switch {
             cpu: CPU,
-            prev: None,
+            prev,
             prev_runnable: false,
             next,
         };
@@ -216,9 +216,9 @@ fn shares_do_not_come_from_switches_with_gaps() {
         let story = [
             (0, role),
             (0, ran(10)),
-            (0, switch(Some(hog))),
+            (0, switch(None, Some(hog))),
             (20, lost),
-            (80, switch(None)),
+            (80, switch(Some(hog), None)),
             (100, ran(40)),
         ];
         for (at, record) in &story {
@@ -227,7 +227,7 @@ fn shares_do_not_come_from_switches_with_gaps() {
         let figures = meter.figures(ms(100));
         (figures["hog_share"], figures.get(MISSING).copied())
     };
-    assert_eq!(share(1), (100.0, None));
+    assert_eq!(share(1), (80.0, None));
     assert_eq!(share(9), (30.0, Some(60.0)));
 }
 

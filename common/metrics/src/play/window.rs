@@ -6,13 +6,13 @@ use warmq_trace::Names;
 use warmq_units::{Duration, Instant, TaskId};
 
 use crate::quotas::Counted;
-use crate::{Counts, Spans, TaskMeter};
+use crate::{Counts, Spans, TaskSums};
 
 /// What happened from one time to another.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     pub from: Instant,
-    pub tasks: TaskMeter,
+    pub tasks: TaskSums,
     pub events: Counts,
     /// By name.
     pub spans: Vec<Spans>,
@@ -29,7 +29,7 @@ impl Window {
     pub fn starting_at(from: Instant, names: &Names) -> Window {
         Window {
             from,
-            tasks: TaskMeter::starting_at(from),
+            tasks: TaskSums::starting_at(from),
             events: Counts::starting_at(from),
             spans: vec![Spans::default(); names.spans.len()],
             waits: vec![Spans::default(); names.tasks.len()],

@@ -33,7 +33,7 @@ impl Names {
         }
         let groups = taken.groups.iter().map(|(number, group)| {
             let name = identifier(group.name.raw(), "group");
-            (*number, format!("{name}_{number}"))
+            (number, format!("{name}_{number}"))
         });
         Names {
             tasks: names,

@@ -2,24 +2,24 @@
 
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
-use super::board::{Board, State};
+use super::seen::{Seen, Wait};
 use super::{Breach, Promise, Queues, Violation};
-use crate::{Interrupt, Record};
+use crate::{Doing, Interrupt, Record, State};
 
 /// The longest time for which a CPU may have interrupts off: two ticks of a kernel of 100 Hz, the
 /// second of which would be lost.
 const INTERRUPTS_OFF: Duration = Duration::from_ms(20);
 
-/// Checks that `record`, at time `at`, is lawful in the state of `board`.
+/// Checks that `record`, at time `at`, is lawful in the state of `seen`.
 pub(super) fn judge(
-    board: &Board,
+    seen: &Seen,
     promise: Promise,
     at: Instant,
     record: &Record,
 ) -> Result<(), Violation> {
-    let case = Case { board, at, promise };
+    let case = Case { seen, at, promise };
     case.time_never_back()?;
-    if !board.is_certain() {
+    if !seen.board.is_certain() {
         return Ok(());
     }
     match *record {
@@ -102,19 +102,19 @@ pub(super) fn judge(
 }
 
 /// Checks, at the end of a run, the invariants that have a deadline.
-pub(super) fn judge_end(board: &Board, end: Instant, promise: Promise) -> Result<(), Violation> {
-    if !board.is_certain() {
+pub(super) fn judge_end(seen: &Seen, end: Instant, promise: Promise) -> Result<(), Violation> {
+    if !seen.board.is_certain() {
         return Ok(());
     }
     let case = Case {
-        board,
+        seen,
         at: end,
         promise,
     };
-    for (task, _) in board.tasks() {
+    for task in seen.board.tasks() {
         case.wait_ends(task)?;
     }
-    for cpu in board.cpus() {
+    for cpu in seen.rescheduled() {
         case.reschedule_in_time(cpu)?;
     }
     Ok(())
@@ -122,7 +122,7 @@ pub(super) fn judge_end(board: &Board, end: Instant, promise: Promise) -> Result
 
 /// The machine before a record, and the record's time.
 struct Case<'a> {
-    board: &'a Board,
+    seen: &'a Seen,
     at: Instant,
     promise: Promise,
 }
@@ -136,7 +136,7 @@ impl Case<'_> {
     ) -> Result<(), Violation> {
         Err(Violation {
             at: self.at,
-            record: self.board.records,
+            record: self.seen.records,
             task,
             cpu,
             breach,
@@ -144,7 +144,7 @@ impl Case<'_> {
     }
 
     fn time_never_back(&self) -> Result<(), Violation> {
-        let before = self.board.now;
+        let before = self.seen.now;
         match self.at < before {
             true => self.broken(None, None, Breach::TimeWentBack { before }),
             false => Ok(()),
@@ -152,15 +152,15 @@ impl Case<'_> {
     }
 
     fn fork(&self, child: TaskId) -> Result<(), Violation> {
-        match self.board.state(child) {
-            State::Unknown => Ok(()),
+        match self.seen.board.doing(child) {
+            Doing::Unknown => Ok(()),
             _ => self.broken(Some(child), None, Breach::ForkedAgain),
         }
     }
 
     /// Only a task that runs can go to sleep.
     fn runs_here(&self, cpu: CpuId, task: TaskId) -> Result<(), Violation> {
-        match self.board.running(cpu) {
+        match self.seen.running(cpu) {
             Some(running) if running != Some(task) => {
                 self.broken(Some(task), Some(cpu), Breach::AnotherRan { running })
             }
@@ -169,32 +169,32 @@ impl Case<'_> {
     }
 
     /// Who waits for a CPU may leave its queue, if it stays runnable: it is throttled.
-    fn blocks(&self, cpu: CpuId, task: TaskId, state: crate::State) -> Result<(), Violation> {
-        match (state, self.board.state(task)) {
-            (crate::State::Runnable, State::Runnable { .. }) => Ok(()),
+    fn blocks(&self, cpu: CpuId, task: TaskId, state: State) -> Result<(), Violation> {
+        match (state, self.seen.board.doing(task)) {
+            (State::Runnable, Doing::Waits(_)) => Ok(()),
             _ => self.runs_here(cpu, task),
         }
     }
 
     fn alive(&self, task: TaskId, cpu: Option<CpuId>) -> Result<(), Violation> {
-        match self.board.state(task) {
-            State::Unknown if !self.board.is_whole() => Ok(()),
-            State::Unknown | State::Gone => self.broken(Some(task), cpu, Breach::NotAlive),
-            State::Asleep | State::Runnable { .. } | State::Running(_) => Ok(()),
+        match self.seen.board.doing(task) {
+            Doing::Unknown if !self.seen.is_whole() => Ok(()),
+            Doing::Unknown | Doing::Exited => self.broken(Some(task), cpu, Breach::NotAlive),
+            Doing::Sleeps | Doing::Throttled | Doing::Waits(_) | Doing::Runs(_) => Ok(()),
         }
     }
 
     fn leaves(&self, cpu: CpuId, prev: Option<TaskId>, runnable: bool) -> Result<(), Violation> {
-        if let Some(running) = self.board.running(cpu)
+        if let Some(running) = self.seen.running(cpu)
             && running != prev
         {
             return self.broken(prev, Some(cpu), Breach::AnotherRan { running });
         }
-        let gone = prev.is_some_and(|task| self.board.state(task) == State::Gone);
+        let gone = prev.is_some_and(|task| self.seen.board.doing(task) == Doing::Exited);
         if gone && runnable {
             return self.broken(prev, Some(cpu), Breach::RunnableAfterExit);
         }
-        if runnable && prev.is_some_and(|task| self.board.blocks(task)) {
+        if runnable && prev.is_some_and(|task| self.seen.blocks(task)) {
             return self.broken(prev, Some(cpu), Breach::RunnableAfterBlock);
         }
         Ok(())
@@ -202,13 +202,13 @@ impl Case<'_> {
 
     fn runs(&self, cpu: CpuId, task: TaskId) -> Result<(), Violation> {
         self.alive(task, Some(cpu))?;
-        match self.board.state(task) {
-            State::Running(other) => {
-                self.broken(Some(task), Some(cpu), Breach::OnTwoCpus { other })
-            }
-            State::Asleep => self.broken(Some(task), Some(cpu), Breach::Asleep),
-            State::Runnable { .. } => self.wait_ends(task),
-            State::Unknown | State::Gone => Ok(()),
+        match self.seen.board.doing(task) {
+            Doing::Runs(other) => self.broken(Some(task), Some(cpu), Breach::OnTwoCpus { other }),
+            // Kernels that call it runnable put it back without a wakeup.
+            Doing::Throttled if self.seen.board.block(task).is_none() => Ok(()),
+            Doing::Sleeps | Doing::Throttled => self.broken(Some(task), Some(cpu), Breach::Asleep),
+            Doing::Waits(_) => self.wait_ends(task),
+            Doing::Unknown | Doing::Exited => Ok(()),
         }
     }
 
@@ -219,10 +219,10 @@ impl Case<'_> {
     /// `cpu` stops idling, if it was idle: checks every waiting task against it.
     fn idle_ends(&self, cpu: CpuId) -> Result<(), Violation> {
         let long = |since| self.at.since(since) > self.promise.patience;
-        if !self.board.idle_since(cpu).is_some_and(long) {
+        if !self.seen.idle_since(cpu).is_some_and(long) {
             return Ok(());
         }
-        for (task, _) in self.board.tasks() {
+        for task in self.seen.board.tasks() {
             self.promise_kept(task, cpu)?;
         }
         Ok(())
@@ -230,7 +230,7 @@ impl Case<'_> {
 
     /// `task` stops waiting, if it was waiting: checks every idle CPU against it.
     fn wait_ends(&self, task: TaskId) -> Result<(), Violation> {
-        let State::Runnable { cpu, since, .. } = self.board.state(task) else {
+        let Some(Wait { cpu, since, .. }) = self.seen.wait(task) else {
             return Ok(());
         };
         if self.at.since(since) <= self.promise.patience {
@@ -239,7 +239,7 @@ impl Case<'_> {
         match self.promise.queues {
             Queues::PerCpu => self.promise_kept(task, cpu),
             Queues::Shared => {
-                let mut cpus = self.board.cpus();
+                let mut cpus = self.seen.board.cpus();
                 cpus.try_for_each(|cpu| self.promise_kept(task, cpu))
             }
         }
@@ -254,24 +254,19 @@ impl Case<'_> {
     }
 
     fn promise_kept(&self, task: TaskId, cpu: CpuId) -> Result<(), Violation> {
-        let State::Runnable {
-            cpu: queue,
-            since,
-            queued,
-        } = self.board.state(task)
-        else {
+        let Some(wait) = self.seen.wait(task) else {
             return Ok(());
         };
         let waits_since = match self.promise.queues {
-            Queues::PerCpu if queue != cpu => return Ok(()),
-            Queues::PerCpu => queued,
-            Queues::Shared => since,
+            Queues::PerCpu if wait.cpu != cpu => return Ok(()),
+            Queues::PerCpu => wait.queued,
+            Queues::Shared => wait.since,
         };
-        let Some(idle_since) = self.board.idle_since(cpu) else {
+        let Some(idle_since) = self.seen.idle_since(cpu) else {
             return Ok(());
         };
         let since = waits_since.max(idle_since);
-        if self.at.since(since) <= self.promise.patience || !self.board.allows(task, cpu) {
+        if self.at.since(since) <= self.promise.patience || !self.seen.allows(task, cpu) {
             return Ok(());
         }
         self.broken(Some(task), Some(cpu), Breach::LeftWaiting { since })
@@ -286,11 +281,11 @@ impl Case<'_> {
     ) -> Result<(), Violation> {
         let before = |at: Instant, span: Duration| Instant(at.0.saturating_sub(span.0));
         let granted = before(self.at, held);
-        let released = self.board.released(lock);
+        let released = self.seen.released(lock);
         if let Some(released) = released.filter(|released| *released > granted) {
             return self.broken(None, Some(cpu), Breach::HeldByTwo { lock, released });
         }
-        let switched = self.board.switched(cpu);
+        let switched = self.seen.switched(cpu);
         if switched > before(granted, waited) {
             return self.broken(None, Some(cpu), Breach::SwitchUnderLock { lock, switched });
         }
@@ -300,7 +295,7 @@ impl Case<'_> {
     /// In a recording one may come of which no record tells: a kernel has ways to send them without a
     /// tracepoint, and two that merge may be taken one by one after all.
     fn reschedule_taken(&self, cpu: CpuId) -> Result<(), Violation> {
-        if self.board.is_whole() && self.board.reschedule(cpu).is_none() {
+        if self.seen.is_whole() && self.seen.reschedule(cpu).is_none() {
             return self.broken(None, Some(cpu), Breach::NobodySent);
         }
         self.reschedule_in_time(cpu)
@@ -310,25 +305,25 @@ impl Case<'_> {
     /// interrupts off.
     /// In a recording it may be late without anybody's fault: a hypervisor had the CPU.
     fn reschedule_in_time(&self, cpu: CpuId) -> Result<(), Violation> {
-        if !self.board.is_whole() {
+        if !self.seen.is_whole() {
             return Ok(());
         }
         let late = |sent: &Instant| self.at.since(*sent) > INTERRUPTS_OFF;
-        match self.board.reschedule(cpu).filter(late) {
+        match self.seen.reschedule(cpu).filter(late) {
             Some(sent) => self.broken(None, Some(cpu), Breach::NotTaken { sent }),
             None => Ok(()),
         }
     }
 
     fn not_in_interrupt(&self, cpu: CpuId) -> Result<(), Violation> {
-        match self.board.open(cpu) {
+        match self.seen.open(cpu) {
             None => Ok(()),
             Some(open) => self.broken(None, Some(cpu), Breach::SwitchInInterrupt { open }),
         }
     }
 
     fn not_in_idle_state(&self, cpu: CpuId) -> Result<(), Violation> {
-        match self.board.in_idle_state(cpu) {
+        match self.seen.in_idle_state(cpu) {
             true => self.broken(None, Some(cpu), Breach::SwitchInIdle),
             false => Ok(()),
         }
@@ -336,14 +331,14 @@ impl Case<'_> {
 
     /// A recording may begin in the middle of a span.
     fn span_ends(&self, task: TaskId, span: u32, number: u64) -> Result<(), Violation> {
-        if !self.board.is_whole() || self.board.has_begun(span, number) {
+        if !self.seen.is_whole() || self.seen.has_begun(span, number) {
             return Ok(());
         }
         self.broken(Some(task), None, Breach::NeverBegan { span, number })
     }
 
     fn counts(&self, counter: u32, total: u64) -> Result<(), Violation> {
-        let before = self.board.counted(counter);
+        let before = self.seen.counted(counter);
         match total < before {
             true => self.broken(None, None, Breach::CountedMore { counter, before }),
             false => Ok(()),
@@ -351,8 +346,8 @@ impl Case<'_> {
     }
 
     fn interrupt_ends(&self, cpu: CpuId, interrupt: Interrupt) -> Result<(), Violation> {
-        let open = self.board.open(cpu);
-        let from_before = open.is_none() && self.board.may_be_in_unknown_interrupt(cpu);
+        let open = self.seen.open(cpu);
+        let from_before = open.is_none() && self.seen.may_be_in_unknown_interrupt(cpu);
         if open == Some(interrupt) || from_before {
             return Ok(());
         }

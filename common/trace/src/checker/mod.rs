@@ -23,13 +23,13 @@
 //! The first violation is kept as a value. Later records are not checked, since one wrong record
 //! makes the next ones wrong.
 
-mod board;
 mod invariants;
+mod seen;
 mod violation;
 
 use warmq_units::{Duration, Instant};
 
-use self::board::Board;
+use self::seen::Seen;
 pub use self::violation::{Breach, Invariant, Violation};
 use crate::{Observer, Record};
 
@@ -76,8 +76,8 @@ impl Default for Promise {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Checker {
-    // Invariant: `board` is the machine after all records before the first violation.
-    board: Board,
+    // Invariant: `seen` is the machine after all records before the first violation.
+    seen: Seen,
     promise: Promise,
     panics: bool,
     first: Option<Violation>,
@@ -88,7 +88,7 @@ impl Checker {
     /// idle and no task exists.
     pub fn of_a_run() -> Checker {
         Checker {
-            board: Board::at_the_start(),
+            seen: Seen::at_the_start(),
             promise: Promise::default(),
             panics: false,
             first: None,
@@ -100,7 +100,7 @@ impl Checker {
     /// serving interrupts before its first record of one.
     pub fn of_a_recording() -> Checker {
         Checker {
-            board: Board::midway(),
+            seen: Seen::midway(),
             ..Checker::of_a_run()
         }
     }
@@ -135,7 +135,7 @@ impl Checker {
     /// If the checker is [`Checker::panicking`] and the end breaks an invariant.
     pub fn finish(mut self, end: Instant) -> Result<(), Violation> {
         if self.first.is_none() {
-            let verdict = invariants::judge_end(&self.board, end, self.promise);
+            let verdict = invariants::judge_end(&self.seen, end, self.promise);
             self.keep(verdict);
         }
         self.first.map_or(Ok(()), Err)
@@ -156,9 +156,9 @@ impl Observer for Checker {
         if self.first.is_some() {
             return;
         }
-        let verdict = invariants::judge(&self.board, self.promise, at, record);
+        let verdict = invariants::judge(&self.seen, self.promise, at, record);
         self.keep(verdict);
-        self.board.apply(at, record);
+        self.seen.apply(at, record);
     }
 }
 

@@ -39,9 +39,9 @@ use self::protos::{
     CpuIdle, FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWaking, TracePacket,
 };
 use self::sink::{Packets, Sink};
-use self::tasks::{Tasks, Waking, machine, name_of};
+use self::tasks::{Tasks, left, machine, name_of};
 use self::tracks::{Group, Track, Tracks};
-use crate::{Context, Interrupt, Names, Observer, Record, Table};
+use crate::{Board, Context, Names, Observer, Record, Table, Waking};
 
 /// The process of all tasks: the lowest number that Linux never uses as a pid (`PID_MAX_LIMIT`).
 const MACHINE_PID: i32 = 1 << 22;
@@ -65,20 +65,13 @@ pub struct Perfetto<W: Write> {
     sink: Sink<W>,
     tracks: Tracks,
     tasks: Tasks,
-    cpus: Table<CpuId, Cpu>,
+    board: Board,
+    // The events of each CPU that are not yet written.
+    events: Table<CpuId, Vec<FtraceEvent>>,
     // The spans that are open, each with its track.
     open: BTreeMap<(u32, u64), Track>,
     in_phase: bool,
     last: Instant,
-}
-
-/// What a CPU is doing, and its events that are not yet written.
-#[derive(Debug, Default)]
-struct Cpu {
-    running: Option<TaskId>,
-    // The interrupts that it is serving, outermost first.
-    open: Vec<Interrupt>,
-    events: Vec<FtraceEvent>,
 }
 
 impl<W: Write> Perfetto<W> {
@@ -93,7 +86,8 @@ impl<W: Write> Perfetto<W> {
             sink,
             tracks: Tracks::default(),
             tasks: Tasks::default(),
-            cpus: Table::default(),
+            board: Board::default(),
+            events: Table::default(),
             open: BTreeMap::new(),
             in_phase: false,
             last: Instant::START,
@@ -112,7 +106,7 @@ impl<W: Write> Perfetto<W> {
     /// # Errors
     /// The first write error of the whole run.
     pub fn finish(mut self) -> io::Result<W> {
-        let cpus: Vec<CpuId> = self.cpus.iter().map(|(cpu, _)| cpu).collect();
+        let cpus: Vec<CpuId> = self.events.iter().map(|(cpu, _)| cpu).collect();
         cpus.into_iter().for_each(|cpu| self.write_bundle(cpu));
         self.tasks.introduce_all(&mut self.sink, self.last);
         self.sink.finish()
@@ -125,15 +119,17 @@ impl<W: Write> Perfetto<W> {
     }
 
     /// Writes a wakeup, as of the time at which the waker set about it.
-    fn wake(&mut self, when: Instant, cpu: CpuId, task: TaskId, target: CpuId) {
+    fn wake(&mut self, when: Instant, task: TaskId, target: CpuId) {
         self.introduce(when, Some(task));
-        let known = self.tasks.know(task).waking.take();
-        let Waking {
+        let Some(Waking {
             at,
             cpu,
             waker,
             context,
-        } = known.unwrap_or_else(|| self.waking(when, cpu));
+        }) = self.board.waking(task)
+        else {
+            return;
+        };
         let waking = SchedWaking {
             comm: Some(self.tasks.comm(Some(task))),
             pid: Some(self.tasks.tid(Some(task))),
@@ -155,40 +151,24 @@ impl<W: Write> Perfetto<W> {
         self.gather(cpu, event);
     }
 
-    /// What `cpu` is doing, where no record says who wakes whom.
-    fn waking(&mut self, at: Instant, cpu: CpuId) -> Waking {
-        let here = self.cpus.touch(cpu);
-        let context = match here.open.last().map(|interrupt| interrupt.is_softirq()) {
-            None => Context::Task,
-            Some(true) => Context::Softirq,
-            Some(false) => Context::Interrupt,
-        };
-        Waking {
-            at,
-            cpu,
-            waker: here.running,
-            context,
-        }
-    }
-
-    fn switch(&mut self, when: Instant, cpu: CpuId, change: Change) {
-        let Change {
-            prev,
-            prev_runnable,
-            next,
-        } = change;
+    fn switch(
+        &mut self,
+        when: Instant,
+        cpu: CpuId,
+        (prev, prev_runnable): (Option<TaskId>, bool),
+        next: Option<TaskId>,
+    ) {
         self.introduce(when, prev);
         self.introduce(when, next);
         let switch = SchedSwitch {
             prev_comm: Some(self.tasks.comm(prev)),
             prev_pid: Some(self.tasks.tid(prev)),
             prev_prio: Some(self.tasks.priority(prev)),
-            prev_state: Some(self.tasks.leaves(prev, prev_runnable)),
+            prev_state: Some(left(&self.board, prev, prev_runnable)),
             next_comm: Some(self.tasks.comm(next)),
             next_pid: Some(self.tasks.tid(next)),
             next_prio: Some(self.tasks.priority(next)),
         };
-        self.cpus.touch(cpu).running = next;
         let event = FtraceEvent {
             pid: Some(self.tasks.tid(prev).cast_unsigned()),
             sched_switch: Some(switch),
@@ -211,7 +191,7 @@ impl<W: Write> Perfetto<W> {
     }
 
     fn gather(&mut self, cpu: CpuId, event: FtraceEvent) {
-        let events = &mut self.cpus.touch(cpu).events;
+        let events = self.events.touch(cpu);
         events.push(event);
         if events.len() == EVENTS_A_BUNDLE {
             self.write_bundle(cpu);
@@ -219,7 +199,7 @@ impl<W: Write> Perfetto<W> {
     }
 
     fn write_bundle(&mut self, cpu: CpuId) {
-        let event = std::mem::take(&mut self.cpus.touch(cpu).events);
+        let event = std::mem::take(self.events.touch(cpu));
         if !event.is_empty() {
             let bundle = FtraceEventBundle {
                 cpu: Some(cpu.0.into()),
@@ -239,44 +219,14 @@ impl<W: Write> Perfetto<W> {
     /// What became of tasks and CPUs.
     fn see_schedule(&mut self, when: Instant, record: &Record) {
         match *record {
-            Record::Fork { child, comm, .. } => self.tasks.know(child).is_called(comm),
-            Record::Exit { task, .. } => self.tasks.know(task).exits(),
-            Record::Wakeup {
-                waker,
-                task,
-                target,
-            } => self.wake(when, waker, task, target),
-            Record::Waking {
-                cpu,
-                waker,
-                task,
-                context,
-                ..
-            } => {
-                let at = when;
-                self.tasks.know(task).waking = Some(Waking {
-                    at,
-                    cpu,
-                    waker,
-                    context,
-                });
-            }
+            Record::Wakeup { task, target, .. } => self.wake(when, task, target),
             Record::Switch {
                 cpu,
                 prev,
                 prev_runnable,
                 next,
-            } => {
-                let change = Change {
-                    prev,
-                    prev_runnable,
-                    next,
-                };
-                self.switch(when, cpu, change);
-            }
+            } => self.switch(when, cpu, (prev, prev_runnable), next),
             Record::Idle { cpu, state } => self.idle(when, cpu, state),
-            Record::Ids { task, tid, tgid } => self.tasks.know(task).has_ids(tid, tgid),
-            Record::Renamed { task, comm } => self.tasks.know(task).is_called(comm),
             _ => unreachable!("another record"),
         }
     }
@@ -286,12 +236,10 @@ impl<W: Write> Perfetto<W> {
         let Perfetto { sink, tracks, .. } = self;
         match *record {
             Record::InterruptEnter { cpu, interrupt } => {
-                self.cpus.touch(cpu).open.push(interrupt);
                 let name = name_of(interrupt).into_owned();
                 tracks.begin(sink, when, Track::Cpu(Group::Interrupts, cpu), name);
             }
             Record::InterruptExit { cpu, .. } => {
-                self.cpus.touch(cpu).open.pop();
                 tracks.end(sink, when, Track::Cpu(Group::Interrupts, cpu));
             }
             Record::Lock {
@@ -342,25 +290,15 @@ fn instant_of(record: &Record) -> Option<(Track, String)> {
     Some((Track::Cpu(group, cpu), name))
 }
 
-/// A switch without its CPU.
-struct Change {
-    prev: Option<TaskId>,
-    prev_runnable: bool,
-    next: Option<TaskId>,
-}
-
 impl<W: Write> Observer for Perfetto<W> {
     fn see(&mut self, when: Instant, record: &Record) {
         self.last = when;
+        self.tasks.learn(record);
+        self.board.see(when, record);
         match record {
-            Record::Fork { .. }
-            | Record::Exit { .. }
-            | Record::Wakeup { .. }
-            | Record::Waking { .. }
-            | Record::Switch { .. }
-            | Record::Idle { .. }
-            | Record::Ids { .. }
-            | Record::Renamed { .. } => self.see_schedule(when, record),
+            Record::Wakeup { .. } | Record::Switch { .. } | Record::Idle { .. } => {
+                self.see_schedule(when, record);
+            }
             Record::Migrate { .. }
             | Record::InterruptEnter { .. }
             | Record::InterruptExit { .. }
@@ -388,6 +326,12 @@ impl<W: Write> Observer for Perfetto<W> {
             | Record::SpanEnd { .. }
             | Record::Count { .. }
             | Record::Phase { .. } => self.see_scenario(when, record),
+            // What these say is in the events that follow.
+            Record::Fork { .. }
+            | Record::Exit { .. }
+            | Record::Waking { .. }
+            | Record::Ids { .. }
+            | Record::Renamed { .. } => {}
             // A group has no track, and its tasks say which one they are in.
             Record::Cgroup { .. } | Record::Throttled { .. } | Record::Quota { .. } => {}
             Record::Owed {

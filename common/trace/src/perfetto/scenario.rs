@@ -17,23 +17,15 @@ impl<W: Write> Perfetto<W> {
             Record::Block {
                 task,
                 cause,
-                state,
                 object,
                 ..
-            } => {
-                self.tasks.know(task).blocks(state);
-                (task, waits_for(cause, object))
-            }
-            Record::Nice { task, nice } => {
-                self.tasks.know(task).is_nice(nice);
-                (task, format!("nice {nice}"))
-            }
+            } => (task, waits_for(cause, object)),
+            Record::Nice { task, nice } => (task, format!("nice {nice}")),
             Record::Policy {
                 task,
                 policy,
                 priority,
             } => {
-                self.tasks.know(task).has_policy(policy, priority);
                 let name = match priority {
                     0 => format!("policy {policy:?}"),
                     _ => format!("policy {policy:?} {priority}"),

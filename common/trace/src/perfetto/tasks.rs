@@ -1,14 +1,14 @@
-//! What is known about the tasks of a trace: names, threads, priorities, why they sleep.
+//! The tasks of a trace as the kernel's events have them: names, threads, priorities, states.
 
 use std::borrow::Cow;
 
-use warmq_units::{CpuId, Instant, TaskId};
+use warmq_units::{Instant, TaskId};
 
 use super::protos::{Process, ProcessTree, Thread, TracePacket};
 use super::sink::Packets;
 use super::tracks::ThreadId;
 use super::{MACHINE_PID, at};
-use crate::{Cause, Comm, Context, Interrupt, Policy, State, Table};
+use crate::{Board, Cause, Doing, Interrupt, Known, Policy, Record, State, Table};
 
 /// `prio` of a task of nice 0, and that of the least real-time priority (`MAX_RT_PRIO` - 1).
 const NORMAL_PRIORITY: i32 = 120;
@@ -23,44 +23,29 @@ pub(super) const DEAD: i64 = 16;
 const PARKED: i64 = 64;
 const IDLE: i64 = 128;
 
-/// What is known about a task.
-#[derive(Debug, Default)]
-pub(super) struct Known {
-    comm: Comm,
-    gone: bool,
-    nice: i8,
-    real_time: Option<u8>,
-    /// What the recorded kernel calls it, if the trace is a recording.
-    ids: Option<(u32, u32)>,
-    /// Whether the trace says who it is, as far as it is known.
-    introduced: bool,
-    /// In which state it is about to leave its CPU.
-    blocked: Option<State>,
-    /// Who is about to wake it.
-    pub waking: Option<Waking>,
-}
-
-/// The circumstances of a wakeup.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waking {
-    pub at: Instant,
-    pub cpu: CpuId,
-    pub waker: Option<TaskId>,
-    pub context: Context,
-}
-
 /// All tasks of a trace.
 #[derive(Debug, Default)]
-pub(super) struct Tasks(Table<TaskId, Known>);
+pub(super) struct Tasks {
+    known: Known,
+    /// Of which the trace says who they are, as far as that is known.
+    introduced: Table<TaskId, bool>,
+}
 
 impl Tasks {
-    pub fn know(&mut self, task: TaskId) -> &mut Known {
-        self.0.touch(task)
+    /// Takes in what a record says of a task.
+    pub fn learn(&mut self, record: &Record) {
+        self.known.learn(record);
+        if let Record::Fork { child: task, .. }
+        | Record::Renamed { task, .. }
+        | Record::Ids { task, .. } = *record
+        {
+            *self.introduced.touch(task) = false;
+        }
     }
 
     /// Writes the names of those that nothing else was written of.
     pub fn introduce_all(&mut self, to: &mut impl Packets, when: Instant) {
-        let all: Vec<TaskId> = self.0.iter().map(|(task, _)| task).collect();
+        let all: Vec<TaskId> = self.known.tasks().collect();
         all.into_iter()
             .for_each(|task| self.introduce(to, when, task));
     }
@@ -68,14 +53,15 @@ impl Tasks {
     /// Writes which thread `task` is and what it is called, unless that is known, or it has no
     /// name.
     pub fn introduce(&mut self, to: &mut impl Packets, when: Instant, task: TaskId) {
-        let thread = self.thread(task);
-        let known = self.0.touch(task);
-        if std::mem::replace(&mut known.introduced, true) || known.comm == Comm::default() {
+        let introduced = std::mem::replace(self.introduced.touch(task), true);
+        let name = self.comm(Some(task));
+        if introduced || name.is_empty() {
             return;
         }
+        let thread = self.thread(task);
         let thread = Thread {
             tid: Some(thread.tid),
-            name: Some(known.comm.to_string()),
+            name: Some(name),
             tgid: Some(thread.pid),
         };
         let tree = ProcessTree {
@@ -91,21 +77,13 @@ impl Tasks {
     /// The thread of a task. Where the trace does not say which it is, task n is the thread n + 1
     /// of a process that stands for the machine.
     pub fn thread(&self, task: TaskId) -> ThreadId {
-        let ids = self.0.get(task).and_then(|known| known.ids);
+        let who = self.known.who(task);
         let number = |id: u32| i32::try_from(id).unwrap_or(i32::MAX);
-        match ids {
-            Some((tid, 0)) => ThreadId {
-                pid: MACHINE_PID,
-                tid: number(tid),
-            },
-            Some((tid, tgid)) => ThreadId {
-                pid: number(tgid),
-                tid: number(tid),
-            },
-            None => ThreadId {
-                pid: MACHINE_PID,
-                tid: number(task.0).saturating_add(1),
-            },
+        let tid = who.and_then(|who| who.tid).map(number);
+        let pid = who.and_then(|who| who.tgid).map(number);
+        ThreadId {
+            pid: pid.unwrap_or(MACHINE_PID),
+            tid: tid.unwrap_or_else(|| number(task.0).saturating_add(1)),
         }
     }
 
@@ -118,67 +96,38 @@ impl Tasks {
         let Some(task) = task else {
             return "swapper".to_owned();
         };
-        let known = self.0.get(task);
-        known.map_or_else(String::new, |known| known.comm.to_string())
+        let who = self.known.who(task);
+        who.map_or_else(String::new, |who| who.comm.to_string())
     }
 
     /// Its priority as the kernel's events have it.
     pub fn priority(&self, task: Option<TaskId>) -> i32 {
-        let known = task.and_then(|task| self.0.get(task));
-        let Some(known) = known else {
+        let Some(who) = task.and_then(|task| self.known.who(task)) else {
             return NORMAL_PRIORITY;
         };
-        match known.real_time {
-            Some(priority) => LEAST_REAL_TIME - i32::from(priority),
-            None => NORMAL_PRIORITY + i32::from(known.nice),
-        }
-    }
-
-    /// The state in which `task` leaves its CPU.
-    pub fn leaves(&mut self, task: Option<TaskId>, runnable: bool) -> i64 {
-        let Some(task) = task else {
-            return RUNNABLE;
-        };
-        let known = self.0.touch(task);
-        let blocked = known.blocked.take();
-        match (known.gone, runnable, blocked) {
-            (true, ..) => DEAD,
-            (false, true, _) => RUNNABLE,
-            (false, false, None | Some(State::Interruptible)) => ASLEEP,
-            (false, false, Some(State::Runnable)) => RUNNABLE,
-            (false, false, Some(State::Uninterruptible)) => UNINTERRUPTIBLE,
-            (false, false, Some(State::Stopped)) => STOPPED,
-            (false, false, Some(State::Dead)) => DEAD,
-            (false, false, Some(State::IdleThread)) => IDLE,
-            (false, false, Some(State::Other)) => PARKED,
+        match who.policy() {
+            Policy::Fifo | Policy::RoundRobin => LEAST_REAL_TIME - i32::from(who.priority),
+            _ => NORMAL_PRIORITY + i32::from(who.nice),
         }
     }
 }
 
-impl Known {
-    pub fn is_called(&mut self, comm: Comm) {
-        (self.comm, self.introduced) = (comm, false);
+/// The state in which `task` has left its CPU, on a board after the switch.
+pub(super) fn left(board: &Board, task: Option<TaskId>, runnable: bool) -> i64 {
+    let Some(task) = task else {
+        return RUNNABLE;
+    };
+    if board.doing(task) == Doing::Exited {
+        return DEAD;
     }
-
-    pub fn has_ids(&mut self, tid: u32, tgid: u32) {
-        (self.ids, self.introduced) = (Some((tid, tgid)), false);
-    }
-
-    pub fn exits(&mut self) {
-        self.gone = true;
-    }
-
-    pub fn blocks(&mut self, state: State) {
-        self.blocked = Some(state);
-    }
-
-    pub fn is_nice(&mut self, nice: i8) {
-        self.nice = nice;
-    }
-
-    pub fn has_policy(&mut self, policy: Policy, priority: u8) {
-        let real_time = matches!(policy, Policy::Fifo | Policy::RoundRobin);
-        self.real_time = real_time.then_some(priority);
+    match (runnable, board.block(task).map(|block| block.state)) {
+        (true, _) | (false, Some(State::Runnable)) => RUNNABLE,
+        (false, None | Some(State::Interruptible)) => ASLEEP,
+        (false, Some(State::Uninterruptible)) => UNINTERRUPTIBLE,
+        (false, Some(State::Stopped)) => STOPPED,
+        (false, Some(State::Dead)) => DEAD,
+        (false, Some(State::IdleThread)) => IDLE,
+        (false, Some(State::Other)) => PARKED,
     }
 }
 

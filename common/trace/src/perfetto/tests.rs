@@ -10,7 +10,7 @@ use super::protos::{COUNTER, INSTANT, SLICE_BEGIN, SLICE_END, STATE_CLEARED};
 use super::tasks::{DEAD, RUNNABLE, STOPPED, UNINTERRUPTIBLE};
 use super::*;
 use crate::arbitrary::records;
-use crate::{Cause, Comm, Policy, State};
+use crate::{Cause, Comm, Interrupt, Policy, State};
 
 /// A file: what Perfetto calls a `Trace`.
 #[derive(Clone, PartialEq, Message)]

@@ -358,7 +358,7 @@ pub(super) fn of_records(
 
 fn put_events(figures: &mut Figures, play: &PlayMeter, end: Instant) {
     let runnable = |of_task: TaskFigures| (of_task.ran + of_task.waited).as_s_f64();
-    let runnable: f64 = play.tasks().all(end).map(|(_, task)| runnable(task)).sum();
+    let runnable: f64 = play.tasks(end).map(|(_, task)| runnable(task)).sum();
     figures.put("runnable_mean", runnable / figures.seconds);
     figures.put_rate("switches_per_second", play.events().switches);
     figures.put_rate("migrations_per_second", play.events().migrations);

@@ -143,7 +143,7 @@ impl<O: Observer> OfTasks<'_, O> {
         let (sampled, exact) = (sum(|time| time.sampled), sum(|time| time.exact));
         let figures = tasks
             .iter()
-            .filter_map(|task| self.play.tasks().figures(*task, self.kernel.now()));
+            .filter_map(|task| self.play.task(*task, self.kernel.now()));
         let elapsed: Duration = figures.map(|figures| figures.elapsed()).sum();
         let share = 100.0 * sampled.total().as_s_f64() / elapsed.as_s_f64();
         let values = [

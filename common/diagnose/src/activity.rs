@@ -1,5 +1,5 @@
-//! What is told beside verdicts: who waited, who is woken, who moves between caches. All of them are; who
-//! shows them may cut the list.
+//! What tasks did, beside verdicts: who waited, who is woken, who moves between caches. All are
+//! listed; who shows them may cut the list.
 
 use serde::Serialize;
 use warmq_trace::Context;
@@ -8,11 +8,11 @@ use warmq_units::{Duration, TaskId};
 use crate::facts::Facts;
 use crate::words::rate;
 
-/// So many of those who ran instead are told.
+/// So many of those who ran instead are listed.
 const MOST_INSTEAD: usize = 4;
-/// Moves between caches a second from which on a task is told.
+/// Moves between caches a second from which on a task is listed.
 const LEAST_MOVES: u64 = 10;
-/// Less waiting is not told: a millionth of the time measured may be one switch.
+/// Less waiting is not listed: a millionth of the time measured may be one switch.
 const LEAST_WAITED: Duration = Duration::from_ms(1);
 
 /// Who a task is.
@@ -78,7 +78,7 @@ pub fn summed<'a>(tasks: impl IntoIterator<Item = &'a About>) -> Vec<String> {
 
 /// Who waited, who is woken, who moves; whoever does so most comes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Told {
+pub struct Activity {
     /// Who waited.
     pub waiting: Vec<Waiting>,
     /// Who is woken.
@@ -158,9 +158,9 @@ pub struct Bouncing {
     pub cpu_moves_per_second: u64,
 }
 
-impl Told {
-    pub(crate) fn of(facts: &Facts<'_>) -> Told {
-        Told {
+impl Activity {
+    pub(crate) fn of(facts: &Facts<'_>) -> Activity {
+        Activity {
             waiting: waiting(facts),
             woken: woken(facts),
             bouncing: bouncing(facts),
