@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::tree::{Source, sources};
 
 /// More is too much to know. Who needs more lines takes others away first.
-const MOST: usize = 98_700;
+const MOST: usize = 98_500;
 
 #[test]
 fn there_is_no_more_code_than_can_be_known() {
