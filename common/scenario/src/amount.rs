@@ -3,6 +3,7 @@
 use warmq_units::{Seed, Stream};
 
 use crate::expr::Expr;
+use crate::quantity::Quantity;
 use crate::task::TaskKindId;
 
 /// How much, each time it is asked.
@@ -55,6 +56,15 @@ impl StreamName {
 }
 
 impl Amount {
+    /// What it counts.
+    pub fn quantity(&self) -> Quantity {
+        match &self.draw {
+            Draw::Constant(it) | Draw::Exponential(it) | Draw::Uniform(it, _) => it.quantity,
+            Draw::Pareto { least, .. } => least.quantity,
+            Draw::Among(values) => values.first().map_or(Quantity::Count, |it| it.quantity),
+        }
+    }
+
     /// Its expressions.
     pub(crate) fn expressions(&self) -> Vec<&Expr> {
         match &self.draw {

@@ -3,7 +3,9 @@
 //!
 //! Purpose: [`Scenario::read`] reads a TOML file and checks it, [`Scenario::read_rt_app`] a script
 //! of rt-app; [`Scenario::bind`] gives it values
-//! for its settings and the numbers of the machine. Whoever plays a scenario gets numbers and ids: no name is looked up later.
+//! for its settings and the numbers of the machine, and [`Bound::compile`] makes the [`program`]
+//! that all worlds execute. Whoever plays a scenario gets numbers and ids: no name is looked up
+//! later.
 //!
 //! Key decision: it is a language of data. Steps repeat and draw amounts, but there are no
 //! functions and no conditions besides a setting's word, so that every scenario can be checked
@@ -23,6 +25,7 @@ mod expr;
 mod fidelity;
 mod object;
 mod place;
+pub mod program;
 mod quantity;
 mod read;
 mod recorded;

@@ -19,7 +19,7 @@ use crate::perform::{STACK, perform, populate_regions, thread_of_slot};
 use crate::source;
 use crate::specs::ABOVE_TASKS;
 use crate::stage::Stage;
-use crate::stage::objects::{Made, Sets, make};
+use crate::stage::objects::{Sets, make};
 use crate::sys::process::{self, End, Reaped, Side};
 use crate::sys::{ipc, memory, sockets, thread};
 
@@ -94,8 +94,7 @@ impl Crew {
         let made = make(&stage.bound, &mut sets, &notes);
         // What was made before something failed must be removed, too.
         let _ = self.sets.set(sets);
-        let made: Vec<Made> = made?;
-        let _ = stage.made.set(made);
+        let _ = stage.objects.set(made?);
         self.open_sender_sockets()?;
         stage.groups.make()?;
         let own = stage.processes.iter().filter(|it| it.session.is_none());

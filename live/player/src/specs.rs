@@ -1,6 +1,6 @@
 //! What a task is given before it begins: policy, nice value, slice, CPUs, group, fragment.
 
-use warmq_scenario::{Bound, Class, EvalError, Place, Reference, TaskKindId};
+use warmq_scenario::{Bound, EvalError, Place, Reference, TaskKindId};
 use warmq_trace::Policy;
 use warmq_units::CpuSet;
 
@@ -104,18 +104,12 @@ pub fn nice_of(nice: i64) -> i8 {
 /// The number of a group among all groups of the scenario, from 1: 0 is the root.
 ///
 /// # Errors
-/// As [`Bound::object_number`].
+/// As [`Bound::object_place`].
 pub fn group_number(bound: &Bound, group: &Reference, at: &[u64]) -> Result<u32, EvalError> {
-    let number = bound.object_number(group, at)?;
-    Ok(first_group(bound, group.object) + number as u32)
+    Ok(1 + bound.object_place(group, at)? as u32)
 }
 
 /// The number of the first group of a table.
 pub fn first_group(bound: &Bound, table: warmq_scenario::ObjectId) -> u32 {
-    let objects = (0..)
-        .map(warmq_scenario::ObjectId)
-        .zip(bound.scenario().objects());
-    let before = objects.take_while(|(id, _)| *id != table);
-    let groups = before.filter(|(_, object)| object.kind.class() == Class::Group);
-    1 + groups.map(|(id, _)| bound.objects(id) as u32).sum::<u32>()
+    1 + bound.object_of_class(table, 0) as u32
 }

@@ -60,10 +60,11 @@ impl Speed {
         }
     }
 
-    /// The rounds of the loop for `work`: picoseconds, or cycles of the clock.
+    /// The rounds of the loop for `work`: picoseconds, cycles of the clock, or a count of rounds.
     #[inline]
     pub fn loops(&self, work: u64, quantity: Quantity) -> u64 {
         let per_unit = match quantity {
+            Quantity::Count => return work,
             Quantity::Time => PS_PER_S,
             _ => u128::from(self.hertz),
         };

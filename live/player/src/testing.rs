@@ -41,7 +41,7 @@ pub fn stage(text: &str) -> &'static Stage {
     let stage = stage.expect("a plan");
     let mut sets = Sets::default();
     let made = make(&stage.bound, &mut sets, &Notes::default());
-    assert!(stage.made.set(made.expect("objects")).is_ok());
+    assert!(stage.objects.set(made.expect("objects")).is_ok());
     // Semaphores that are in use live on until their set is removed, which tests do not need.
     sets.remove();
     Box::leak(Box::new(stage))

@@ -1,77 +1,74 @@
 //! What each step asks of the simulated kernel.
 
-use warmq_kernel::{Task, Touch};
-use warmq_scenario::{
-    Action, Amount, Draw, End, Expr, Fragment, Pattern, Quantity, Reference, Share, TaskReference,
-};
+use warmq_kernel::{Socket, Task, Touch};
+use warmq_scenario::program::{self, Do, Draws, Lines, Link, Number, Which};
+use warmq_scenario::{End, Quantity, TaskReference};
 use warmq_units::{Bytes, Cycles, Duration};
 
-use super::objects::Made;
 use super::player::{Left, Player, Shared};
-use super::specs::{APP, NO_CPU, has_no_cpu, nice_of};
+use super::specs::{APP, NO_CPU, has_no_cpu};
 
 impl Player {
-    pub(super) async fn act(&mut self, action: &Action) -> Result<(), Left> {
-        match action {
-            Action::Run(amount) => self.compute(amount).await?,
-            Action::Touch(touch) => self.touch(touch).await?,
-            Action::Spin(span) => self.spin(span).await?,
-            Action::Timer { timer, period } => self.wait_for(timer, period).await?,
-            Action::Sleep(span) => {
+    pub(super) async fn act(&mut self, step: &Do) -> Result<(), Left> {
+        let stage = self.stage.clone();
+        let objects = &stage.objects;
+        match step {
+            Do::Run(amount, quantity) => self.compute(amount, *quantity).await?,
+            Do::Touch(touch) => self.touch(touch).await?,
+            Do::Spin(span) => self.spin(span).await?,
+            Do::Timer(timer) => self.wait_for(timer).await?,
+            Do::Sleep(span) => {
                 let span = Duration(self.draw(span)?);
                 self.task.sleep(span).await;
             }
-            Action::Lock(mutex) => self.task.lock(self.mutex(mutex)?).await,
-            Action::Unlock(mutex) => self.task.unlock(self.mutex(mutex)?).await,
-            Action::Wait { condition, mutex } => {
-                let (condition, mutex) = (self.condition(condition)?, self.mutex(mutex)?);
+            Do::Lock(mutex) => self.task.lock(objects.mutexes[self.place(mutex)?]).await,
+            Do::Unlock(mutex) => self.task.unlock(objects.mutexes[self.place(mutex)?]).await,
+            Do::Wait(both) => {
+                let condition = objects.conditions[self.place(&both.0)?];
+                let mutex = objects.mutexes[self.place(&both.1)?];
                 self.task.wait(condition, mutex).await;
             }
-            Action::Signal { condition, all } => {
-                let condition = self.condition(condition)?;
+            Do::Signal(condition, all) => {
+                let condition = objects.conditions[self.place(condition)?];
                 match all {
                     true => self.task.notify_all(condition).await,
                     false => self.task.notify_one(condition).await,
                 }
             }
-            Action::Raise(semaphore) => self.task.raise(self.semaphore(semaphore)?).await,
-            Action::Lower(semaphore) => self.task.lower(self.semaphore(semaphore)?).await,
-            Action::Barrier(barrier) => self.meet(barrier).await?,
-            Action::Put(queue) => self.put(queue).await?,
-            Action::Take(queue) => self.take(queue).await?,
-            Action::Send { to, bytes } => self.send(to, bytes).await?,
-            Action::Receive { from, bytes } => self.receive(from, bytes.as_ref()).await?,
-            Action::Spawn(other) => self.start(other, true).await?,
-            Action::Fork(other) => self.start(other, false).await?,
-            Action::Exit => return Err(Left::Exits),
-            Action::Yield => self.task.yield_now().await,
-            Action::Fragment(Fragment::None) => self.task.leave().await,
-            Action::Fragment(Fragment::Number(number)) => {
-                let number = self.eval(number)? as u32;
+            Do::Raise(it) => self.task.raise(objects.semaphores[self.place(it)?]).await,
+            Do::Lower(it) => self.task.lower(objects.semaphores[self.place(it)?]).await,
+            Do::Barrier(it) => self.task.meet(objects.barriers[self.place(it)?]).await,
+            Do::Put(queue) => self.put(queue).await?,
+            Do::Take(queue) => self.take(queue).await?,
+            Do::Send(to, link, bytes) => self.send(to, *link, bytes).await?,
+            Do::Receive(from, link, bytes) => self.receive(from, *link, bytes).await?,
+            Do::Reply(socket, bytes) => self.reply(socket, bytes).await?,
+            Do::Write(..) => {
+                self.task
+                    .give_up("writes to a file, which the lab has not")
+                    .await
+            }
+            Do::Start(other, as_thread) => self.start(other, *as_thread).await?,
+            Do::Exit => return Err(Left::Exits),
+            Do::Yield => self.task.yield_now().await,
+            Do::Fragment(None) => self.task.leave().await,
+            Do::Fragment(Some(number)) => {
+                let number = self.get(number)? as u32;
                 self.task.enter(APP, number).await;
             }
-            Action::Nice(nice) => {
-                let nice = nice_of(self.stage.bound.eval_signed(nice, &self.indexes)?);
-                self.task.set_nice(self.task.id(), nice).await;
-            }
-            Action::Count { counter, by } => self.stage.count(*counter, self.eval(by)?),
-            Action::Begin(span) => self.task.begin_span(self.span(span)?).await,
-            Action::End(span) => self.task.end_span(self.span(span)?).await,
-            Action::Set(set) => self.set_own(set).await?,
-            Action::Reply { socket, bytes } => self.reply(socket, bytes).await?,
-            Action::Write { .. } => unreachable!("a scenario that writes is not played"),
-            Action::Repeat { .. } | Action::Recorded(_) => {
-                unreachable!("loops and rows are ops of their own")
-            }
+            Do::Set(own) => self.set_own(own).await?,
+            Do::Span(span, true) => self.task.begin_span(self.span(span)?).await,
+            Do::Span(span, false) => self.task.end_span(self.span(span)?).await,
+            Do::Count(counter, by) => stage.count(*counter, self.get(by)?),
         }
         Ok(())
     }
 }
 
 impl Player {
-    async fn compute(&mut self, amount: &Amount) -> Result<(), Left> {
+    async fn compute(&mut self, amount: &Draws, quantity: Quantity) -> Result<(), Left> {
         let work = self.draw(amount)?;
-        match quantity(amount) {
+        match quantity {
             Quantity::Time => self.task.compute_for(Duration(work)).await,
             _ => self.task.compute(Cycles(work)).await,
         }
@@ -79,34 +76,19 @@ impl Player {
     }
 
     /// Writes come first, then reads: which of the accesses write makes no difference to caches.
-    async fn touch(&mut self, touch: &warmq_scenario::Touch) -> Result<(), Left> {
-        let stage = self.stage.clone();
-        let Made::Regions(regions) = stage.made(&touch.region) else {
-            unreachable!("the reader resolves regions to regions")
-        };
-        let (region, of_region) = regions[self.number(&touch.region)?];
-        let lines = match &touch.share {
-            Share::Whole => of_region,
-            Share::Lines(lines) => self.eval(lines)?,
-            Share::Bytes(bytes) => self.eval(bytes)?.div_ceil(stage.line),
-        };
-        let mut first = match &touch.first {
-            Some(first) => self.eval(first)?,
-            None => 0,
-        };
-        let mut stride = match &touch.pattern {
-            Pattern::Sequential => 1,
-            Pattern::Stride(stride) => self.eval(stride)?.max(1),
+    async fn touch(&mut self, touch: &program::Touch) -> Result<(), Left> {
+        let (region, of_region) = self.stage.objects.regions[self.place(&touch.region)?];
+        let whole = (of_region, self.stage.line);
+        let lines = touch.part.lines(whole, |number| self.get(number))?;
+        let (first, stride) = match &touch.lines {
+            Lines::Stride { first, stride } => (self.get(first)?, self.get(stride)?.max(1)),
             // A stride that shares no factor with the region visits lines in a scattered order.
-            Pattern::Random => {
-                first = self.random(of_region.max(1));
-                scattered(of_region)
-            }
+            Lines::Random(from) => (self.random(*from, of_region.max(1)), scattered(of_region)),
         };
         // Lines are counted around the region's end: whole regions change nothing.
         let around = of_region.max(1);
-        (first, stride) = (first % around, stride % around);
-        let percent = self.eval(&touch.write_percent)?.min(100);
+        let (first, stride) = (first % around, stride % around);
+        let percent = self.get(&touch.write_percent)?.min(100);
         let writes = (u128::from(lines) * u128::from(percent) / 100) as u64;
         let accesses = |first, lines| Touch::read(region, first, lines).stride(stride);
         if writes > 0 {
@@ -120,18 +102,9 @@ impl Player {
         Ok(())
     }
 
-    async fn meet(&mut self, barrier: &Reference) -> Result<(), Left> {
+    async fn put(&mut self, queue: &Which) -> Result<(), Left> {
         let stage = self.stage.clone();
-        let Made::Barriers(barriers) = stage.made(barrier) else {
-            unreachable!("the reader resolves barriers to barriers")
-        };
-        self.task.meet(barriers[self.number(barrier)?]).await;
-        Ok(())
-    }
-
-    async fn put(&mut self, queue: &Reference) -> Result<(), Left> {
-        let stage = self.stage.clone();
-        let queue = stage.queue(queue, self.number(queue)?);
+        let queue = &stage.objects.queues[self.place(queue)?];
         self.task.lock(queue.mutex).await;
         while queue.items.get() >= queue.holds {
             self.task.wait(queue.emptied, queue.mutex).await;
@@ -142,9 +115,9 @@ impl Player {
         Ok(())
     }
 
-    async fn take(&mut self, queue: &Reference) -> Result<(), Left> {
+    async fn take(&mut self, queue: &Which) -> Result<(), Left> {
         let stage = self.stage.clone();
-        let queue = stage.queue(queue, self.number(queue)?);
+        let queue = &stage.objects.queues[self.place(queue)?];
         self.task.lock(queue.mutex).await;
         while queue.items.get() == 0 {
             self.task.wait(queue.filled, queue.mutex).await;
@@ -155,61 +128,55 @@ impl Player {
         Ok(())
     }
 
-    async fn send(&mut self, to: &Reference, bytes: &Expr) -> Result<(), Left> {
-        let bytes = Bytes(self.eval(bytes)?);
-        let number = self.number(to)?;
-        match self.stage.made(to) {
-            Made::Streams(streams) => {
-                let (near, far) = streams[number];
-                // What goes into a stream at one end is received at the other.
-                let socket = if to.end == Some(End::Far) { far } else { near };
+    async fn send(&mut self, to: &Which, link: Link, bytes: &Number) -> Result<(), Left> {
+        let bytes = Bytes(self.get(bytes)?);
+        let (place, objects) = (self.place(to)?, &self.stage.objects);
+        match link {
+            Link::Pipe => self.task.send(objects.pipes[place].0, bytes).await,
+            Link::Stream(end) => {
+                let socket = end_of(objects.streams[place], end);
                 self.task.send(socket, bytes).await;
             }
-            Made::Datagrams(sockets) => self.task.send_datagram(sockets[number], bytes).await,
-            _ => unreachable!("the reader resolves what is sent to"),
+            Link::Datagram => {
+                let socket = objects.datagrams[place];
+                self.task.send_datagram(socket, bytes).await;
+            }
         }
         Ok(())
     }
 
-    async fn receive(&mut self, from: &Reference, bytes: Option<&Expr>) -> Result<(), Left> {
-        let number = self.number(from)?;
-        let bytes = match bytes {
-            Some(bytes) => Bytes(self.eval(bytes)?),
-            None => Bytes(0),
+    async fn receive(&mut self, from: &Which, link: Link, bytes: &Number) -> Result<(), Left> {
+        let (place, bytes) = (self.place(from)?, Bytes(self.get(bytes)?));
+        let objects = &self.stage.objects;
+        let socket = match link {
+            Link::Pipe => objects.pipes[place].1,
+            Link::Stream(end) => end_of(objects.streams[place], end),
+            Link::Datagram => {
+                self.receive_datagram(from, place).await;
+                return Ok(());
+            }
         };
-        match self.stage.made(from) {
-            Made::Streams(streams) => {
-                let (near, far) = streams[number];
-                // A pipe is written at its first end and read at its second.
-                let socket = if from.end == Some(End::Near) {
-                    near
-                } else {
-                    far
-                };
-                let whole = self.task.receive_all(socket, bytes).await;
-                // The other end is closed: nothing will come any more.
-                whole.map_err(|_| Left::Exits)?;
-            }
-            Made::Datagrams(sockets) if self.answers(from.object) => {
-                let (_, sender) = self.task.receive_datagram_from(sockets[number]).await;
-                self.senders.insert((from.object, number), sender);
-            }
-            Made::Datagrams(sockets) => {
-                self.task.receive_datagram(sockets[number]).await;
-            }
-            _ => unreachable!("the reader resolves what is received from"),
+        let whole = self.task.receive_all(socket, bytes).await;
+        // The other end is closed: nothing will come any more.
+        whole.map_err(|_| Left::Exits)
+    }
+
+    async fn receive_datagram(&mut self, from: &Which, place: usize) {
+        let socket = self.stage.objects.datagrams[place];
+        if self.answers(from) {
+            let (_, sender) = self.task.receive_datagram_from(socket).await;
+            self.senders.insert(place, sender);
+        } else {
+            self.task.receive_datagram(socket).await;
         }
-        Ok(())
     }
 
     /// Answers what came last. Where nothing has come, or a task sent it, nobody waits for an answer.
-    async fn reply(&mut self, socket: &Reference, bytes: &Expr) -> Result<(), Left> {
-        let (number, bytes) = (self.number(socket)?, Bytes(self.eval(bytes)?));
-        let Made::Datagrams(sockets) = self.stage.made(socket) else {
-            unreachable!("the reader resolves what is answered on")
-        };
-        if let Some(sender) = self.senders.get(&(socket.object, number)) {
-            self.task.answer(sockets[number], *sender, bytes).await;
+    async fn reply(&mut self, socket: &Which, bytes: &Number) -> Result<(), Left> {
+        let (place, bytes) = (self.place(socket)?, Bytes(self.get(bytes)?));
+        if let Some(sender) = self.senders.get(&place) {
+            let socket = self.stage.objects.datagrams[place];
+            self.task.answer(socket, *sender, bytes).await;
         }
         Ok(())
     }
@@ -217,7 +184,7 @@ impl Player {
     /// A thread shares this task's address space, a process gets one of its own.
     async fn start(&mut self, other: &TaskReference, thread: bool) -> Result<(), Left> {
         let stage = self.stage.clone();
-        let number = stage.bound.task_number(other, &self.indexes)?;
+        let number = stage.bound.task_number(other, &self.loops.indexes)?;
         let own = match thread {
             true => self.shared.mm,
             false => Some(stage.own_mm(other.task, number)),
@@ -238,12 +205,11 @@ impl Player {
     }
 }
 
-/// What an amount counts.
-fn quantity(amount: &Amount) -> Quantity {
-    match &amount.draw {
-        Draw::Constant(it) | Draw::Exponential(it) | Draw::Uniform(it, _) => it.quantity,
-        Draw::Pareto { least, .. } => least.quantity,
-        Draw::Among(values) => values[0].quantity,
+/// One end of a stream.
+fn end_of((near, far): (Socket, Socket), end: End) -> Socket {
+    match end {
+        End::Near => near,
+        End::Far => far,
     }
 }
 

@@ -9,7 +9,6 @@ use warmq_scenario::{Card, EvalError, Object, ObjectId, ObjectKind, Set, Source}
 use warmq_units::{CpuSet, Duration};
 
 use super::Trouble;
-use super::orders::changes_of;
 use super::stage::Stage;
 
 /// The link of each card: 1 Gbit/s unless its model says otherwise, and 50 us for each packet. A source
@@ -91,7 +90,7 @@ fn named(source: &Source, at: &[u64], stage: &Stage) -> Result<Option<CpuSet>, T
 /// Whether a change says which CPUs take the interrupts of this source from then on.
 fn moves(stage: &Stage, id: ObjectId, number: u64) -> Result<bool, EvalError> {
     let moves = |set: &Set| matches!(set, Set::Arrival(_));
-    let changes = changes_of(stage, id, number)?;
+    let changes = stage.bound.changes_of_source(id, number)?;
     Ok(changes.iter().any(|change| change.set.iter().any(moves)))
 }
 

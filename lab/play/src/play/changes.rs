@@ -7,7 +7,6 @@ use warmq_scenario::{EvalError, Expr, Occurs, Place, Reference, Set, Target, Tas
 use warmq_units::{CpuSet, Duration, Instant, TaskId};
 
 use super::Trouble;
-use super::objects::Made;
 use super::specs::{APP, NO_CPU, nice_of, policy};
 use super::stage::Stage;
 
@@ -49,17 +48,19 @@ enum To {
 /// Sees to it that every change takes place at its time.
 pub(super) fn start(stage: &Rc<Stage>, boot: &mut Boot<'_>) -> Result<(), Trouble> {
     for change in stage.scenario().changes() {
-        if let Target::Source(_) | Target::Sources(_) = change.target {
-            // Sources know their changes themselves.
+        let Some(target) = whom(stage, &change.target)? else {
             continue;
-        }
+        };
         let (first, again) = times(stage, &change.occurs)?;
-        let set = change.set.iter().map(|set| to(stage, set));
+        let set = change
+            .set
+            .iter()
+            .filter_map(|set| to(stage, set).transpose());
         let planned = Planned {
             stage: stage.clone(),
             first,
             again,
-            target: whom(stage, &change.target)?,
+            target,
             set: set.collect::<Result<_, _>>()?,
         };
         boot.operator(first, move |operator| planned.play(operator));
@@ -76,46 +77,39 @@ pub(super) fn times(
     stage: &Stage,
     occurs: &Occurs,
 ) -> Result<(Instant, Option<(Duration, Instant)>), EvalError> {
-    let at = |expr: &Expr| eval(stage, expr).map(Instant);
-    Ok(match occurs {
-        Occurs::At(when) => (at(when)?, None),
-        Occurs::Every { period, start, end } => {
-            let period = Duration(eval(stage, period)?);
-            let first = match start {
-                Some(start) => at(start)?,
-                None => Instant::START + period,
-            };
-            let end = end.as_ref().map_or(Ok(Instant(u64::MAX)), at)?;
-            (first, Some((period, end)))
-        }
-    })
+    let (first, again) = stage.bound.times(occurs)?;
+    let again = again.map(|(period, end)| (Duration(period), Instant(end)));
+    Ok((Instant(first), again))
 }
 
-fn whom(stage: &Stage, target: &Target) -> Result<Whom, Trouble> {
-    Ok(match target {
+/// What is changed; none if that is a source, which knows its changes itself, or the scheduler: a
+/// scenario that changes it is not played.
+fn whom(stage: &Stage, target: &Target) -> Result<Option<Whom>, Trouble> {
+    Ok(Some(match target {
         Target::Task(task) => {
             let number = stage.bound.task_number(task, &[])?;
             Whom::Tasks(task.task, Some(number))
         }
         Target::Tasks(kind) => Whom::Tasks(*kind, None),
         Target::Group(group) => Whom::Groups(vec![group_of(stage, group)?]),
-        Target::Groups(id) => match &stage.made[id.0 as usize] {
-            Made::Groups(groups) => Whom::Groups(groups.clone()),
-            _ => unreachable!("the reader resolves groups to groups"),
-        },
+        Target::Groups(id) => {
+            let first = stage.bound.object_of_class(*id, 0) as usize;
+            let groups = stage.objects.groups.iter().skip(first);
+            let all = stage.bound.objects(*id) as usize;
+            Whom::Groups(groups.take(all).copied().collect())
+        }
         Target::Cpus(place) => {
             let what = "a change of CPUs that the machine lacks";
             Whom::Cpus(cpus(stage, place, what)?)
         }
-        Target::Source(_) | Target::Sources(_) | Target::Scheduler => {
-            unreachable!("a scenario that changes these is not played")
-        }
-    })
+        Target::Source(_) | Target::Sources(_) | Target::Scheduler => return Ok(None),
+    }))
 }
 
-fn to(stage: &Stage, set: &Set) -> Result<To, Trouble> {
+/// What is set; none of sources and the scheduler.
+fn to(stage: &Stage, set: &Set) -> Result<Option<To>, Trouble> {
     let number = |expr: &Expr| eval(stage, expr);
-    Ok(match set {
+    Ok(Some(match set {
         Set::Cpus(place) => To::Cpus(cpus(stage, place, NO_CPU)?),
         Set::Nice(nice) => To::Nice(nice_of(stage.bound.eval_signed(nice, &[])?)),
         Set::Policy(wanted) => To::Policy(policy(wanted)),
@@ -135,17 +129,12 @@ fn to(stage: &Stage, set: &Set) -> Result<To, Trouble> {
         Set::Freeze => To::Frozen(true),
         Set::Thaw => To::Frozen(false),
         Set::Online(online) => To::Online(*online),
-        Set::Arrival(_) | Set::Rate(_) | Set::Scheduler(_) => {
-            unreachable!("a scenario that sets these is not played")
-        }
-    })
+        Set::Arrival(_) | Set::Rate(_) | Set::Scheduler(_) => return Ok(None),
+    }))
 }
 
 fn group_of(stage: &Stage, group: &Reference) -> Result<GroupId, EvalError> {
-    match stage.made(group) {
-        Made::Groups(groups) => Ok(groups[stage.bound.object_number(group, &[])? as usize]),
-        _ => unreachable!("the reader resolves groups to groups"),
-    }
+    Ok(stage.objects.groups[stage.bound.object_place(group, &[])?])
 }
 
 /// The CPUs at `place`; it is an error, `what`, if there are none.

@@ -1,7 +1,7 @@
 //! Plays a scenario as simulated tasks.
 //!
 //! Purpose: what `common/scenario` reads becomes objects and tasks of the simulated kernel. A task
-//! runs through its steps in a row ([`program`]) and asks the kernel for what each says
+//! runs through its compiled steps (`warmq_scenario::program`) and asks the kernel for what each says
 //! ([`player`]).
 
 mod actions;
@@ -11,10 +11,8 @@ mod clocks;
 mod inbox;
 mod objects;
 mod orders;
-mod parts;
 mod phases;
 mod player;
-mod program;
 mod row;
 mod source;
 mod specs;

@@ -3,13 +3,13 @@
 use std::cell::Cell;
 
 use warmq_kernel::{
-    Barrier, Boot, Condition, GroupId, Limits, Mm, Mutex, Region, Semaphore, Socket,
+    Barrier, Boot, Condition, GroupId, Limits, Mm, Mutex, Object, Part, Region, Semaphore, Socket,
 };
-use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind, Reference};
-use warmq_units::{Bytes, Duration};
+use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind, Place, Reference};
+use warmq_trace::Cause;
+use warmq_units::{Bytes, Duration, Instant};
 
 use super::Trouble;
-use super::clocks::Timers;
 use super::specs::{Machine, nice_of};
 
 const NO_CPU: &str = "a group whose `cpus` the machine lacks";
@@ -23,93 +23,115 @@ pub(super) struct Queue {
     pub(super) items: Cell<u64>,
 }
 
-/// All objects of one table.
-pub(super) enum Made {
+/// All objects, those of each class in the order of their tables.
+#[derive(Default)]
+pub(super) struct Objects {
     /// Each with its lines.
-    Regions(Vec<(Region, u64)>),
-    Mutexes(Vec<Mutex>),
-    Conditions(Vec<Condition>),
-    Semaphores(Vec<Semaphore>),
-    Barriers(Vec<Barrier>),
-    Queues(Vec<Queue>),
-    /// Both ends, `near` first; of a pipe, the one that is written first.
-    Streams(Vec<(Socket, Socket)>),
-    Datagrams(Vec<Socket>),
-    Groups(Vec<GroupId>),
-    Processes(Vec<Mm>),
-    Timers(Timers),
-    /// Senders outside the machine are no objects of it.
-    Sources,
+    pub(super) regions: Vec<(Region, u64)>,
+    pub(super) mutexes: Vec<Mutex>,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) semaphores: Vec<Semaphore>,
+    pub(super) barriers: Vec<Barrier>,
+    pub(super) queues: Vec<Queue>,
+    /// Both ends; the first is written and the second is read.
+    pub(super) pipes: Vec<(Socket, Socket)>,
+    /// Both ends, `near` first.
+    pub(super) streams: Vec<(Socket, Socket)>,
+    pub(super) datagrams: Vec<Socket>,
+    pub(super) groups: Vec<GroupId>,
+    pub(super) processes: Vec<Mm>,
+    /// When each expired last, of those that all tasks share.
+    pub(super) timers: Vec<Cell<Option<Instant>>>,
+}
+
+/// One object that is being made: its place in its table, and its indexes.
+struct One<'i> {
+    number: u64,
+    at: &'i [u64],
 }
 
 /// Makes one object after another of table `id`.
-struct Maker<'a, 'b, 'c> {
+struct Maker<'a, 'b> {
     bound: &'a Bound,
     boot: &'a mut Boot<'b>,
-    /// The tables before this one.
-    made: &'c [Made],
-    machine: &'c Machine,
+    objects: &'a mut Objects,
+    machine: &'a Machine,
     id: ObjectId,
 }
 
-/// Makes all objects, in the order of their tables.
-pub(super) fn make(bound: &Bound, boot: &mut Boot<'_>) -> Result<Vec<Made>, Trouble> {
-    let machine = Machine::new(boot);
-    let mut made = Vec::new();
-    for (index, object) in bound.scenario().objects().iter().enumerate() {
-        let maker = Maker {
+/// Makes all objects, in the order of their tables. The kernel learns which of its mutexes,
+/// conditions, semaphores and sockets are parts of which objects, so that the records of those who
+/// wait name the object.
+pub(super) fn make(
+    bound: &Bound,
+    machine: &Machine,
+    boot: &mut Boot<'_>,
+) -> Result<Objects, Trouble> {
+    let mut objects = Objects::default();
+    for (id, object) in (0..).map(ObjectId).zip(bound.scenario().objects()) {
+        let mut maker = Maker {
             bound,
             boot,
-            made: &made,
-            machine: &machine,
-            id: ObjectId(index as u32),
+            objects: &mut objects,
+            machine,
+            id,
         };
-        let table = maker.table(&object.kind)?;
-        made.push(table);
+        maker.table(&object.kind)?;
     }
-    Ok(made)
+    Ok(objects)
 }
 
-impl Maker<'_, '_, '_> {
-    fn table(mut self, kind: &ObjectKind) -> Result<Made, Trouble> {
-        Ok(match kind {
-            ObjectKind::Region { bytes } => Made::Regions(self.each(|maker, at| {
-                let bytes = Bytes(maker.eval(bytes, at)?.max(1));
-                let region = maker.boot.region(bytes)?;
-                Ok((region, bytes.0.div_ceil(maker.boot.line())))
-            })?),
-            ObjectKind::Mutex => Made::Mutexes(self.each(|maker, _| Ok(maker.boot.mutex()))?),
-            ObjectKind::Condition => {
-                Made::Conditions(self.each(|maker, _| Ok(maker.boot.condition()))?)
+impl Maker<'_, '_> {
+    fn table(&mut self, kind: &ObjectKind) -> Result<(), Trouble> {
+        match kind {
+            ObjectKind::Semaphore { initial } => self.semaphores(initial),
+            _ => (0..self.bound.objects(self.id)).try_for_each(|number| {
+                let at = &self.bound.indexes_of_object(self.id, number);
+                self.one(kind, &One { number, at })
+            }),
+        }
+    }
+
+    fn one(&mut self, kind: &ObjectKind, one: &One<'_>) -> Result<(), Trouble> {
+        match kind {
+            ObjectKind::Region { bytes } => self.region(bytes, one)?,
+            ObjectKind::Mutex => {
+                let mutex = self.boot.mutex();
+                self.part(one, Cause::Mutex, Part::Mutex(mutex));
+                self.objects.mutexes.push(mutex);
             }
-            ObjectKind::Semaphore { initial } => Made::Semaphores(self.semaphores(initial)?),
-            ObjectKind::Barrier { tasks } => Made::Barriers(self.each(|maker, at| {
-                let tasks = maker.eval(tasks, at)?;
-                Ok(maker.boot.barrier(tasks))
-            })?),
-            ObjectKind::Queue { holds } => Made::Queues(self.each(|maker, at| {
-                Ok(Queue {
-                    mutex: maker.boot.mutex(),
-                    filled: maker.boot.condition(),
-                    emptied: maker.boot.condition(),
-                    holds: maker.eval(holds, at)?,
-                    items: Cell::new(0),
-                })
-            })?),
-            ObjectKind::Pipe { buffer } => Made::Streams(self.each(|maker, at| {
-                let buffer = Bytes(maker.eval(buffer, at)?);
-                Ok(maker.boot.pipe(buffer)?)
-            })?),
-            ObjectKind::Stream { buffer, nagle } => Made::Streams(self.each(|maker, at| {
-                let own = maker.boot.stream_buffer();
-                let buffer = maker.buffer(buffer.as_ref(), own, at)?;
-                Ok(maker.boot.stream(buffer, *nagle)?)
-            })?),
-            ObjectKind::Datagram { buffer } => Made::Datagrams(self.each(|maker, at| {
-                let own = maker.boot.datagram_buffer();
-                let buffer = maker.buffer(buffer.as_ref(), own, at)?;
-                Ok(maker.boot.datagram_socket(buffer)?)
-            })?),
+            ObjectKind::Condition => {
+                let condition = self.boot.condition();
+                self.part(one, Cause::Condition, Part::Condition(condition));
+                self.objects.conditions.push(condition);
+            }
+            ObjectKind::Barrier { tasks } => {
+                let tasks = self.eval(tasks, one)?;
+                let barrier = self.boot.barrier(tasks);
+                self.part(one, Cause::Barrier, Part::Barrier(barrier));
+                self.objects.barriers.push(barrier);
+            }
+            ObjectKind::Queue { holds } => self.queue(holds, one)?,
+            ObjectKind::Pipe { buffer } => {
+                let buffer = Bytes(self.eval(buffer, one)?);
+                let ends = self.boot.pipe(buffer)?;
+                self.ends(one, Cause::Pipe, ends);
+                self.objects.pipes.push(ends);
+            }
+            ObjectKind::Stream { buffer, nagle } => {
+                let own = self.boot.stream_buffer();
+                let buffer = self.buffer(buffer.as_ref(), own, one)?;
+                let ends = self.boot.stream(buffer, *nagle)?;
+                self.ends(one, Cause::Socket, ends);
+                self.objects.streams.push(ends);
+            }
+            ObjectKind::Datagram { buffer } => {
+                let own = self.boot.datagram_buffer();
+                let buffer = self.buffer(buffer.as_ref(), own, one)?;
+                let socket = self.boot.datagram_socket(buffer)?;
+                self.part(one, Cause::Socket, Part::Socket(socket));
+                self.objects.datagrams.push(socket);
+            }
             ObjectKind::Group {
                 weight,
                 parent,
@@ -117,96 +139,133 @@ impl Maker<'_, '_, '_> {
                 burst,
                 idle,
                 cpus,
-            } => Made::Groups(self.each(|maker, at| {
-                let group = maker.group(weight, parent.as_ref(), at)?;
-                if let Some((quota, period)) = quota {
-                    let time = |expr| maker.eval(expr, at).map(Duration);
-                    let burst = burst.as_ref().map(time).transpose()?;
-                    let limits = Limits {
-                        quota: time(quota)?,
-                        period: time(period)?,
-                        burst: burst.unwrap_or(Duration::ZERO),
-                    };
-                    maker.boot.bandwidth(group, limits);
+            } => {
+                let group = self.group(weight, parent.as_ref(), one)?;
+                if let Some(quota) = quota {
+                    self.limit(group, quota, burst.as_ref(), one)?;
                 }
                 if *idle {
-                    maker.boot.idle(group);
+                    self.boot.idle(group);
                 }
                 if let Some(place) = cpus {
-                    let cpus = maker.machine.cpus_of(maker.bound, place, at)?;
-                    if cpus.is_empty() {
-                        return Err(Trouble::Lacking(NO_CPU));
-                    }
-                    maker.boot.cpuset(group, &cpus);
+                    self.cpuset(group, place, one)?;
                 }
-                Ok(group)
-            })?),
-            ObjectKind::Autogroup { nice } => Made::Groups(self.each(|maker, at| {
-                let nice = nice_of(maker.bound.eval_signed(nice, at)?);
-                let name = &maker.bound.scenario().object(maker.id).name;
-                Ok(maker.boot.autogroup(name, nice))
-            })?),
-            ObjectKind::Process => Made::Processes(self.each(|maker, _| Ok(maker.boot.mm()))?),
-            ObjectKind::Timer { shared, absolute } => Made::Timers(Timers {
-                shared: shared
-                    .then(|| self.each(|_, _| Ok(Cell::new(None))))
-                    .transpose()?,
-                absolute: *absolute,
-            }),
-            ObjectKind::File { .. } => unreachable!("a scenario that writes is not played"),
-            ObjectKind::Source(_) => Made::Sources,
-        })
+                self.objects.groups.push(group);
+            }
+            ObjectKind::Autogroup { nice } => {
+                let nice = nice_of(self.bound.eval_signed(nice, one.at)?);
+                let name = &self.bound.scenario().object(self.id).name;
+                self.objects.groups.push(self.boot.autogroup(name, nice));
+            }
+            ObjectKind::Process => self.objects.processes.push(self.boot.mm()),
+            ObjectKind::Timer { .. } => self.objects.timers.push(Cell::new(None)),
+            // Sets of semaphores are made at once; files and senders outside the machine are no
+            // objects of it.
+            ObjectKind::Semaphore { .. } | ObjectKind::File { .. } | ObjectKind::Source(_) => {}
+        }
+        Ok(())
     }
 
-    /// What `make` makes for each of the table, which gets the indexes.
-    fn each<T>(
-        &mut self,
-        make: impl Fn(&mut Self, &[u64]) -> Result<T, Trouble>,
-    ) -> Result<Vec<T>, Trouble> {
-        let all = 0..self.bound.objects(self.id);
-        all.map(|number| {
-            let at = self.bound.indexes_of_object(self.id, number);
-            make(self, &at)
-        })
-        .collect()
+    fn region(&mut self, bytes: &Expr, one: &One<'_>) -> Result<(), Trouble> {
+        let bytes = Bytes(self.eval(bytes, one)?.max(1));
+        let region = self.boot.region(bytes)?;
+        let lines = bytes.0.div_ceil(self.boot.line());
+        self.objects.regions.push((region, lines));
+        Ok(())
+    }
+
+    fn queue(&mut self, holds: &Expr, one: &One<'_>) -> Result<(), Trouble> {
+        let queue = Queue {
+            mutex: self.boot.mutex(),
+            filled: self.boot.condition(),
+            emptied: self.boot.condition(),
+            holds: self.eval(holds, one)?,
+            items: Cell::new(0),
+        };
+        self.part(one, Cause::Queue, Part::Mutex(queue.mutex));
+        self.part(one, Cause::Queue, Part::Condition(queue.filled));
+        self.part(one, Cause::Queue, Part::Condition(queue.emptied));
+        self.objects.queues.push(queue);
+        Ok(())
     }
 
     /// A set for each value of the indexes but the last.
-    fn semaphores(&mut self, initial: &Expr) -> Result<Vec<Semaphore>, Trouble> {
+    fn semaphores(&mut self, initial: &Expr) -> Result<(), Trouble> {
         let of_set = self.bound.dimensions_of_object(self.id).last();
         let of_set = of_set.copied().unwrap_or(1);
-        let mut made = Vec::new();
         for first in (0..self.bound.objects(self.id)).step_by(of_set.max(1) as usize) {
-            let at = self.bound.indexes_of_object(self.id, first);
-            let initial = self.eval(initial, &at)?;
-            made.extend(self.boot.semaphores(of_set as u32, initial)?);
+            let at = &self.bound.indexes_of_object(self.id, first);
+            let initial = self.bound.eval(initial, at)?;
+            let set = self.boot.semaphores(of_set as u32, initial)?;
+            for (number, semaphore) in (first..).zip(set) {
+                let one = One { number, at };
+                self.part(&one, Cause::Semaphore, Part::Semaphore(semaphore));
+                self.objects.semaphores.push(semaphore);
+            }
         }
-        Ok(made)
+        Ok(())
     }
 
     fn group(
         &mut self,
         weight: &Expr,
         parent: Option<&Reference>,
-        at: &[u64],
+        one: &One<'_>,
     ) -> Result<GroupId, Trouble> {
-        let parent = match parent.map(|it| (it, &self.made[it.object.0 as usize])) {
-            Some((reference, Made::Groups(groups))) => {
-                groups[self.bound.object_number(reference, at)? as usize]
-            }
-            _ => GroupId::ROOT,
+        let parent = match parent {
+            Some(parent) => self.objects.groups[self.bound.object_place(parent, one.at)?],
+            None => GroupId::ROOT,
         };
-        let weight = self.eval(weight, at)? as u32;
+        let weight = self.eval(weight, one)? as u32;
         let name = &self.bound.scenario().object(self.id).name;
         Ok(self.boot.group(parent, name, weight))
     }
 
-    /// The buffer that a socket is given, or else the kernel's `own`.
-    fn buffer(&self, given: Option<&Expr>, own: Bytes, at: &[u64]) -> Result<Bytes, Trouble> {
-        given.map_or(Ok(own), |given| Ok(Bytes(self.eval(given, at)?)))
+    fn limit(
+        &mut self,
+        group: GroupId,
+        (quota, period): &(Expr, Expr),
+        burst: Option<&Expr>,
+        one: &One<'_>,
+    ) -> Result<(), Trouble> {
+        let time = |expr| self.eval(expr, one).map(Duration);
+        let limits = Limits {
+            quota: time(quota)?,
+            period: time(period)?,
+            burst: burst.map_or(Ok(Duration::ZERO), time)?,
+        };
+        self.boot.bandwidth(group, limits);
+        Ok(())
     }
 
-    fn eval(&self, expr: &Expr, at: &[u64]) -> Result<u64, Trouble> {
-        Ok(self.bound.eval(expr, at)?)
+    fn cpuset(&mut self, group: GroupId, place: &Place, one: &One<'_>) -> Result<(), Trouble> {
+        let cpus = self.machine.cpus_of(self.bound, place, one.at)?;
+        if cpus.is_empty() {
+            return Err(Trouble::Lacking(NO_CPU));
+        }
+        self.boot.cpuset(group, &cpus);
+        Ok(())
+    }
+
+    /// The buffer that a socket is given, or else the kernel's `own`.
+    fn buffer(&self, given: Option<&Expr>, own: Bytes, one: &One<'_>) -> Result<Bytes, Trouble> {
+        given.map_or(Ok(own), |given| Ok(Bytes(self.eval(given, one)?)))
+    }
+
+    fn eval(&self, expr: &Expr, one: &One<'_>) -> Result<u64, Trouble> {
+        Ok(self.bound.eval(expr, one.at)?)
+    }
+
+    fn ends(&mut self, one: &One<'_>, cause: Cause, (first, second): (Socket, Socket)) {
+        self.part(one, cause, Part::Socket(first));
+        self.part(one, cause, Part::Socket(second));
+    }
+
+    /// Tells the kernel of which object a part is, and for what its waiters wait.
+    fn part(&mut self, one: &One<'_>, cause: Cause, part: Part) {
+        // There are at most a million objects of a table.
+        if let Ok(number) = u32::try_from(self.bound.object_of_all(self.id, one.number)) {
+            self.boot.part_of(part, Object { cause, number });
+        }
     }
 }

@@ -1,8 +1,6 @@
 //! What changes say of a source, at their times.
 
-use std::rc::Rc;
-
-use warmq_scenario::{Change, EvalError, ObjectId, Rate, Set, Target};
+use warmq_scenario::{ObjectId, Set};
 use warmq_units::{CpuSet, Duration, Instant};
 
 use super::Trouble;
@@ -21,28 +19,6 @@ pub(super) enum Order {
     Arrival(CpuSet),
 }
 
-/// The changes that are about the `number`th source of table `id`.
-pub(super) fn changes_of(
-    stage: &Stage,
-    id: ObjectId,
-    number: u64,
-) -> Result<Vec<&Change>, EvalError> {
-    let mut found = Vec::new();
-    for change in stage.scenario().changes() {
-        let meant = match &change.target {
-            Target::Sources(table) => *table == id,
-            Target::Source(one) => {
-                one.object == id && stage.bound.object_number(one, &[])? == number
-            }
-            _ => false,
-        };
-        if meant {
-            found.push(change);
-        }
-    }
-    Ok(found)
-}
-
 /// A change, and when it takes place next.
 struct Planned {
     next: Instant,
@@ -58,22 +34,20 @@ struct Planned {
 pub(super) struct Orders(Vec<Planned>);
 
 impl Orders {
-    /// Those of the `number`th source of table `id`, whose bursts `gap` says for a rate.
-    pub(super) fn of(
-        stage: &Rc<Stage>,
-        id: ObjectId,
-        number: u64,
-        gap: &dyn Fn(&Rate) -> Result<Duration, EvalError>,
-    ) -> Result<Orders, Trouble> {
+    /// Those of the `number`th source of table `id`.
+    pub(super) fn of(stage: &Stage, id: ObjectId, number: u64) -> Result<Orders, Trouble> {
         let mut planned = Vec::new();
-        for change in changes_of(stage, id, number)? {
+        for change in stage.bound.changes_of_source(id, number)? {
             let (next, again) = times(stage, &change.occurs)?;
             let mut orders = Vec::new();
             for set in &change.set {
                 match set {
                     Set::Stop => orders.push(Order::Stop(true)),
                     Set::Continue => orders.push(Order::Stop(false)),
-                    Set::Rate(rate) => orders.push(Order::Gap(gap(rate)?)),
+                    Set::Rate(rate) => {
+                        let gap = stage.bound.gap_of_source(id, number, rate)?;
+                        orders.push(Order::Gap(Duration(gap)));
+                    }
                     Set::Arrival(place) => orders.push(Order::Arrival(cpus(stage, place, NO_CPU)?)),
                     _ => {}
                 }

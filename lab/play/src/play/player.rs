@@ -1,22 +1,16 @@
 //! One task of a scenario, from its first step to its last.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use warmq_kernel::{Condition, GroupId, Mm, Mutex, Semaphore, Sender, Span, Task};
-use warmq_scenario::{
-    Amount, Draw, EvalError, Expr, Indexes, ObjectId, Reference, SpanReference, StreamName,
-    TaskKindId,
-};
-use warmq_units::{Duration, Instant, Stream};
+use warmq_kernel::{GroupId, Mm, Sender, Span, Task};
+use warmq_scenario::program::{Draws, Loops, Number, Op, Ops, Program, StreamOf, Streams, Which};
+use warmq_scenario::{EvalError, SpanReference, TaskKindId};
+use warmq_units::{Duration, Instant};
 
-use super::clocks::OwnTimers;
-use super::objects::Made;
-use super::program::{Op, Program};
 use super::row::Row;
 use super::specs::APP;
-use super::stage::Stage;
+use super::stage::{Drawn, Stage};
 
 /// Why a task leaves its steps.
 pub(super) enum Left {
@@ -45,12 +39,6 @@ struct Pace {
     looked: Option<Instant>,
 }
 
-/// A loop that is under way; its counter is the last index.
-struct Loop {
-    times: u64,
-    except: Option<u64>,
-}
-
 /// What the threads of a process share, and what it passes on to those that it starts.
 #[derive(Clone, Copy)]
 pub(super) struct Shared {
@@ -66,20 +54,17 @@ pub(super) struct Player {
     pub(super) shared: Shared,
     pub(super) kind: TaskKindId,
     number: u64,
-    /// Those of the task, then a counter for each loop that is under way.
-    pub(super) indexes: Indexes,
-    loops: Vec<Loop>,
+    pub(super) loops: Loops,
     /// When its first round began.
     pub(super) began: Instant,
     /// How far it is in what was recorded of it.
     pub(super) row: Row,
     /// When its own timers expired last.
-    pub(super) timers: OwnTimers,
+    pub(super) timers: BTreeMap<usize, Instant>,
     /// Who sent the datagram that it received last, by socket of those that it answers.
-    pub(super) senders: BTreeMap<(ObjectId, usize), Sender>,
+    pub(super) senders: BTreeMap<usize, Sender>,
     pace: Pace,
-    /// The streams that it has drawn from.
-    streams: Vec<(StreamName, Rc<RefCell<Stream>>)>,
+    streams: Drawn,
 }
 
 impl Player {
@@ -91,20 +76,20 @@ impl Player {
         shared: Shared,
     ) -> Player {
         stage.starts(kind, number, task.id());
+        let program = stage.program(kind);
         Player {
-            indexes: stage.bound.indexes_of_task(kind, number),
+            loops: Loops::new(&stage.bound.indexes_of_task(kind, number), program),
+            streams: Drawn::new(&stage, &program.streams, kind, number),
             task,
             stage,
             shared,
             kind,
             number,
-            loops: Vec::new(),
             began: Instant::START,
             row: Row::default(),
-            timers: OwnTimers::default(),
+            timers: BTreeMap::new(),
             senders: BTreeMap::new(),
             pace: Pace::default(),
-            streams: Vec::new(),
         }
     }
 
@@ -118,40 +103,34 @@ impl Player {
 
     async fn life(&mut self) -> Result<(), Left> {
         let stage = self.stage.clone();
-        let kind = stage.scenario().task(self.kind);
-        if let Some(start) = &kind.start {
+        let program = stage.program(self.kind);
+        if let Some(start) = &program.start {
             let start = Duration(self.draw(start)?);
             self.task.sleep(start).await;
         }
-        if let Some(fragment) = &kind.fragment {
-            let fragment = self.eval(fragment)? as u32;
+        if let Some(fragment) = &program.fragment {
+            let fragment = self.get(fragment)? as u32;
             self.task.enter(APP, fragment).await;
         }
         self.began = self.task.now().await;
-        self.run(&stage.programs(self.kind).setup).await?;
-        self.rounds(&stage).await
+        self.run(&program.setup).await?;
+        self.rounds(program).await
     }
 
-    async fn rounds(&mut self, stage: &Stage) -> Result<(), Left> {
-        let kind = stage.scenario().task(self.kind);
-        let times = match &kind.times {
-            Some(times) => self.eval(times)?,
-            None => u64::MAX,
-        };
-        let end = match &kind.end {
-            Some(end) => self.eval(end)?,
-            None => u64::MAX,
-        };
+    async fn rounds(&mut self, program: &Program) -> Result<(), Left> {
+        let most =
+            |number: &Option<Number>| number.as_ref().map_or(Ok(u64::MAX), |it| self.get(it));
+        let (times, end) = (most(&program.times)?, most(&program.end)?);
         let mut begins = self.task.now().await;
         self.began = begins;
         for _ in 0..times {
             self.step_is_done().await;
-            self.run(&stage.programs(self.kind).body).await?;
-            stage.count_round();
+            self.run(&program.body).await?;
+            self.stage.count_round();
             if self.task.now().await.0 >= end {
                 return Ok(());
             }
-            if let Some(every) = &kind.every {
+            if let Some(every) = &program.every {
                 begins += Duration(self.draw(every)?);
                 let now = self.task.now().await;
                 if begins > now {
@@ -162,38 +141,21 @@ impl Player {
         Ok(())
     }
 
-    async fn run(&mut self, program: &Program) -> Result<(), Left> {
+    async fn run(&mut self, ops: &Ops) -> Result<(), Left> {
         let mut at = 0;
-        while let Some(op) = program.ops.get(at) {
-            at += 1;
+        while let Some(op) = ops.list.get(at) {
             self.step_is_done().await;
-            match op {
-                Op::Do(action) => self.act(action).await?,
-                Op::Row {
-                    moments,
-                    parts,
-                    actions,
-                } => self.row(moments, parts, actions).await?,
-                Op::Repeat {
-                    times,
-                    except,
-                    after,
-                } => {
-                    let times = self.eval(times)?;
-                    let except = except.as_ref().map(|it| self.eval(it)).transpose()?;
-                    self.loops.push(Loop { times, except });
-                    self.indexes.push(0);
-                    if !self.enters() {
-                        at = *after;
-                    }
+            at = match op {
+                Op::Loop(edge) => self.loops.pass(edge, at, &self.stage.bound)?,
+                Op::Do(step) => {
+                    self.act(step).await?;
+                    at + 1
                 }
-                Op::Again { first } => {
-                    self.count();
-                    if self.enters() {
-                        at = *first;
-                    }
+                Op::Row(row) => {
+                    self.row(row).await?;
+                    at + 1
                 }
-            }
+            };
         }
         Ok(())
     }
@@ -214,68 +176,30 @@ impl Player {
         };
     }
 
-    /// The counter of the innermost loop.
-    fn count(&mut self) -> u64 {
-        let counter = self.indexes.last_mut().expect("a loop is under way");
-        *counter += 1;
-        *counter
-    }
-
-    /// Whether the innermost loop has another round; leaves the loop if not.
-    fn enters(&mut self) -> bool {
-        let inner = self.loops.last().expect("a loop is under way");
-        let (times, except) = (inner.times, inner.except);
-        let counter = match self.indexes.last().copied() {
-            left_out if left_out == except => self.count(),
-            counter => counter.unwrap_or(0),
-        };
-        if counter >= times {
-            self.loops.pop();
-            self.indexes.pop();
-        }
-        counter < times
-    }
-
-    /// Whether some step of it answers what comes to the sockets of table `id`.
-    pub(super) fn answers(&self, id: ObjectId) -> bool {
-        self.stage.programs(self.kind).answered.contains(&id)
+    /// Whether some step of it answers what comes to the sockets of the table of `socket`.
+    pub(super) fn answers(&self, socket: &Which) -> bool {
+        let program = self.stage.program(self.kind);
+        program.answered.contains(&socket.table())
     }
 
     // Numbers and objects.
 
-    pub(super) fn eval(&self, expr: &Expr) -> Result<u64, EvalError> {
-        self.stage.bound.eval(expr, &self.indexes)
+    pub(super) fn get(&self, number: &Number) -> Result<u64, EvalError> {
+        number.get(&self.stage.bound, &self.loops.indexes)
     }
 
-    pub(super) fn draw(&mut self, amount: &Amount) -> Result<u64, EvalError> {
-        // Most amounts are constant: they need no stream, which takes longer to find.
-        if let Draw::Constant(value) = &amount.draw {
-            return self.eval(value);
-        }
-        let stream = self.stream(&amount.stream);
-        let stream = &mut stream.borrow_mut();
-        self.stage.bound.draw(amount, &self.indexes, stream)
+    pub(super) fn draw(&mut self, amount: &Draws) -> Result<u64, EvalError> {
+        amount.next(&self.stage.bound, &self.loops.indexes, &mut self.streams)
     }
 
-    fn stream(&mut self, name: &StreamName) -> Rc<RefCell<Stream>> {
-        if let Some((_, stream)) = self.streams.iter().find(|(known, _)| known == name) {
-            return stream.clone();
-        }
-        let stream = self.stage.stream(name, self.kind, self.number);
-        self.streams.push((name.clone(), stream.clone()));
-        stream
+    /// A random number below `bound`.
+    pub(super) fn random(&mut self, from: StreamOf, bound: u64) -> u64 {
+        self.streams.with(from, |stream| stream.below(bound))
     }
 
-    /// A random number below `bound`, for what the scenario names no stream.
-    pub(super) fn random(&mut self, bound: u64) -> u64 {
-        let name = StreamName::OfStep("touch".to_owned());
-        self.stream(&name).borrow_mut().below(bound)
-    }
-
-    /// Which of its table `reference` names.
-    pub(super) fn number(&self, reference: &Reference) -> Result<usize, EvalError> {
-        let number = self.stage.bound.object_number(reference, &self.indexes)?;
-        Ok(number as usize)
+    /// The place of the object that `which` names among all of its class.
+    pub(super) fn place(&self, which: &Which) -> Result<usize, EvalError> {
+        which.place(&self.stage.bound, &self.loops.indexes)
     }
 
     /// The span that `reference` names: this task's own, unless it has indexes.
@@ -283,28 +207,7 @@ impl Player {
         let (bound, task) = (&self.stage.bound, self.task.id().0);
         Ok(Span {
             span: reference.span.0,
-            number: bound.span_number(reference, &self.indexes, task)?,
+            number: bound.span_number(reference, &self.loops.indexes, task)?,
         })
-    }
-
-    pub(super) fn mutex(&self, reference: &Reference) -> Result<Mutex, EvalError> {
-        match self.stage.made(reference) {
-            Made::Mutexes(made) => Ok(made[self.number(reference)?]),
-            _ => unreachable!("the reader resolves mutexes to mutexes"),
-        }
-    }
-
-    pub(super) fn condition(&self, reference: &Reference) -> Result<Condition, EvalError> {
-        match self.stage.made(reference) {
-            Made::Conditions(made) => Ok(made[self.number(reference)?]),
-            _ => unreachable!("the reader resolves conditions to conditions"),
-        }
-    }
-
-    pub(super) fn semaphore(&self, reference: &Reference) -> Result<Semaphore, EvalError> {
-        match self.stage.made(reference) {
-            Made::Semaphores(made) => Ok(made[self.number(reference)?]),
-            _ => unreachable!("the reader resolves semaphores to semaphores"),
-        }
     }
 }

@@ -4,10 +4,11 @@
 //! The steps of a row cost what they cost here; what they took is left out of the next computation. So
 //! the task takes as much CPU time as it was seen to take, whatever its steps cost.
 
-use warmq_scenario::{Action, Moment, Reference, TaskKindId};
+use warmq_scenario::program::{self, Do, Which};
+use warmq_scenario::{Moment, TaskKindId};
 use warmq_units::{Duration, Instant};
 
-use super::inbox::{Parts, inbox_of};
+use super::inbox::inbox_of;
 use super::player::{Left, Player};
 
 /// How far a task is.
@@ -20,62 +21,53 @@ pub(super) struct Row {
 }
 
 impl Player {
-    /// Does `moments`, which name `actions`; none of these is one that the settings leave out. What is
-    /// before the first part is done first, then parts, as the messages come that begin them.
-    pub(super) async fn row(
-        &mut self,
-        moments: &[Moment],
-        parts: &Parts,
-        actions: &[Option<Action>],
-    ) -> Result<(), Left> {
-        self.moments(&moments[parts.before()], actions).await?;
-        let mut order = parts.order();
+    /// Does what is before the first part, then parts, as the messages come that begin them.
+    pub(super) async fn row(&mut self, row: &program::Row) -> Result<(), Left> {
+        self.moments(&row.moments[row.parts.before()], row).await?;
+        let mut order = row.parts.order();
         while let Some(step) = order.step() {
-            let Some(action) = &actions[step as usize] else {
+            let Some(step) = &row.steps[step as usize] else {
                 return Ok(());
             };
-            self.act(action).await?;
-            let sender = inbox_of(action).and_then(|inbox| self.sender_of(inbox));
-            self.moments(&moments[order.next(sender)], actions).await?;
+            self.act(step).await?;
+            let sender = inbox_of(step).and_then(|inbox| self.sender_of(inbox));
+            self.moments(&row.moments[order.next(sender)], row).await?;
         }
         Ok(())
     }
 
-    async fn moments(
-        &mut self,
-        moments: &[Moment],
-        actions: &[Option<Action>],
-    ) -> Result<(), Left> {
+    async fn moments(&mut self, moments: &[Moment], row: &program::Row) -> Result<(), Left> {
         for moment in moments {
             match *moment {
                 Moment::Run(span) => self.run_for(span).await,
                 Moment::Sleep(span) => self.task.sleep(span).await,
                 Moment::Until(span) => self.sleep_until(span).await,
                 Moment::Step(step) => {
-                    if let Some(action) = &actions[step as usize] {
-                        self.signs(action);
-                        self.act(action).await?;
+                    if let Some(step) = &row.steps[step as usize] {
+                        self.signs(step);
+                        self.act(step).await?;
                     }
                 }
-                Moment::Part { .. } => unreachable!("parts are between these"),
+                // What begins a part is done before its moments.
+                Moment::Part { .. } => {}
             }
         }
         Ok(())
     }
 
-    /// Whoever takes what `action` sends knows that this task sent it.
-    fn signs(&self, action: &Action) {
-        if let Action::Raise(to) | Action::Send { to, .. } = action
-            && let Ok(number) = self.number(to)
+    /// Whoever takes what `step` sends knows that this task sent it.
+    fn signs(&self, step: &Do) {
+        if let Do::Raise(to) | Do::Send(to, ..) = step
+            && let Ok(place) = self.place(to)
         {
-            self.stage.inboxes.sent((to.object, number), self.kind);
+            self.stage.inboxes.sent((to.table(), place), self.kind);
         }
     }
 
     /// Who sent the message that was taken out of `inbox`.
-    fn sender_of(&self, inbox: &Reference) -> Option<TaskKindId> {
-        let number = self.number(inbox).ok()?;
-        self.stage.inboxes.taken((inbox.object, number))
+    fn sender_of(&self, inbox: &Which) -> Option<TaskKindId> {
+        let place = self.place(inbox).ok()?;
+        self.stage.inboxes.taken((inbox.table(), place))
     }
 
     async fn run_for(&mut self, span: Duration) {

@@ -3,11 +3,10 @@
 use std::rc::Rc;
 
 use warmq_kernel::{Boot, GroupId, Mm, Policy, Role, Task, TaskSpec};
-use warmq_scenario::{Bound, EvalError, ObjectKind, Order, Place, Reference, TaskKindId};
+use warmq_scenario::{Bound, EvalError, ObjectKind, Order, Place, TaskKindId};
 use warmq_units::{CpuId, CpuSet, Duration};
 
 use super::Trouble;
-use super::objects::Made;
 use super::player::{Player, Shared};
 use super::stage::Stage;
 
@@ -66,7 +65,7 @@ impl Stage {
         let background = !self.bound.is_awaited(kind);
         let kind = self.scenario().task(kind);
         let mm = match &kind.process {
-            Some(process) => Some(self.process(process, at)?),
+            Some(process) => Some(self.objects.processes[self.bound.object_place(process, at)?]),
             None => own,
         };
         let spec = TaskSpec::new(&kind.name, mm).role(role);
@@ -79,19 +78,12 @@ impl Stage {
             spec = spec.slice(Duration(self.bound.eval(slice, at)?));
         }
         if let Some(group) = &kind.group {
-            spec = spec.group(self.group(group, at)?);
+            spec = spec.group(self.objects.groups[self.bound.object_place(group, at)?]);
         }
         if let Some(place) = &kind.cpus {
             spec = spec.bound(self.machine.cpus_of(&self.bound, place, at)?.iter());
         }
         Ok(spec)
-    }
-
-    fn group(&self, group: &Reference, at: &[u64]) -> Result<GroupId, EvalError> {
-        match &self.made[group.object.0 as usize] {
-            Made::Groups(made) => Ok(made[self.bound.object_number(group, at)? as usize]),
-            _ => unreachable!("the reader resolves groups to groups"),
-        }
     }
 
     /// The autogroup of a task of `kind` that is born with `spec`: the one that its table names, or
@@ -108,13 +100,6 @@ impl Stage {
         };
         let object = self.scenario().object(group.object);
         matches!(object.kind, ObjectKind::Autogroup { .. }).then_some(spec.group)
-    }
-
-    fn process(&self, process: &Reference, at: &[u64]) -> Result<Mm, EvalError> {
-        match &self.made[process.object.0 as usize] {
-            Made::Processes(made) => Ok(made[self.bound.object_number(process, at)? as usize]),
-            _ => unreachable!("the reader resolves processes to processes"),
-        }
     }
 }
 

@@ -1,52 +1,29 @@
 //! What all tasks of a scenario share: its objects, programs, counters and streams.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use warmq_kernel::{Boot, Mm};
-use warmq_scenario::{Action, Bound, CounterId, ObjectId, Reference, Scenario, Step};
-use warmq_scenario::{StreamName, TaskKind, TaskKindId};
+use warmq_scenario::program::{Program, SourceProgram, StreamOf, Streams};
+use warmq_scenario::{Bound, CounterId, Scenario, StreamName, TaskKindId};
 use warmq_units::{Seed, Stream, TaskId};
 
 use super::Trouble;
 use super::inbox::Inboxes;
-use super::objects::{Made, Queue, make};
-use super::parts;
-use super::program::Program;
+use super::objects::{Objects, make};
 use super::specs::Machine;
 use crate::counter::{Counter, Counters};
-
-/// The programs of a table of tasks.
-#[derive(Default)]
-pub(super) struct Programs {
-    pub(super) setup: Program,
-    pub(super) body: Program,
-    /// The tables of sockets whose datagrams it answers.
-    pub(super) answered: BTreeSet<ObjectId>,
-}
-
-/// The tables of sockets on which tasks of `kind` answer.
-fn answered(kind: &TaskKind) -> BTreeSet<ObjectId> {
-    let mut answered = BTreeSet::new();
-    let mut visit = |step: &Step| {
-        if let Action::Reply { socket, .. } = &step.action {
-            answered.insert(socket.object);
-        }
-    };
-    kind.steps().for_each(|step| step.walk(&mut visit));
-    answered
-}
 
 /// A scenario that is being played.
 pub(super) struct Stage {
     pub(super) bound: Bound,
     pub(super) seed: Seed,
     pub(super) line: u64,
-    /// By table of objects.
-    pub(super) made: Vec<Made>,
+    pub(super) objects: Objects,
     /// By table of tasks.
-    programs: Vec<Programs>,
+    programs: Vec<Program>,
+    pub(super) sources: Vec<SourceProgram>,
     /// By counter of the scenario.
     counters: Vec<Counter>,
     rounds: Counter,
@@ -57,7 +34,8 @@ pub(super) struct Stage {
     own_mms: Vec<Vec<Mm>>,
     /// The tasks that have started and not ended, by table and number.
     alive: RefCell<BTreeMap<(TaskKindId, u64), Vec<TaskId>>>,
-    shared_streams: RefCell<BTreeMap<String, Rc<RefCell<Stream>>>>,
+    /// The streams that tasks and sources share.
+    shared: Vec<RefCell<Stream>>,
 }
 
 impl Stage {
@@ -67,15 +45,13 @@ impl Stage {
         counters: &Counters,
         boot: &mut Boot<'_>,
     ) -> Result<Stage, Trouble> {
-        let made = make(&bound, boot)?;
-        parts::name(&bound, &made, boot);
+        let machine = Machine::new(boot);
+        let objects = make(&bound, &machine, boot)?;
+        let compiled = bound.compile();
+        let seed = boot.seed();
+        let shared = compiled.shared.iter();
+        let shared = shared.map(|name| RefCell::new(seed.stream(name)));
         let scenario = bound.scenario();
-        let programs = scenario.tasks().iter().map(|kind| Programs {
-            setup: Program::of(&kind.setup, &bound),
-            body: Program::of(&kind.body, &bound),
-            answered: answered(kind),
-        });
-        let programs = programs.collect();
         let named = scenario
             .counters()
             .iter()
@@ -85,17 +61,18 @@ impl Stage {
         let own_mms = kinds.map(|kind| (0..bound.tasks(kind)).map(|_| boot.mm()).collect());
         let own_mms = own_mms.collect();
         Ok(Stage {
-            seed: boot.seed(),
+            seed,
             line: boot.line(),
-            made,
-            programs,
+            objects,
+            inboxes: Inboxes::of(&compiled.tasks),
+            programs: compiled.tasks,
+            sources: compiled.sources,
             counters: named,
             rounds: counters.counter("rounds"),
-            inboxes: Inboxes::of(scenario),
-            machine: Machine::new(boot),
+            machine,
             own_mms,
             alive: RefCell::default(),
-            shared_streams: RefCell::default(),
+            shared: shared.collect(),
             bound,
         })
     }
@@ -104,25 +81,12 @@ impl Stage {
         self.bound.scenario()
     }
 
-    /// The table of objects that `reference` is about.
-    pub(super) fn made(&self, reference: &Reference) -> &Made {
-        &self.made[reference.object.0 as usize]
-    }
-
-    /// The `number`th queue of the table that `reference` is about.
-    pub(super) fn queue(&self, reference: &Reference, number: usize) -> &Queue {
-        match self.made(reference) {
-            Made::Queues(queues) => &queues[number],
-            _ => unreachable!("the reader resolves queues to queues"),
-        }
-    }
-
     /// The address space that only the `number`th task of `kind` has.
     pub(super) fn own_mm(&self, kind: TaskKindId, number: u64) -> Mm {
         self.own_mms[kind.0 as usize][number as usize]
     }
 
-    pub(super) fn programs(&self, kind: TaskKindId) -> &Programs {
+    pub(super) fn program(&self, kind: TaskKindId) -> &Program {
         &self.programs[kind.0 as usize]
     }
 
@@ -164,21 +128,37 @@ impl Stage {
         let tasks = alive.range((kind, numbers.0)..=(kind, numbers.1));
         tasks.flat_map(|(_, tasks)| tasks.iter().copied()).collect()
     }
+}
 
-    /// The stream `name` for the `number`th task of `kind`: its own, or one for all.
-    pub(super) fn stream(
-        &self,
-        name: &StreamName,
+/// The streams that a task or a source draws from.
+pub(super) struct Drawn {
+    stage: Rc<Stage>,
+    own: Vec<Stream>,
+}
+
+impl Drawn {
+    /// Those `names` of the `number`th task of `kind`, and those that it shares.
+    pub(super) fn new(
+        stage: &Rc<Stage>,
+        names: &[StreamName],
         kind: TaskKindId,
         number: u64,
-    ) -> Rc<RefCell<Stream>> {
-        let new = || Rc::new(RefCell::new(name.stream(self.seed, kind, number)));
-        match name {
-            StreamName::OfStep(_) => new(),
-            StreamName::Shared(shared) => {
-                let mut streams = self.shared_streams.borrow_mut();
-                streams.entry(shared.clone()).or_insert_with(new).clone()
-            }
+    ) -> Drawn {
+        let own = names
+            .iter()
+            .map(|name| name.stream(stage.seed, kind, number));
+        Drawn {
+            own: own.collect(),
+            stage: stage.clone(),
+        }
+    }
+}
+
+impl Streams for Drawn {
+    fn with<T>(&mut self, from: StreamOf, draw: impl FnOnce(&mut Stream) -> T) -> T {
+        match from {
+            StreamOf::Own(own) => draw(&mut self.own[own]),
+            StreamOf::Shared(shared) => draw(&mut self.stage.shared[shared].borrow_mut()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the controller does when.
 
-use warmq_scenario::{Bound, EvalError, Occurs};
+use warmq_scenario::{Bound, EvalError};
 
 use super::Times;
 
@@ -45,19 +45,13 @@ impl Agenda {
         let mut events = vec![(warm, Event::WarmedUp)];
         let mut again = Vec::new();
         for (change, it) in (0..).zip(bound.scenario().changes()) {
-            let first = match &it.occurs {
-                Occurs::At(at) => ns(at)?,
-                Occurs::Every { period, start, end } => {
-                    let period_ns = ns(period)?.max(1);
-                    let until = end.as_ref().map_or(Ok(end_ns), ns)?;
-                    again.push(Again {
-                        change,
-                        period_ns,
-                        end_ns: until.min(end_ns),
-                    });
-                    start.as_ref().map_or(Ok(period_ns), ns)?
-                }
-            };
+            let (first, repeats) = bound.times(&it.occurs)?;
+            again.extend(repeats.map(|(period, end)| Again {
+                change,
+                period_ns: (period / PS_PER_NS).max(1),
+                end_ns: end_ns.min(end / PS_PER_NS),
+            }));
+            let first = first / PS_PER_NS;
             events.push((first, Event::Change(change)));
         }
         for (number, phase) in (0..).zip(bound.scenario().phases()) {

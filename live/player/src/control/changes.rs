@@ -10,7 +10,7 @@ use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 
 use crate::error::PlayError;
 use crate::notes::Notes;
-use crate::source::{SenderThread, gap_of};
+use crate::source::SenderThread;
 use crate::specs::{attributes_of, first_group, group_number, nice_of};
 use crate::stage::Stage;
 use crate::stage::slots::{Slot, TaskState};
@@ -90,8 +90,7 @@ impl<'n> Changes<'n> {
         let Some(place) = stage.sources.iter().position(|it| it.id == table) else {
             return Ok(());
         };
-        let of = &stage.sources[place];
-        let orders = &stage.orders[of.first + number as usize];
+        let orders = &stage.orders[bound.object_of_class(table, number) as usize];
         let sends = |it: &SenderThread| it.sources.contains(&(place, number));
         let Some(thread) = stage.senders.iter().position(sends) else {
             return Ok(());
@@ -101,9 +100,7 @@ impl<'n> Changes<'n> {
                 Set::Stop => orders.stopped.store(1, Ordering::Release),
                 Set::Continue => orders.stopped.store(0, Ordering::Release),
                 Set::Rate(rate) => {
-                    let at = bound.indexes_of_object(table, number);
-                    let burst = bound.eval(&of.source.burst, &at)?.max(1);
-                    let gap = gap_of(bound.eval(&rate.count, &[])?, rate.per.0, burst);
+                    let gap = bound.gap_of_source(table, number, rate)?;
                     orders.gap.store(gap, Ordering::Relaxed);
                     orders.since_ns.store(now_ns(), Ordering::Relaxed);
                     orders.turn.fetch_add(1, Ordering::Release);

@@ -3,38 +3,26 @@
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
-use warmq_scenario::{End, Expr, SpanReference};
+use warmq_scenario::program::{Do, Draws, Link, Number, Which};
+use warmq_scenario::{End, SpanReference};
 use warmq_trace::Cause;
 
 use super::{Datagram, Left, PS_PER_NS, Performer};
 use crate::error::PlayError;
-use crate::program::{Do, Draws, Number, Which};
 use crate::source::Stamp;
-use crate::specs::{APP, nice_of};
+use crate::specs::APP;
 use crate::speed::spin;
-use crate::stage::objects::{Made, Queue};
+use crate::stage::objects::Queue;
 use crate::stage::slots::Mark;
 use crate::sys::clock::sleep_ns;
-use crate::sys::ipc::{Barrier, Condition, Mutex, Semaphore};
+use crate::sys::ipc::{Condition, Mutex, Semaphore};
 use crate::sys::{files, sched, sockets};
-
-/// The objects of a table, of the class that the reader of scenarios has made sure of.
-macro_rules! table {
-    ($performer:expr, $which:expr, $class:ident) => {
-        match &$performer.stage.made()[$which.table().0 as usize] {
-            Made::$class(made) => made,
-            _ => unreachable!("the reader resolves references to objects of their class"),
-        }
-    };
-}
-pub(super) use table;
 
 impl Performer {
     #[inline]
     pub(super) fn act(&mut self, action: &Do) -> Result<(), Left> {
         self.follow_fragment();
         match action {
-            Do::Loops(rounds) => spin(*rounds),
             Do::Run(amount, quantity) => {
                 let work = self.draw(amount)?;
                 spin(self.stage.speed.loops(work, *quantity));
@@ -52,20 +40,19 @@ impl Performer {
             Do::Barrier(barrier) => self.meet(barrier)?,
             Do::Put(queue) => self.put(queue)?,
             Do::Take(queue) => self.take(queue)?,
-            Do::Send(to, bytes) => self.send(to, bytes)?,
-            Do::Receive(from, bytes) => self.receive(from, bytes.as_ref())?,
+            Do::Send(to, link, bytes) => self.send(to, *link, bytes)?,
+            Do::Receive(from, link, bytes) => self.receive(from, *link, bytes)?,
             Do::Reply(socket, bytes) => self.reply(socket, bytes)?,
             Do::Write(file, bytes) => self.write(file, bytes)?,
             Do::Start(task, as_thread) => self.start(task, *as_thread)?,
             Do::Exit => return Err(Left::Exits),
             Do::Yield => sched::yield_now(),
             Do::Fragment(number) => self.name_fragment(number.as_ref())?,
-            Do::Nice(nice) => self.set_nice(nice)?,
             Do::Set(set) => self.set_own(set)?,
             Do::Span(span, begins) => self.span(span, *begins)?,
             Do::Count(counter, by) => {
                 let by = self.get(by)?;
-                self.stage.slots.count(self.index, *counter, by);
+                self.stage.slots.count(self.index, counter.0 as usize, by);
             }
         }
         Ok(())
@@ -79,7 +66,7 @@ impl Performer {
 
     fn span(&self, span: &SpanReference, begins: bool) -> Result<(), Left> {
         let bound = &self.stage.bound;
-        let number = bound.span_number(span, &self.indexes, self.index)?;
+        let number = bound.span_number(span, &self.loops.indexes, self.index)?;
         let mark = if begins {
             Mark::SpanBegin
         } else {
@@ -101,20 +88,18 @@ impl Performer {
 /// Locks.
 impl Performer {
     fn mutex(&self, which: &Which) -> Result<(usize, &'static Mutex), Left> {
-        let number = self.number(which)?;
-        let made: &'static [Mutex] = table!(self, which, Mutexes);
-        Ok((number, &made[number]))
+        let place = self.place(which)?;
+        Ok((place, self.objects.mutexes[place]))
     }
 
     fn condition(&self, which: &Which) -> Result<(usize, &'static Condition), Left> {
-        let number = self.number(which)?;
-        let made: &'static [Condition] = table!(self, which, Conditions);
-        Ok((number, &made[number]))
+        let place = self.place(which)?;
+        Ok((place, self.objects.conditions[place]))
     }
 
     fn lock(&self, which: &Which) -> Result<(), Left> {
-        let (number, mutex) = self.mutex(which)?;
-        self.lock_of(mutex, Cause::Mutex, (which, number));
+        let (place, mutex) = self.mutex(which)?;
+        self.lock_of(mutex, Cause::Mutex, (which, place));
         Ok(())
     }
 
@@ -126,17 +111,17 @@ impl Performer {
     }
 
     fn wait(&self, condition: &Which, mutex: &Which) -> Result<(), Left> {
-        let (number, waited) = self.condition(condition)?;
+        let (place, waited) = self.condition(condition)?;
         let (_, mutex) = self.mutex(mutex)?;
-        self.waiting(Cause::Condition, Some((condition, number)), || {
+        self.waiting(Cause::Condition, Some((condition, place)), || {
             waited.wait(mutex)
         });
         Ok(())
     }
 
     fn semaphore(&self, which: &Which) -> Result<(usize, Semaphore), Left> {
-        let number = self.number(which)?;
-        Ok((number, table!(self, which, Semaphores)[number]))
+        let place = self.place(which)?;
+        Ok((place, self.objects.semaphores[place]))
     }
 
     fn raise(&self, which: &Which) -> Result<(), Left> {
@@ -145,31 +130,26 @@ impl Performer {
     }
 
     fn lower(&self, which: &Which) -> Result<(), Left> {
-        let (number, semaphore) = self.semaphore(which)?;
-        let lowered = self.waiting(Cause::Semaphore, Some((which, number)), || {
-            semaphore.add(-1)
-        });
+        let (place, semaphore) = self.semaphore(which)?;
+        let lowered = self.waiting(Cause::Semaphore, Some((which, place)), || semaphore.add(-1));
         lowered.map_err(|error| self.broken(which, &error))
     }
 
     fn meet(&self, which: &Which) -> Result<(), Left> {
-        let number = self.number(which)?;
-        let made: &'static [Barrier] = table!(self, which, Barriers);
-        self.waiting(Cause::Barrier, Some((which, number)), || {
-            made[number].wait()
-        });
+        let place = self.place(which)?;
+        let barrier = self.objects.barriers[place];
+        self.waiting(Cause::Barrier, Some((which, place)), || barrier.wait());
         Ok(())
     }
 
     fn queue(&self, which: &Which) -> Result<(usize, &'static Queue), Left> {
-        let number = self.number(which)?;
-        let made: &'static [Queue] = table!(self, which, Queues);
-        Ok((number, &made[number]))
+        let place = self.place(which)?;
+        Ok((place, self.objects.queues[place]))
     }
 
     fn put(&self, which: &Which) -> Result<(), Left> {
-        let (number, queue) = self.queue(which)?;
-        let of = (which, number);
+        let (place, queue) = self.queue(which)?;
+        let of = (which, place);
         self.lock_of(&queue.mutex, Cause::Queue, of);
         while queue.items.load(Relaxed) >= queue.holds.load(Relaxed) {
             self.waiting(Cause::Queue, Some(of), || queue.emptied.wait(&queue.mutex));
@@ -181,8 +161,8 @@ impl Performer {
     }
 
     fn take(&self, which: &Which) -> Result<(), Left> {
-        let (number, queue) = self.queue(which)?;
-        let of = (which, number);
+        let (place, queue) = self.queue(which)?;
+        let of = (which, place);
         self.lock_of(&queue.mutex, Cause::Queue, of);
         while queue.items.load(Relaxed) == 0 {
             self.waiting(Cause::Queue, Some(of), || queue.filled.wait(&queue.mutex));
@@ -196,22 +176,21 @@ impl Performer {
 
 /// Connections.
 impl Performer {
-    fn send(&mut self, to: &Which, bytes: &Number) -> Result<(), Left> {
-        let (number, bytes) = (self.number(to)?, self.get(bytes)?);
-        let sent = match &self.stage.made()[to.table().0 as usize] {
-            Made::Pipes(pipes) => {
-                let of = Some((to, number));
-                let write = |piece: &[u8]| files::write_all(pipes[number].1, piece);
+    fn send(&mut self, to: &Which, link: Link, bytes: &Number) -> Result<(), Left> {
+        let (place, bytes) = (self.place(to)?, self.get(bytes)?);
+        let of = Some((to, place));
+        let sent = match link {
+            Link::Pipe => {
+                let (_, fd) = self.objects.pipes[place];
+                let write = |piece: &[u8]| files::write_all(fd, piece);
                 self.waiting(Cause::Pipe, of, || in_pieces(&self.buffer, bytes, write))
             }
-            Made::Streams(streams) => {
-                let fd = end(streams[number], to.end());
-                let of = Some((to, number));
+            Link::Stream(which) => {
+                let fd = end(self.objects.streams[place], which);
                 let write = |piece: &[u8]| sockets::send_all(fd, piece);
                 self.waiting(Cause::Socket, of, || in_pieces(&self.buffer, bytes, write))
             }
-            Made::Datagrams(made) => self.send_datagram(made[number].1, bytes),
-            _ => unreachable!("the reader resolves what is sent to"),
+            Link::Datagram => self.send_datagram(self.objects.datagrams[place].1, bytes),
         };
         sent.map_err(|error| self.broken(to, &error))
     }
@@ -226,15 +205,15 @@ impl Performer {
 
     /// Answers what came last. A task, or another program, that sent it does not wait for an answer.
     fn reply(&mut self, to: &Which, bytes: &Number) -> Result<(), Left> {
-        let (number, bytes) = (self.number(to)?, self.get(bytes)?);
+        let (place, bytes) = (self.place(to)?, self.get(bytes)?);
         let Some(of) = self.answered(to) else {
             return Ok(());
         };
-        let Datagram { port, stamp } = self.received[of][number];
+        let Datagram { port, stamp } = self.received[of][to.in_table(place)];
         if !self.stage.is_source(port) {
             return Ok(());
         }
-        let (fd, _) = table!(self, to, Datagrams)[number];
+        let (fd, _) = self.objects.datagrams[place];
         let length = stamp.len().min(self.buffer.len());
         self.buffer[..length].copy_from_slice(&stamp[..length]);
         let sent =
@@ -251,37 +230,36 @@ impl Performer {
 
     /// Writes to a file, in pieces no larger than the buffer.
     fn write(&mut self, to: &Which, bytes: &Number) -> Result<(), Left> {
-        let (number, bytes) = (self.number(to)?, self.get(bytes)?);
-        let fd = table!(self, to, Files)[number];
-        let written = self.waiting(Cause::Device, Some((to, number)), || {
+        let (place, bytes) = (self.place(to)?, self.get(bytes)?);
+        let fd = self.objects.files[place];
+        let written = self.waiting(Cause::Device, Some((to, place)), || {
             in_pieces(&self.buffer, bytes, |piece| files::write_all(fd, piece))
         });
         written.map_err(|error| self.broken(to, &error))
     }
 
-    fn receive(&mut self, from: &Which, bytes: Option<&Number>) -> Result<(), Left> {
-        let number = self.number(from)?;
-        let bytes = bytes.map(|bytes| self.get(bytes)).transpose()?.unwrap_or(0);
+    fn receive(&mut self, from: &Which, link: Link, bytes: &Number) -> Result<(), Left> {
+        let (place, bytes) = (self.place(from)?, self.get(bytes)?);
         let mut buffer = std::mem::take(&mut self.buffer);
-        let of = Some((from, number));
-        let received = match &self.stage.made()[from.table().0 as usize] {
-            Made::Pipes(pipes) => {
-                let read = |piece: &mut [u8]| files::read_all(pipes[number].0, piece);
+        let of = Some((from, place));
+        let received = match link {
+            Link::Pipe => {
+                let (fd, _) = self.objects.pipes[place];
+                let read = |piece: &mut [u8]| files::read_all(fd, piece);
                 self.waiting(Cause::Pipe, of, || into_pieces(&mut buffer, bytes, read))
             }
-            Made::Streams(streams) => {
-                let fd = end(streams[number], from.end());
+            Link::Stream(which) => {
+                let fd = end(self.objects.streams[place], which);
                 let read = |piece: &mut [u8]| sockets::receive_all(fd, piece);
                 self.waiting(Cause::Socket, of, || into_pieces(&mut buffer, bytes, read))
             }
-            Made::Datagrams(made) => {
-                let fd = made[number].0;
+            Link::Datagram => {
+                let (fd, _) = self.objects.datagrams[place];
                 let got = self.waiting(Cause::Socket, of, || {
                     sockets::receive_datagram(fd, &mut buffer)
                 });
-                got.map(|port| self.keep(from, number, port, &buffer))
+                got.map(|port| self.keep(from, place, port, &buffer))
             }
-            _ => unreachable!("the reader resolves what is received from"),
         };
         self.buffer = buffer;
         received.map_err(|error| self.broken(from, &error))
@@ -291,9 +269,9 @@ impl Performer {
 /// What can be answered.
 impl Performer {
     /// Keeps what an answer to the datagram in `buffer` needs.
-    fn keep(&mut self, from: &Which, number: usize, port: u16, buffer: &[u8]) {
+    fn keep(&mut self, from: &Which, place: usize, port: u16, buffer: &[u8]) {
         if let Some(of) = self.answered(from) {
-            let kept = &mut self.received[of][number];
+            let kept = &mut self.received[of][from.in_table(place)];
             kept.port = port;
             kept.stamp.copy_from_slice(&buffer[..size_of::<Stamp>()]);
         }
@@ -373,11 +351,5 @@ impl Performer {
             let wanted = self.slot.fragment.load(Relaxed);
             self.use_fragment(wanted.checked_sub(1).map(|number| number as u32));
         }
-    }
-
-    fn set_nice(&self, nice: &Expr) -> Result<(), Left> {
-        let nice = nice_of(self.stage.bound.eval_signed(nice, &self.indexes)?);
-        self.set_nice_value(nice)?;
-        Ok(())
     }
 }

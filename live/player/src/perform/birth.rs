@@ -3,13 +3,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
-use warmq_units::Stream;
+use warmq_scenario::program::Loops;
 
 use super::{Datagram, Left, Performer};
 use crate::error::PlayError;
 use crate::specs::{APP, Spec};
 use crate::stage::Stage;
 use crate::stage::slots::{Mark, TaskState};
+use crate::stage::streams::Drawn;
 use crate::sys::clock::{now_ns, thread_cpu_ns};
 use crate::sys::{futex, memory, process, sched};
 
@@ -57,21 +58,16 @@ impl Performer {
         let slot = stage.slots.of(index);
         let (kind, number) = stage.role(slot);
         let program = &stage.programs[kind.0 as usize];
-        let own = stage.bound.indexes_of_task(kind, number);
-        let mut indexes = Vec::with_capacity(own.len() + program.depth);
-        indexes.extend(own);
-        let stream = |name: &warmq_scenario::StreamName| name.stream(stage.seed, kind, number);
         let objects = |table: &warmq_scenario::ObjectId| stage.bound.objects(*table) as usize;
-        let streams: Vec<Stream> = program.streams.iter().map(stream).collect();
         Performer {
             stage,
+            objects: stage.objects(),
             index,
             slot,
             kind,
             log: stage.slots.log(index),
-            indexes,
-            loops: Vec::with_capacity(program.depth),
-            streams,
+            loops: Loops::new(&stage.bound.indexes_of_task(kind, number), program),
+            streams: Drawn::new(stage, &program.streams, kind, number),
             buffer: vec![0; if program.uses_buffer { BUFFER } else { 0 }],
             sender: None,
             began: 0,

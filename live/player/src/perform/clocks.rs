@@ -2,16 +2,14 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-use warmq_scenario::{Quantity, Set};
+use warmq_scenario::Quantity;
+use warmq_scenario::program::{Draws, Own, Timer};
 
-use super::act::table;
 use super::birth::{CPUS, GROUP, POLICY};
 use super::{Left, PS_PER_NS, Performer};
 use crate::error::PlayError;
-use crate::program::{Draws, Timer};
-use crate::specs::{attributes_of, group_number, nice_of};
+use crate::specs::{attributes_of, nice_of};
 use crate::speed::spin;
-use crate::stage::objects::Made;
 use crate::stage::slots::Mark;
 use crate::sys::clock::now_ns;
 use crate::sys::sched::{self, Attributes};
@@ -61,7 +59,7 @@ impl Performer {
 
     /// Sleeps until a timer expires.
     pub(super) fn wait_for(&mut self, timer: &Timer) -> Result<(), Left> {
-        let number = self.number(&timer.timer)?;
+        let place = self.place(&timer.timer)?;
         let period = self.draw(&timer.period)? / PS_PER_NS;
         let (began, absolute) = (self.began, timer.absolute);
         // Zero: it has not expired yet.
@@ -71,13 +69,13 @@ impl Performer {
         };
         let expiry = match timer.own {
             Some(own) => {
-                let last = &mut self.timers[own][number];
+                let last = &mut self.timers[own][timer.timer.in_table(place)];
                 let expiry = used(*last);
                 *last = expiry.last;
                 expiry
             }
             None => {
-                let last = &table!(self, timer.timer, Timers)[number];
+                let last = self.objects.timers[place];
                 let mut seen = last.load(Acquire);
                 loop {
                     let expiry = used(seen);
@@ -95,11 +93,11 @@ impl Performer {
     }
 
     /// Sets CPUs, policy, slice, group or nice value of this task, and logs it.
-    pub(super) fn set_own(&mut self, set: &Set) -> Result<(), Left> {
+    pub(super) fn set_own(&mut self, own: &Own) -> Result<(), Left> {
         let bound = &self.stage.bound;
-        match set {
-            Set::Cpus(place) => {
-                let cpus = self.stage.cpus.at(bound, place, &self.indexes)?;
+        match own {
+            Own::Cpus(place) => {
+                let cpus = self.stage.cpus.at(bound, place, &self.loops.indexes)?;
                 let set = sched::set_affinity(0, &cpus);
                 set.map_err(|error| self.refused(&format!("`cpus` ({cpus})"), &error, CPUS))?;
                 let words = self.stage.cpus.all().iter().last().map_or(0, word_of);
@@ -107,28 +105,28 @@ impl Performer {
                     self.tell(Mark::Affinity, word as u32, cpus.word(word));
                 });
             }
-            Set::Policy(policy) => {
+            Own::Policy(policy) => {
                 let wanted = attributes_of(policy);
                 self.change_attributes(|now| now.take_policy_of(&wanted))?;
                 self.tell(Mark::Policy, wanted.policy as u32, wanted.priority.into());
             }
-            Set::Slice(slice) => {
-                let slice_ns = bound.eval(slice, &self.indexes)? / PS_PER_NS;
+            Own::Slice(slice) => {
+                let slice_ns = self.get(slice)? / PS_PER_NS;
                 self.slot.slice_ns.store(slice_ns, Relaxed);
                 self.change_attributes(|_| ())?;
                 self.tell(Mark::Slice, 0, slice_ns);
             }
-            Set::Group(group) => {
-                let group = group_number(bound, group, &self.indexes)?;
+            Own::Group(group) => {
+                // The root is group 0.
+                let group = 1 + self.place(group)? as u32;
                 let joined = self.stage.groups.join(group);
                 joined.map_err(|error| self.refused("its group", &error, GROUP))?;
                 self.tell(Mark::Group, group, 0);
             }
-            Set::Nice(nice) => {
-                let nice = nice_of(bound.eval_signed(nice, &self.indexes)?);
+            Own::Nice(nice) => {
+                let nice = nice_of(bound.eval_signed(nice, &self.loops.indexes)?);
                 self.set_nice_value(nice)?;
             }
-            _ => unreachable!("the reader lets a task set nothing else of itself"),
         }
         Ok(())
     }

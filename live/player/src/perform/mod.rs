@@ -10,15 +10,17 @@ pub use birth::perform;
 pub use start::{STACK, thread_of_slot};
 pub use touch::populate_regions;
 
-use warmq_scenario::{EvalError, Expr, TaskKindId};
+use warmq_scenario::program::{Draws, Loops, Number, Op, Ops, Program, StreamOf, Streams, Which};
+use warmq_scenario::{EvalError, TaskKindId};
 use warmq_trace::Cause;
 use warmq_units::Stream;
 
 use crate::error::PlayError;
-use crate::program::{Draws, Number, Op, Ops, StreamOf, Which};
 use crate::source::Stamp;
 use crate::stage::Stage;
+use crate::stage::objects::Objects;
 use crate::stage::slots::{Log, Logged, Mark, SETUP, Slot};
+use crate::stage::streams::Drawn;
 use crate::sys::clock::{now_ns, sleep_until_ns};
 
 const PS_PER_NS: u64 = 1_000;
@@ -43,12 +45,6 @@ impl From<PlayError> for Left {
     }
 }
 
-/// A loop that is under way; its counter is the last index.
-struct Loop {
-    times: u64,
-    except: Option<u64>,
-}
-
 /// A datagram that was received.
 #[derive(Clone, Copy, Debug, Default)]
 struct Datagram {
@@ -61,16 +57,14 @@ struct Datagram {
 /// A task that is under way. Everything is allocated before it begins.
 struct Performer {
     stage: &'static Stage,
+    objects: &'static Objects,
     /// Its slot, which is also its id in the trace.
     index: u32,
     slot: &'static Slot,
     kind: TaskKindId,
     log: Log,
-    /// Those of the task, then a counter for each loop that is under way.
-    indexes: Vec<u64>,
-    loops: Vec<Loop>,
-    /// Its own streams.
-    streams: Vec<Stream>,
+    loops: Loops,
+    streams: Drawn,
     /// What it sends from and receives into.
     buffer: Vec<u8>,
     /// A socket to send datagrams from; opened by who needs it.
@@ -78,11 +72,8 @@ struct Performer {
     /// When its first round began; before that, when it began.
     began: u64,
     /// When its own timers expired last: those of each table of [`Program::timers`], 0 for never.
-    ///
-    /// [`Program::timers`]: crate::program::Program::timers
     timers: Vec<Vec<u64>>,
-    /// What came last on each socket that it answers, by table of
-    /// [`Program::answered`](crate::program::Program::answered).
+    /// What came last on each socket that it answers, by table of [`Program::answered`].
     received: Vec<Vec<Datagram>>,
     /// The last request for a fragment that it has followed.
     fragment_turn: u32,
@@ -108,14 +99,9 @@ impl Performer {
 
     fn rounds(&mut self) -> Result<(), Left> {
         let stage = self.stage;
-        let kind = stage.scenario().task(self.kind);
-        let program = &stage.programs[self.kind.0 as usize];
-        let times = kind
-            .times
-            .as_ref()
-            .map(|times| self.eval(times))
-            .transpose()?;
-        let end = kind.end.as_ref().map(|end| self.eval(end)).transpose()?;
+        let program: &Program = &stage.programs[self.kind.0 as usize];
+        let number = |number: &Option<Number>| number.as_ref().map(|it| self.get(it)).transpose();
+        let (times, end) = (number(&program.times)?, number(&program.end)?);
         let end = end.map(|end| self.start_ns() + end / PS_PER_NS);
         let rounds = stage.scenario().counters().len();
         self.began = now_ns();
@@ -138,94 +124,41 @@ impl Performer {
         let mut at = 0;
         while let Some(op) = ops.list.get(at) {
             self.slot.enter(first_number + at as u32);
-            at += 1;
-            match op {
-                Op::Do(action) => self.act(action)?,
-                Op::Repeat {
-                    times,
-                    except,
-                    after,
-                } => {
-                    let times = self.get(times)?;
-                    let except = except.as_ref().map(|it| self.get(it)).transpose()?;
-                    self.loops.push(Loop { times, except });
-                    self.indexes.push(0);
-                    if !self.enters() {
-                        at = *after;
-                    }
+            at = match op {
+                Op::Loop(edge) => self.loops.pass(edge, at, &self.stage.bound)?,
+                Op::Do(step) => {
+                    self.act(step)?;
+                    at + 1
                 }
-                Op::Again { first } => {
-                    self.advance();
-                    if self.enters() {
-                        at = *first;
-                    }
+                Op::Row(_) => {
+                    let why = "a task does what was recorded, which only the lab can play";
+                    return Err(PlayError::Ended(why.to_owned()).into());
                 }
-            }
+            };
         }
         Ok(())
     }
 
-    /// Adds one to the counter of the innermost loop.
-    fn advance(&mut self) {
-        if let Some(counter) = self.indexes.last_mut() {
-            *counter += 1;
-        }
-    }
-
-    /// Whether the innermost loop has another round; leaves the loop if not.
-    fn enters(&mut self) -> bool {
-        let Some((times, except)) = self.loops.last().map(|it| (it.times, it.except)) else {
-            return false;
-        };
-        if except.is_some() && self.indexes.last().copied() == except {
-            self.advance();
-        }
-        let goes_on = self.indexes.last().is_some_and(|counter| *counter < times);
-        if !goes_on {
-            self.loops.pop();
-            self.indexes.pop();
-        }
-        goes_on
-    }
-
     // Numbers and objects.
-
-    fn eval(&self, expr: &Expr) -> Result<u64, EvalError> {
-        self.stage.bound.eval(expr, &self.indexes)
-    }
 
     #[inline]
     fn get(&self, number: &Number) -> Result<u64, EvalError> {
-        number.get(&self.stage.bound, &self.indexes)
+        number.get(&self.stage.bound, &self.loops.indexes)
     }
 
-    /// The number within its table of the object that `which` names.
+    /// The place of the object that `which` names among all of its class.
     #[inline]
-    fn number(&self, which: &Which) -> Result<usize, EvalError> {
-        which.get(&self.stage.bound, &self.indexes)
+    fn place(&self, which: &Which) -> Result<usize, EvalError> {
+        which.place(&self.stage.bound, &self.loops.indexes)
     }
 
-    fn draw(&mut self, quota: &Draws) -> Result<u64, EvalError> {
-        let (amount, from) = match quota {
-            Draws::Fixed(value) => return Ok(*value),
-            Draws::Drawn(amount, from) => (amount, from),
-        };
-        let (bound, indexes) = (&self.stage.bound, &self.indexes);
-        match *from {
-            StreamOf::Own(own) => bound.draw(amount, indexes, &mut self.streams[own]),
-            StreamOf::Shared(shared) => {
-                let streams = &self.stage.streams;
-                streams.with(shared, |stream| bound.draw(amount, indexes, stream))
-            }
-        }
+    fn draw(&mut self, amount: &Draws) -> Result<u64, EvalError> {
+        amount.next(&self.stage.bound, &self.loops.indexes, &mut self.streams)
     }
 
     /// A random number, for what draws no amount.
     fn random(&mut self, from: StreamOf) -> u64 {
-        match from {
-            StreamOf::Own(own) => self.streams[own].next(),
-            StreamOf::Shared(shared) => self.stage.streams.with(shared, Stream::next),
-        }
+        self.streams.with(from, Stream::next)
     }
 
     // The log.
@@ -239,8 +172,8 @@ impl Performer {
         });
     }
 
-    /// Does `what`, in which the task may sleep because of `cause`, for the object `number` of the
-    /// table of `which`.
+    /// Does `what`, in which the task may sleep because of `cause`, for the object of `which` at a
+    /// place.
     #[inline]
     fn waiting<T>(
         &self,
@@ -251,9 +184,7 @@ impl Performer {
         if !self.stage.marks {
             return what();
         }
-        let object = which.map_or(0, |(which, number)| {
-            1 + u64::from(which.first_of_all) + number as u64
-        });
+        let object = which.map_or(0, |(which, place)| 1 + which.of_all(place) as u64);
         self.tell(Mark::Waits, cause as u32, object);
         let result = what();
         self.tell(Mark::GoesOn, 0, 0);

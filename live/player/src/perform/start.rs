@@ -26,7 +26,7 @@ impl Performer {
     /// Starts a thread of this process, or a process.
     pub(super) fn start(&mut self, task: &TaskReference, as_thread: bool) -> Result<(), Left> {
         let stage = self.stage;
-        let number = stage.bound.task_number(task, &self.indexes)?;
+        let number = stage.bound.task_number(task, &self.loops.indexes)?;
         let child = stage.take_slot(task.task, number)?;
         if stage.bound.is_awaited(task.task) {
             stage.board.awaited.fetch_add(1, Ordering::AcqRel);

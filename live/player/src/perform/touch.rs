@@ -2,13 +2,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::act::table;
-use super::{Left, Performer};
 use warmq_scenario::TaskKindId;
+use warmq_scenario::program::{Do, Lines, Op, Touch};
 
-use crate::program::{Do, Lines, Op, Order, Touch};
+use super::{Left, Performer};
 use crate::stage::Stage;
-use crate::stage::objects::{Made, Word};
+use crate::stage::objects::Word;
 use crate::sys::memory;
 
 /// Which of the accesses write, spread evenly: `percent` of each hundred.
@@ -100,15 +99,11 @@ pub fn populate_regions(stage: &Stage, slots: &[u32]) {
             let Op::Do(Do::Touch(touch)) = op else {
                 continue;
             };
-            let Made::Regions(regions) = &stage.made()[touch.region.table().0 as usize] else {
-                continue;
-            };
-            match touch.region.fixed {
-                Some(number) => memory::populate(regions[number]),
-                None if regions.iter().map(|it| size_of_val(*it)).sum::<usize>() <= MOST_BYTES => {
-                    regions.iter().for_each(|region| memory::populate(region));
-                }
-                None => {}
+            let places = touch.region.places(&stage.bound);
+            let regions = &stage.objects().regions[places];
+            let bytes: usize = regions.iter().map(|it| size_of_val(*it)).sum();
+            if regions.len() == 1 || bytes <= MOST_BYTES {
+                regions.iter().for_each(|region| memory::populate(region));
             }
         }
     }
@@ -116,26 +111,22 @@ pub fn populate_regions(stage: &Stage, slots: &[u32]) {
 
 impl Performer {
     pub(super) fn touch(&mut self, touch: &Touch) -> Result<(), Left> {
-        let region: &'static [Word] =
-            table!(self, touch.region, Regions)[self.number(&touch.region)?];
+        let region = self.objects.regions[self.place(&touch.region)?];
         let bytes_of_line = self.stage.cpus.line;
         let words_of_line = (bytes_of_line as usize / size_of::<Word>()).max(1);
         let of_region = (region.len() / words_of_line).max(1) as u64;
-        let accesses = match &touch.lines {
-            Lines::Whole => of_region,
-            Lines::Count(lines) => self.get(lines)?,
-            Lines::Bytes(bytes) => self.get(bytes)?.div_ceil(bytes_of_line),
-        };
+        let whole = (of_region, bytes_of_line);
+        let accesses = touch.part.lines(whole, |number| self.get(number))?;
         let percent = self.get(&touch.write_percent)?.min(100);
         let mut writes = Writes { percent, owed: 0 };
         let mut line = |line: u64| access(&region[line as usize * words_of_line], writes.next());
-        match &touch.order {
-            Order::Stride(stride) => {
+        match &touch.lines {
+            Lines::Stride { first, stride } => {
                 let stride = self.get(stride)?.max(1);
-                let mut walk = Walk::new(self.get(&touch.first)?, stride, of_region);
+                let mut walk = Walk::new(self.get(first)?, stride, of_region);
                 (0..accesses).for_each(|_| line(walk.next()));
             }
-            Order::Random(from) => {
+            Lines::Random(from) => {
                 let state = self.random(*from);
                 let lines = of_region;
                 let mut scattered = Scattered { state, lines };

@@ -5,15 +5,12 @@
 //! before was late: lateness does not lower the rate. A thread spins if it has a CPU that nobody else
 //! may use; else it sleeps until a datagram is due, or an answer is there.
 
-mod program;
 mod sender;
 mod thread;
 mod threads;
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-pub use program::{SourceProgram, compile};
-pub use sender::gap_of;
 pub use thread::work;
 pub use threads::{SenderThread, plan};
 

@@ -88,16 +88,14 @@ impl Working {
     }
 
     fn plan_next(&mut self, index: usize) {
-        let sender = &self.senders[index];
-        if sender.has_more() {
-            self.order.push(Reverse((sender.due, index)));
-        }
+        let due = self.senders[index].due();
+        self.order.extend(due.map(|due| Reverse((due, index))));
     }
 
     /// When the first datagram is due, on the monotonic clock.
     fn due_ns(&mut self) -> Option<u64> {
         while let Some(Reverse((due, index))) = self.order.peek() {
-            if self.senders[*index].due == *due {
+            if self.senders[*index].due() == Some(*due) {
                 return Some(self.start_ns.saturating_add(due / PS_PER_NS));
             }
             self.order.pop();
@@ -124,7 +122,10 @@ impl Working {
         let sent = sender.send(self.stage, self.fd, &mut begun)?;
         let board = self.stage.board;
         board.sent.fetch_add(sent, Ordering::Relaxed);
-        if self.start_ns.saturating_add(sender.due / PS_PER_NS) < now_ns() {
+        let next_ns = sender
+            .due()
+            .map(|due| self.start_ns.saturating_add(due / PS_PER_NS));
+        if next_ns.is_some_and(|next_ns| next_ns < now_ns()) {
             board.late.fetch_add(sent, Ordering::Relaxed);
         }
         self.plan_next(index);

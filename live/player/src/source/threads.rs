@@ -1,11 +1,11 @@
 //! Which threads send for which sources, and on which CPUs.
 
+use warmq_scenario::program::SourceProgram;
 use warmq_scenario::{
     Action, Bound, Change, EvalError, Expr, ObjectId, Place, Set, Step, Target, TaskKindId,
 };
 use warmq_units::CpuSet;
 
-use super::SourceProgram;
 use crate::error::PlayError;
 use crate::places::Cpus;
 use crate::specs::Spec;
@@ -63,7 +63,7 @@ pub fn plan(
             let thread = &mut shared[at].1;
             thread.sources.push((place, number));
             thread.echoes |= of.source.echo.is_some();
-            thread.changes |= changes_of(bound, of.id, number, |_| true)?;
+            thread.changes |= !bound.changes_of_source(of.id, number)?.is_empty();
         }
     }
     give_cpus(&mut shared, &cpus.all(), &busy(bound, cpus)?);
@@ -136,32 +136,14 @@ fn common(
             fix: "name another `cpu`".to_owned(),
         });
     }
-    let moves = changes_of(bound, of.id, number, |set| matches!(set, Set::Arrival(_)))?;
+    let changes = bound.changes_of_source(of.id, number)?;
+    let mut sets = changes.iter().flat_map(|change| &change.set);
+    let moves = sets.any(|set| matches!(set, Set::Arrival(_)));
     Ok(match (moves, named) {
         (true, named) => Common::Moving(of.id, number, named),
         (false, Some(named)) => Common::At(named),
         (false, None) => Common::Anywhere,
     })
-}
-
-/// Whether a change sets something that `matters` of a source.
-fn changes_of(
-    bound: &Bound,
-    id: ObjectId,
-    number: u64,
-    matters: fn(&Set) -> bool,
-) -> Result<bool, EvalError> {
-    for change in bound.scenario().changes() {
-        let meant = match &change.target {
-            Target::Sources(table) => *table == id,
-            Target::Source(one) => one.object == id && bound.object_number(one, &[])? == number,
-            _ => false,
-        };
-        if meant && change.set.iter().any(matters) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// The CPUs that tasks may use, now or later.
@@ -213,9 +195,6 @@ fn somewhere(bound: &Bound, cpus: &Cpus, set: &Set) -> Option<CpuSet> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::Compiler;
-    use crate::source::compile;
-    use crate::speed::Speed;
     use crate::testing::bound;
     use warmq_units::CpuId;
 
@@ -224,8 +203,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let all: CpuSet = (0..4).map(CpuId).collect();
         let bound = bound(text);
-        let mut compiler = Compiler::new(&bound, Speed::measure(Some(1)));
-        let sources = compile(&bound, &mut compiler);
+        let sources = bound.compile().sources;
         plan(&bound, &Cpus::read(root.path(), &all), &sources)
     }
 

@@ -15,19 +15,19 @@ pub mod streams;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
+use warmq_scenario::program::{Program, SourceProgram};
 use warmq_scenario::{Bound, Scenario, TaskKindId};
 use warmq_units::Seed;
 
 use crate::error::PlayError;
 use crate::groups::Groups;
 use crate::places::Cpus;
-use crate::program::Program;
 use crate::sessions::Sessions;
-use crate::source::{Orders, SenderThread, SourceProgram};
+use crate::source::{Orders, SenderThread};
 use crate::speed::Speed;
 use board::Board;
-use objects::Made;
-use slots::{Slot, Slots, TaskState};
+use objects::Objects;
+use slots::{SETUP, Slot, Slots, TaskState};
 use streams::Streams;
 
 /// A process of tasks that start by themselves.
@@ -80,8 +80,8 @@ pub struct Stage {
     pub slots: Slots,
     /// The streams that tasks share.
     pub streams: Streams,
-    /// The objects, by table: made by the crew, before it forks the tasks.
-    pub made: OnceLock<Vec<Made>>,
+    /// The objects: made by the crew, before it forks the tasks.
+    pub objects: OnceLock<Objects>,
 }
 
 /// The run of this process and of all that it forks.
@@ -106,9 +106,9 @@ impl Stage {
         self.bound.scenario()
     }
 
-    /// The objects.
-    pub fn made(&self) -> &[Made] {
-        self.made.get().map_or(&[], Vec::as_slice)
+    /// The objects; none before they are made.
+    pub fn objects(&self) -> &Objects {
+        self.objects.get_or_init(Objects::default)
     }
 
     /// The sockets from which sources send.
@@ -200,7 +200,7 @@ impl Stage {
         let mut said: Vec<String> = alive
             .map(|(_, slot)| {
                 let (kind, _) = self.role(slot);
-                let key = self.programs[kind.0 as usize].key(slot.at());
+                let key = key_at(&self.programs[kind.0 as usize], slot.at());
                 format!("{} at `{}`", self.name_of(slot), key.unwrap_or("its start"))
             })
             .collect();
@@ -211,4 +211,14 @@ impl Stage {
         }
         said.join(", ")
     }
+}
+
+/// The key of the step of `program` at an op, as [`Slot::at`] has it.
+fn key_at(program: &Program, at: u32) -> Option<&str> {
+    let ops = match at & SETUP {
+        0 => &program.body,
+        _ => &program.setup,
+    };
+    let spot = ops.spots.get((at & !SETUP) as usize)?;
+    Some(&spot.key)
 }

@@ -40,33 +40,32 @@ pub type Word = AtomicU32;
 // SAFETY: an atomic.
 unsafe impl Shared for Word {}
 
-/// All objects of one table.
-pub enum Made {
+/// All objects that steps name, those of each class in the order of their tables.
+#[derive(Default)]
+pub struct Objects {
     /// Memory, each a slice of its own pages.
-    Regions(Vec<&'static [Word]>),
+    pub regions: Vec<&'static [Word]>,
     /// Mutexes.
-    Mutexes(&'static [Mutex]),
+    pub mutexes: Vec<&'static Mutex>,
     /// Conditions.
-    Conditions(&'static [Condition]),
+    pub conditions: Vec<&'static Condition>,
     /// SysV semaphores.
-    Semaphores(Vec<Semaphore>),
+    pub semaphores: Vec<Semaphore>,
     /// Barriers.
-    Barriers(&'static [Barrier]),
+    pub barriers: Vec<&'static Barrier>,
     /// Queues.
-    Queues(&'static [Queue]),
+    pub queues: Vec<&'static Queue>,
     /// The ends to read and to write.
-    Pipes(Vec<(i32, i32)>),
+    pub pipes: Vec<(i32, i32)>,
     /// The near and the far end.
-    Streams(Vec<(i32, i32)>),
+    pub streams: Vec<(i32, i32)>,
     /// The socket, and its port.
-    Datagrams(Vec<(i32, u16)>),
-    /// Timers that all tasks share: when each expired last, in nanoseconds of the monotonic clock;
-    /// 0 for never. There are none if each task has its own.
-    Timers(&'static [AtomicU64]),
+    pub datagrams: Vec<(i32, u16)>,
+    /// When each timer expired last that all tasks share, in nanoseconds of the monotonic clock; 0
+    /// for never.
+    pub timers: Vec<&'static AtomicU64>,
     /// Files, open for writing.
-    Files(Vec<i32>),
-    /// Sources, groups and processes: nothing that a step names by its number.
-    Elsewhere,
+    pub files: Vec<i32>,
 }
 
 /// SysV sets that were made, so that they can be removed.
@@ -84,11 +83,11 @@ const SPARE: u64 = 64;
 ///
 /// # Errors
 /// What the system refuses, with the object's name.
-pub fn make(bound: &Bound, sets: &mut Sets, notes: &Notes) -> Result<Vec<Made>, PlayError> {
+pub fn make(bound: &Bound, sets: &mut Sets, notes: &Notes) -> Result<Objects, PlayError> {
     descriptors(bound)?;
     memory(bound)?;
-    let objects = (0..).map(ObjectId).zip(bound.scenario().objects());
-    let made = objects.map(|(id, object)| {
+    let mut objects = Objects::default();
+    for (id, object) in (0..).map(ObjectId).zip(bound.scenario().objects()) {
         let mut maker = Maker {
             bound,
             id,
@@ -96,9 +95,9 @@ pub fn make(bound: &Bound, sets: &mut Sets, notes: &Notes) -> Result<Vec<Made>, 
             sets,
             notes,
         };
-        maker.table(&object.kind)
-    });
-    made.collect()
+        maker.table(&object.kind, &mut objects)?;
+    }
+    Ok(objects)
 }
 
 /// Allows as many descriptors as the connections take.
@@ -151,40 +150,54 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn table(&mut self, kind: &ObjectKind) -> Result<Made, PlayError> {
-        Ok(match kind {
-            ObjectKind::Region { bytes } => Made::Regions(self.regions(bytes)?),
-            ObjectKind::Mutex => Made::Mutexes(self.each_new(|it: &Mutex, _| {
+    fn table(&mut self, kind: &ObjectKind, objects: &mut Objects) -> Result<(), PlayError> {
+        match kind {
+            ObjectKind::Region { bytes } => objects.regions.extend(self.regions(bytes)?),
+            ObjectKind::Mutex => objects.mutexes.extend(self.each_new(|it: &Mutex, _| {
                 it.init();
                 Ok(())
             })?),
-            ObjectKind::Condition => Made::Conditions(self.each_new(|it: &Condition, _| {
-                it.init();
-                Ok(())
-            })?),
-            ObjectKind::Semaphore { initial } => Made::Semaphores(self.semaphores(initial)?),
+            ObjectKind::Condition => {
+                objects
+                    .conditions
+                    .extend(self.each_new(|it: &Condition, _| {
+                        it.init();
+                        Ok(())
+                    })?)
+            }
+            ObjectKind::Semaphore { initial } => {
+                objects.semaphores.extend(self.semaphores(initial)?);
+            }
             ObjectKind::Barrier { tasks } => {
-                let bound = self.bound;
-                Made::Barriers(self.each_new(|it: &Barrier, at| {
-                    let tasks = bound.eval(tasks, at)?;
+                objects.barriers.extend(self.each_new(|it: &Barrier, at| {
+                    let tasks = self.bound.eval(tasks, at)?;
                     it.init(u32::try_from(tasks).unwrap_or(u32::MAX));
                     Ok(())
-                })?)
+                })?);
             }
-            ObjectKind::Queue { holds } => Made::Queues(self.queues(holds)?),
-            ObjectKind::Pipe { buffer } => Made::Pipes(self.pipes(buffer)?),
+            ObjectKind::Queue { holds } => objects.queues.extend(self.queues(holds)?),
+            ObjectKind::Pipe { buffer } => objects.pipes.extend(self.pipes(buffer)?),
             ObjectKind::Stream { buffer, nagle } => {
-                Made::Streams(self.streams(buffer.as_ref(), *nagle)?)
+                objects
+                    .streams
+                    .extend(self.streams(buffer.as_ref(), *nagle)?);
             }
-            ObjectKind::Datagram { buffer } => Made::Datagrams(self.datagrams(buffer.as_ref())?),
-            ObjectKind::Timer { shared: true, .. } => Made::Timers(self.each_new(|_, _| Ok(()))?),
-            ObjectKind::Timer { shared: false, .. } => Made::Timers(&[]),
-            ObjectKind::File { path } => Made::Files(self.files(path)?),
+            ObjectKind::Datagram { buffer } => {
+                objects.datagrams.extend(self.datagrams(buffer.as_ref())?);
+            }
+            ObjectKind::Timer { .. } => {
+                objects
+                    .timers
+                    .extend(self.each_new(|_: &AtomicU64, _| Ok(()))?);
+            }
+            ObjectKind::File { path } => objects.files.extend(self.files(path)?),
+            // Nothing that a step names by its number.
             ObjectKind::Source(_)
             | ObjectKind::Group { .. }
             | ObjectKind::Autogroup { .. }
-            | ObjectKind::Process => Made::Elsewhere,
-        })
+            | ObjectKind::Process => {}
+        }
+        Ok(())
     }
 
     fn count(&self) -> u64 {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering as Memory;
 
+use warmq_scenario::program::{Compiled, Program};
 use warmq_scenario::{Bound, EvalError, ObjectKind, Order, TaskKindId};
 use warmq_units::Seed;
 
@@ -15,9 +16,9 @@ use super::{Process, Stage};
 use crate::error::PlayError;
 use crate::groups::Groups;
 use crate::places::Cpus;
-use crate::program::{Compiler, Program};
+use crate::program::{in_rounds, logs};
 use crate::sessions::Sessions;
-use crate::source::{self, SenderThread, SourceProgram};
+use crate::source::{self, SenderThread};
 use crate::specs::group_number;
 use crate::speed::Speed;
 use crate::sys::memory::shared;
@@ -60,7 +61,12 @@ impl Stage {
         let (bound, seed, speed) = (&wanted.bound, wanted.seed, wanted.speed);
         let first = first_tasks(bound, seed);
         let processes = processes(bound, &first, &wanted.sessions)?;
-        let (programs, sources, names) = programs(bound, speed);
+        let Compiled {
+            tasks: mut programs,
+            sources,
+            shared: names,
+        } = bound.compile();
+        programs.iter_mut().for_each(|it| in_rounds(it, speed));
         let spawns = bound.scenario().tasks().iter().any(|kind| kind.spawned);
         let senders = source::plan(bound, &wanted.cpus, &sources)?;
         let (of_tasks, of_senders) = log_entries(&first, &programs, &senders, &wanted);
@@ -103,7 +109,7 @@ impl Stage {
             groups: wanted.groups,
             sessions: wanted.sessions,
             new_files,
-            made: OnceLock::new(),
+            objects: OnceLock::new(),
         };
         stage.seat();
         Ok(stage)
@@ -133,7 +139,7 @@ fn log_entries(
     wanted: &Wanted,
 ) -> (Vec<u32>, Vec<u32>) {
     let tasks = first.iter();
-    let tasks = tasks.map(|(kind, _)| programs[kind.0 as usize].logs(wanted.marks));
+    let tasks = tasks.map(|(kind, _)| logs(&programs[kind.0 as usize], wanted.marks));
     let tasks: Vec<bool> = tasks.collect();
     let senders: Vec<bool> = senders.iter().map(|it| it.echoes).collect();
     let sharing = tasks.iter().chain(&senders).filter(|logs| **logs).count();
@@ -199,13 +205,4 @@ fn processes(
         });
     }
     Ok(processes)
-}
-
-/// What tasks and sources do, and the names of the streams that they share.
-fn programs(bound: &Bound, speed: Speed) -> (Vec<Program>, Vec<SourceProgram>, Vec<String>) {
-    let mut compiler = Compiler::new(bound, speed);
-    let tasks = bound.scenario().tasks().iter();
-    let programs = tasks.map(|kind| compiler.program(kind)).collect();
-    let sources = source::compile(bound, &mut compiler);
-    (programs, sources, compiler.shared)
 }
