@@ -6,9 +6,7 @@
 //! that nobody answers, leaves a span that never ends. Links lose no answers, and what the card does
 //! when one has left costs no interrupt, as on streams.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use warmq_trace::{Comm, Record};
 use warmq_units::{Address, Bytes, CpuId, Instant, TaskId};
@@ -16,28 +14,11 @@ use warmq_units::{Address, Bytes, CpuId, Instant, TaskId};
 use crate::core::{Core, Event};
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
-use crate::operation::{Nic, Remote, Socket};
-use crate::step::Step;
-use crate::task::{State, TaskSpec, TaskStruct};
-
-/// Who sent a datagram to this machine, as `recvfrom()` tells it by the address. By default nobody
-/// who could be answered: a task of this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Sender(pub(crate) Option<Origin>);
-
-/// Where [`Operation::ReceiveDatagram`](crate::operation::Operation::ReceiveDatagram) puts the
-/// sender.
-pub(crate) type SenderSlot = Rc<Cell<Sender>>;
-
-/// A datagram of a remote peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Origin {
-    pub(crate) remote: Remote,
-    /// The card over which it came.
-    pub(crate) nic: Nic,
-    /// Which of the peer's datagrams, as the peer numbers them.
-    pub(crate) number: u64,
-}
+use crate::task::{State, TaskStruct};
+use crate::words::answer::Origin;
+use crate::words::operation::{Remote, Socket};
+use crate::words::spec::TaskSpec;
+use crate::words::step::Step;
 
 /// What a remote peer measures: from each datagram that it numbers to the first answer.
 pub(crate) struct Measured {

@@ -6,10 +6,10 @@ use crate::card::{Arrived, PacketCounts};
 use crate::core::{Core, Event};
 use crate::engine::Engine;
 use crate::interrupt::{Softirq, Vector};
-use crate::net_rx::Polled;
 use crate::network::{Packet, true_size};
-use crate::operation::Nic;
-use crate::settings::ReceiveCharge;
+use crate::words::operation::Nic;
+use crate::words::settings::ReceiveCharge;
+use crate::words::step::Polled;
 
 /// Packets that a CPU's backlog holds (`netdev_max_backlog`; 300 up to 2.6.4).
 const BACKLOG: usize = 1_000;

@@ -9,25 +9,29 @@ use warmq_trace::{Comm, Observer, Record};
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
 use crate::answer::Measured;
-use crate::bandwidth::Limits;
 use crate::card::{Card, DEFAULT_RING};
 use crate::context::Attach;
 use crate::core::{Core, Event, Hardware};
-use crate::costs::{Costs, Times, UnknownCost};
 use crate::cpu::NeedResched;
 use crate::engine::Engine;
-use crate::group::{Group, GroupId};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::network::{Backlog, Endpoint, Peer, RemoteState};
-use crate::operation::{Barrier, Condition, Listener, Mm, Mutex, Nic, Region, Remote, Socket};
-use crate::program::{Mailbox, Program, RemotePeer, Running};
-use crate::scheduler::{Scheduler, Why};
-use crate::settings::Settings;
+use crate::scheduler::Scheduler;
 use crate::smt::Smt;
 use crate::sync::{BarrierState, ConditionState, MutexState};
-use crate::task::{State, TaskSpec};
-use crate::weight::group_weight_of_nice;
+use crate::task::State;
+use crate::words::costs::{Costs, Times, UnknownCost};
+use crate::words::group::Limits;
+use crate::words::group::{Group, GroupId};
+use crate::words::operation::{
+    Barrier, Condition, Listener, Mm, Mutex, Nic, Region, Remote, Socket,
+};
+use crate::words::program::{Mailbox, Program, RemotePeer, Running};
+use crate::words::reason::Why;
+use crate::words::settings::Settings;
+use crate::words::spec::TaskSpec;
+use crate::words::weight::group_weight_of_nice;
 
 /// What is started on a machine. It knows nothing of schedulers.
 pub trait Workload {

@@ -5,18 +5,18 @@ use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
 
 use crate::core::{Core, Event};
-use crate::costs::{Costs, UnknownCost};
 use crate::cpu::NeedResched;
-use crate::ending::Rule;
-use crate::group::{Group, GroupId};
 use crate::interrupt::Softirq;
 use crate::lock::SpinLock;
 use crate::memory::Within;
-use crate::operation::Mm;
-use crate::settings::{IdleLoop, Preemption};
-use crate::step::Mode;
 use crate::task::View;
 use crate::timer::{Timer, TimerOwner};
+use crate::words::costs::{Costs, UnknownCost};
+use crate::words::ending::Rule;
+use crate::words::group::{Group, GroupId};
+use crate::words::operation::Mm;
+use crate::words::settings::{IdleLoop, Preemption};
+use crate::words::step::Mode;
 
 /// What a scheduler may ask for when it is attached.
 pub struct Attach<'a> {

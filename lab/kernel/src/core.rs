@@ -6,22 +6,14 @@ use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
 use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId};
 
-use crate::answer::Origin;
 use crate::card::Card;
-use crate::change::Change;
-use crate::costs::Times;
 use crate::cpu::Cpu;
-use crate::detail::{Object, Part};
-use crate::ending::{Ending, Misuse, Rule, Violation};
-use crate::figures::Walks;
 use crate::group::Groups;
-use crate::lock::{LockKind, SpinLock, Spinning};
+use crate::lock::{SpinLock, Spinning};
 use crate::memory::Memory;
 use crate::network::{Backlog, Datagram, Endpoint, Packet, RemoteState};
-use crate::operation::{Nic, Remote, Socket};
 use crate::operator::OperatorState;
 use crate::semaphore::Semaphores;
-use crate::settings::Settings;
 use crate::smt::Smt;
 use crate::statistic::Statistics;
 use crate::steal::Stealing;
@@ -29,6 +21,14 @@ use crate::sync::{BarrierState, ConditionState, MutexState};
 use crate::task::{TaskStruct, View};
 use crate::timeline::Timeline;
 use crate::timer::{Timer, Timers};
+use crate::words::answer::Origin;
+use crate::words::change::Change;
+use crate::words::costs::Times;
+use crate::words::ending::{Ending, Misuse, Rule, Violation};
+use crate::words::figures::Walks;
+use crate::words::object::{Object, Part};
+use crate::words::operation::{Nic, Remote, Socket};
+use crate::words::settings::{LockKind, Settings};
 
 /// What can happen at a point in time.
 pub(crate) enum Event {

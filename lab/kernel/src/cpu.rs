@@ -4,14 +4,13 @@ use std::collections::VecDeque;
 
 use warmq_units::{Duration, Instant, TaskId};
 
-use crate::figures::CpuTime;
 use crate::interrupt::{PendingInterrupts, PendingSoftirqs};
-use crate::net_rx::Polled;
 use crate::network::Packet;
-use crate::operation::{Mm, Nic};
-use crate::scheduler::Why;
-use crate::step::{Activity, Mode, Step};
 use crate::timer::TimerOwner;
+use crate::words::figures::CpuTime;
+use crate::words::operation::{Mm, Nic};
+use crate::words::reason::Why;
+use crate::words::step::{Activity, Mode, Polled, Step};
 
 /// Whether a CPU was asked to pick again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

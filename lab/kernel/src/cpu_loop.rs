@@ -5,12 +5,12 @@ use warmq_units::{CpuId, Duration, LockId, TaskId};
 
 use crate::core::Core;
 use crate::cpu::NeedResched;
-use crate::ending::{Ending, Rule, Stall};
 use crate::engine::Engine;
-use crate::operation::Touch;
-use crate::program::resume;
-use crate::settings::Preemption;
-use crate::step::{Mode, Preemptible, Step, wake};
+use crate::words::ending::{Ending, Rule, Stall};
+use crate::words::operation::Touch;
+use crate::words::program::resume;
+use crate::words::settings::Preemption;
+use crate::words::step::{Mode, Preemptible, Step, wake};
 
 /// The result of a step.
 pub(crate) enum Flow {
@@ -24,8 +24,10 @@ pub(crate) enum Flow {
 
 /// The accesses of one touch are made in chunks of this duration, so that CPUs interleave.
 const CHUNK: Duration = Duration::from_us(4);
+
 /// The number of steps at one point in time after which a program is reported to make no progress.
 pub(crate) const STEPS_AT_ONCE: u32 = 1_000_000;
+
 impl Engine {
     /// Runs the steps of `cpu` up to the next one that takes time.
     pub(crate) fn advance(&mut self, cpu: CpuId) {

@@ -5,11 +5,13 @@ use warmq_trace::Record;
 use warmq_units::{CpuId, CpuSet, TaskId};
 
 use crate::core::Core;
-use crate::ending::Waiting;
-use crate::group::{GroupId, within};
-use crate::program::{BoxedProgram, Task};
-use crate::step::Step;
-use crate::task::{State, TaskSpec, TaskStruct};
+use crate::group::within;
+use crate::task::{State, TaskStruct};
+use crate::words::ending::Waiting;
+use crate::words::group::GroupId;
+use crate::words::program::{BoxedProgram, Task};
+use crate::words::spec::TaskSpec;
+use crate::words::step::Step;
 
 impl Core {
     /// Creates a task without a program, on CPU `on`.

@@ -6,36 +6,13 @@ use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::boot::Boot;
 use crate::core::Core;
-use crate::ending::Waiting;
-use crate::group::GroupId;
-use crate::operation::{Barrier, Condition, Fragment, Mutex, Semaphore, Socket};
-use crate::scheduler::{WakeContext, Wakeup};
-use crate::settings::IdleLoop;
-use crate::task::Policy;
-
-/// Something that tasks can wait for, by its number in the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
-    /// A mutex.
-    Mutex(Mutex),
-    /// A condition variable.
-    Condition(Condition),
-    /// A barrier.
-    Barrier(Barrier),
-    /// A semaphore.
-    Semaphore(Semaphore),
-    /// A socket: its data, or room in its buffer.
-    Socket(Socket),
-}
-
-/// What a [`Part`] is part of: a bounded queue, for instance, has a mutex and two conditions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Object {
-    /// What it is for those who wait for it.
-    pub cause: Cause,
-    /// Its number among all objects of the scenario.
-    pub number: u32,
-}
+use crate::words::ending::Waiting;
+use crate::words::group::GroupId;
+use crate::words::object::{Object, Part};
+use crate::words::operation::{Barrier, Condition, Fragment, Mutex, Semaphore, Socket};
+use crate::words::reason::{WakeContext, Wakeup};
+use crate::words::settings::IdleLoop;
+use crate::words::spec::Policy;
 
 impl Boot<'_> {
     /// Says what `part` is part of; [`Record::Block`] tells it of those who wait for it.

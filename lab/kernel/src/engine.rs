@@ -7,11 +7,11 @@ use warmq_units::{CpuId, Duration, TaskId};
 use crate::context::Context;
 use crate::core::{Core, Event};
 use crate::cpu::{Cpu, NeedResched};
-use crate::ending::{Ending, Rule, Stall};
 use crate::interrupt::Vector;
 use crate::scheduler::Scheduler;
-use crate::step::Mode;
 use crate::task::{State, TaskStruct};
+use crate::words::ending::{Ending, Rule, Stall};
+use crate::words::step::Mode;
 
 /// The state of the system, and the scheduler that it calls.
 pub(crate) struct Engine {

@@ -11,12 +11,12 @@ use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::core::{Core, Event};
 use crate::cpu_loop::Flow;
-use crate::ending::Waiting;
 use crate::engine::Engine;
-use crate::group::GroupId;
-use crate::settings::Throttling;
-use crate::step::{Preemptible, Step, wake};
 use crate::task::State;
+use crate::words::ending::Waiting;
+use crate::words::group::GroupId;
+use crate::words::settings::Throttling;
+use crate::words::step::{Preemptible, Step, wake};
 
 impl Core {
     /// What keeps `task` from running, if anything does.

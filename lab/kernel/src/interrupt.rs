@@ -1,6 +1,6 @@
 //! Pending interrupts and softirqs of a CPU.
 
-use crate::operation::Nic;
+use crate::words::operation::Nic;
 
 /// The vectors of an interrupt controller. One interrupt of each vector can be pending on a CPU;
 /// another one that arrives meanwhile merges with it.
@@ -22,6 +22,7 @@ pub(crate) enum Vector {
 
 /// Vectors before those of network cards.
 const FIXED: u32 = 5;
+
 /// Cards with a vector of their own; card n shares the vector of card n modulo this.
 pub(crate) const CARD_VECTORS: u32 = u64::BITS - FIXED;
 

@@ -1,21 +1,20 @@
 //! Interrupts and softirqs: how a CPU enters and leaves them.
 
+use warmq_machine::Access;
 use warmq_trace::{Interrupt, Record};
 use warmq_units::{Address, CpuId, Duration, Instant, TaskId};
-
-use warmq_machine::Access;
 
 use crate::core::{Core, Event};
 use crate::cpu::NeedResched;
 use crate::cpu_loop::Flow;
-use crate::ending::Waiting;
 use crate::engine::Engine;
 use crate::interrupt::{CARD_VECTORS, Softirq, Vector};
 use crate::memory::Within;
-use crate::net_rx::Run;
-use crate::scheduler::{Balance, Callback};
-use crate::step::{Mode, Step, wake};
+use crate::scheduler::Callback;
 use crate::timer::{Timer, TimerOwner};
+use crate::words::ending::Waiting;
+use crate::words::reason::Balance;
+use crate::words::step::{Mode, Run, Step, wake};
 
 /// Lines at the top of the kernel stack that entering the kernel writes: saved registers and the
 /// frames of a short call chain, some 200 bytes.
@@ -138,7 +137,7 @@ impl Engine {
     /// here.
     pub(crate) fn schedule_napi(&mut self, cpu: CpuId, vector: u32) -> Flow {
         for index in (vector..self.core.cards.len() as u32).step_by(CARD_VECTORS as usize) {
-            self.interrupted_by(cpu, crate::operation::Nic(index));
+            self.interrupted_by(cpu, crate::words::operation::Nic(index));
         }
         Flow::Next
     }

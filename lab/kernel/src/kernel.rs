@@ -4,8 +4,8 @@ use warmq_trace::Observer;
 use warmq_units::Instant;
 
 use crate::core::Core;
-use crate::ending::{Ending, Stall};
 use crate::engine::Engine;
+use crate::words::ending::{Ending, Stall};
 
 /// A simulated machine with its kernel, scheduler and workload, observed by `O`.
 pub struct Kernel<O: Observer> {

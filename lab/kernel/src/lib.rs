@@ -34,14 +34,11 @@ mod card;
 mod change;
 mod context;
 mod core;
-mod costs;
 mod cpu;
 mod cpu_loop;
 mod creation;
 mod detail;
-mod ending;
 mod engine;
-mod figures;
 mod group;
 mod hold;
 mod hotplug;
@@ -54,55 +51,54 @@ mod memory;
 mod net_rx;
 mod network;
 mod note;
-mod operation;
 mod operator;
-mod program;
 mod remote;
 mod schedule;
 mod scheduler;
 mod semaphore;
-mod settings;
 mod smt;
 mod statistic;
 mod steal;
-mod step;
 mod sync;
 mod syscalls;
 mod task;
 mod timeline;
 mod timer;
 mod wakeup;
-mod weight;
+mod words;
 
-pub use answer::Sender;
-pub use bandwidth::Limits;
 pub use boot::{Boot, BootError, MakeScheduler, Workload};
 pub use card::PacketCounts;
-pub use change::Change;
 pub use context::{Attach, Context};
-pub use costs::{Costs, KERNEL_COSTS, SCHEDULER_COSTS, UnknownCost};
 pub use cpu::NeedResched;
-pub use detail::{Object, Part};
-pub use ending::{Ending, Misuse, Rule, Stall, Violation, Waiting};
-pub use figures::{CpuTime, TaskCpuTime, Walks};
-pub use group::{Group, GroupId};
 pub use kernel::Kernel;
-pub use lock::LockKind;
 pub use memory::{AccessCounts, Within};
 pub use network::DatagramCounts;
-pub use note::{Role, Span};
-pub use operation::{Barrier, Condition, Fragment, Listener, Mm, Mutex, Nic, Region, Remote};
-pub use operation::{Semaphore, Socket, Touch};
-pub use operator::Operator;
-pub use program::{ClosedEarly, Program, RemotePeer, Running, Task};
-pub use scheduler::{Balance, Callback, Hint, Locks, Pick, Scheduler, WakeContext, Wakeup, Why};
-pub use settings::{
-    IdleLoop, LastPoll, Loopback, PollTime, Preemption, ReceiveCharge, SemaphoreLocks, Settings,
-    SoftirqLimits, Throttling,
-};
+pub use scheduler::{Callback, Hint, Pick, Scheduler};
 pub use statistic::{Sampled, Statistic};
-pub use step::Mode;
-pub use task::{Policy, TaskSpec, View};
+pub use task::View;
 pub use timeline::Timeline;
 pub use timer::Timer;
-pub use weight::{group_weight_of_nice, weight_of_nice};
+pub use words::answer::Sender;
+pub use words::change::Change;
+pub use words::costs::{Costs, KERNEL_COSTS, SCHEDULER_COSTS, UnknownCost};
+pub use words::ending::{Ending, Misuse, Rule, Stall, Violation, Waiting};
+pub use words::figures::{CpuTime, TaskCpuTime, Walks};
+pub use words::group::Limits;
+pub use words::group::{Group, GroupId};
+pub use words::note::{Role, Span};
+pub use words::object::{Object, Part};
+pub use words::operation::{
+    Barrier, Condition, Fragment, Listener, Mm, Mutex, Nic, Region, Remote, Semaphore, Socket,
+    Touch,
+};
+pub use words::operator::Operator;
+pub use words::program::{ClosedEarly, Program, RemotePeer, Running, Task};
+pub use words::reason::{Balance, Locks, WakeContext, Wakeup, Why};
+pub use words::settings::{
+    IdleLoop, LastPoll, LockKind, Loopback, PollTime, Preemption, ReceiveCharge, SemaphoreLocks,
+    Settings, SoftirqLimits, Throttling,
+};
+pub use words::spec::{Policy, TaskSpec};
+pub use words::step::Mode;
+pub use words::weight::{group_weight_of_nice, weight_of_nice};

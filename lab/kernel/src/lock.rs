@@ -3,36 +3,13 @@
 mod traffic;
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use warmq_units::{Address, CpuId, Duration, Instant};
 
 use crate::memory::Memory;
+use crate::words::settings::LockKind;
+
 pub(crate) use traffic::Spinning;
-
-/// How a kernel's spin locks work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum LockKind {
-    /// `lock decb` until it finds the lock free (Linux on x86 up to 2.6.24). Unfair: of the CPUs
-    /// that spin, the one that the bus serves first wins.
-    #[default]
-    TestAndSet,
-    /// Each CPU takes a number and waits for its turn (2.6.25 to 4.1). First come, first served.
-    Ticket,
-    /// Each CPU waits on a line of its own, only the first in the queue on the lock's word (since
-    /// 4.2). First come, first served.
-    Queued,
-}
-
-impl fmt::Display for LockKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            LockKind::TestAndSet => "test-and-set",
-            LockKind::Ticket => "ticket",
-            LockKind::Queued => "queued",
-        })
-    }
-}
 
 /// A spin lock. CPUs that spin for it are busy, with interrupts off.
 ///

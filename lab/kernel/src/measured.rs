@@ -5,12 +5,12 @@ use warmq_trace::Observer;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
 use crate::card::PacketCounts;
-use crate::figures::{CpuTime, TaskCpuTime, Walks};
 use crate::kernel::Kernel;
 use crate::memory::{AccessCounts, Within};
 use crate::network::DatagramCounts;
-use crate::operation::{Nic, Socket};
-use crate::step::Mode;
+use crate::words::figures::{CpuTime, TaskCpuTime, Walks};
+use crate::words::operation::{Nic, Socket};
+use crate::words::step::Mode;
 
 impl<O: Observer> Kernel<O> {
     /// The time over which the figures were measured.

@@ -7,29 +7,8 @@ use crate::cpu_loop::Flow;
 use crate::engine::Engine;
 use crate::interrupt::Softirq;
 use crate::network::Packet;
-use crate::operation::Nic;
-use crate::settings::PollTime;
-use crate::step::{Mode, Step};
-
-/// What a CPU polls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Polled {
-    /// The ring of a card.
-    Card(Nic),
-    /// The CPU's backlog (`process_backlog()`).
-    Backlog,
-}
-
-/// A run of the receive softirq.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
-    /// Packets that it may still handle.
-    pub(crate) packets: u32,
-    /// Packets taken in the poll in progress.
-    pub(crate) polled: u32,
-    /// When it began.
-    pub(crate) since: Instant,
-}
+use crate::words::settings::PollTime;
+use crate::words::step::{Mode, Polled, Run, Step};
 
 impl Engine {
     /// Takes one packet after another from the poll list up the protocol stack, until the list is

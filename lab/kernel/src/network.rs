@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use warmq_units::{Address, Bytes, Duration, Instant, TaskId};
 
-use crate::answer::{Measured, Origin, Sender};
-use crate::operation::{Listener, Nic, Region, Remote, RemoteOperation, Socket};
-use crate::program::{Mailbox, Running};
-use crate::settings::ReceiveCharge;
+use crate::answer::Measured;
+use crate::words::answer::{Origin, Sender};
+use crate::words::operation::{Listener, Nic, Region, Remote, RemoteOperation, Socket};
+use crate::words::program::{Mailbox, Running};
+use crate::words::settings::{ReceiveCharge, SEGMENT, SHORT};
 
 /// One end of a stream, on this machine.
 ///
@@ -254,10 +255,6 @@ impl Endpoint {
     }
 }
 
-/// The longest segment that is not acknowledged when it comes, as the receiver takes it for less than a whole one
-/// (`TCP_MIN_RCVMSS`, `__tcp_ack_snd_check()`), in bytes.
-pub(crate) const SHORT: u64 = 536;
-
 /// What a receive does besides taking what it takes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Received {
@@ -360,9 +357,6 @@ impl Packet {
         }
     }
 }
-
-/// A full segment on Ethernet with TCP time stamps.
-pub(crate) const SEGMENT: u64 = 1_448;
 
 /// A remote peer, and what it waits for.
 pub(crate) struct RemoteState {

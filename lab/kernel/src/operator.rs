@@ -3,65 +3,21 @@
 
 use std::rc::Rc;
 
-use warmq_trace::Record;
 use warmq_units::Instant;
 
 use crate::boot::Boot;
-use crate::change::Change;
 use crate::core::Event;
 use crate::cpu_loop::STEPS_AT_ONCE;
-use crate::ending::{Ending, Stall};
 use crate::engine::Engine;
-use crate::program::{Mailbox, Running, ask, resume};
-
-/// The handle by which an operator acts.
-#[derive(Clone)]
-pub struct Operator {
-    mailbox: Rc<Mailbox<Act>>,
-}
-
-/// What an operator does.
-pub(crate) enum Act {
-    /// Waits.
-    Until(Instant),
-    /// Says something, which is recorded.
-    Note(Record),
-    /// Changes something.
-    Change(Change),
-}
+use crate::words::ending::{Ending, Stall};
+use crate::words::operator::{Act, Operator};
+use crate::words::program::{Mailbox, Running, resume};
 
 /// An operator, and when it begins.
 pub(crate) struct OperatorState {
     mailbox: Rc<Mailbox<Act>>,
     program: Option<Running>,
     pub(crate) begins: Instant,
-}
-
-impl Operator {
-    /// Waits until `at`; a time in the past is now.
-    pub async fn until(&self, at: Instant) {
-        ask(&self.mailbox, Act::Until(at)).await;
-    }
-
-    /// Records that the phase `phase` of the scenario begins.
-    pub async fn phase(&self, phase: u32) {
-        self.note(Record::Phase { phase }).await;
-    }
-
-    /// Records what `counter` has counted since the start.
-    pub async fn count(&self, counter: u32, total: u64) {
-        self.note(Record::Count { counter, total }).await;
-    }
-
-    /// Changes something, at no cost but that of what the kernel does for it. Changes that operators
-    /// ask for take place one after another.
-    pub async fn change(&self, change: Change) {
-        ask(&self.mailbox, Act::Change(change)).await;
-    }
-
-    async fn note(&self, record: Record) {
-        ask(&self.mailbox, Act::Note(record)).await;
-    }
 }
 
 impl Boot<'_> {
@@ -73,9 +29,7 @@ impl Boot<'_> {
         R: Future<Output = ()> + 'static,
     {
         let mailbox = Mailbox::new();
-        let handle = Operator {
-            mailbox: mailbox.clone(),
-        };
+        let handle = Operator::new(mailbox.clone());
         let program: Running = Box::pin(program(handle));
         self.core().operators.push(OperatorState {
             mailbox,

@@ -2,15 +2,16 @@
 
 use warmq_units::{CpuId, CpuSet, TaskId};
 
-use crate::answer::{Origin, Sender};
 use crate::core::{Core, Event};
 use crate::cpu_loop::STEPS_AT_ONCE;
-use crate::ending::{Ending, Stall};
 use crate::engine::Engine;
 use crate::interrupt::Vector;
-use crate::network::{Datagram, Endpoint, Packet, Peer, SEGMENT};
-use crate::operation::{Nic, Remote, RemoteOperation, Socket};
-use crate::program::resume;
+use crate::network::{Datagram, Endpoint, Packet, Peer};
+use crate::words::answer::{Origin, Sender};
+use crate::words::ending::{Ending, Stall};
+use crate::words::operation::{Nic, Remote, RemoteOperation, Socket};
+use crate::words::program::resume;
+use crate::words::settings::SEGMENT;
 
 /// Bytes of a packet that carries no data; the link adds the headers.
 const EMPTY: u64 = 0;

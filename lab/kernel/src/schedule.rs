@@ -5,11 +5,12 @@ use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::cpu::NeedResched;
 use crate::cpu_loop::Flow;
-use crate::ending::{Rule, Waiting};
 use crate::engine::Engine;
-use crate::scheduler::{Balance, Callback, Locks, Pick};
-use crate::step::{Mode, Step};
+use crate::scheduler::{Callback, Pick};
 use crate::task::State;
+use crate::words::ending::{Rule, Waiting};
+use crate::words::reason::{Balance, Locks};
+use crate::words::step::{Mode, Step};
 
 /// The number of retries of one pick after which the scheduler is reported to loop.
 const TRIES: u32 = 1_000;

@@ -6,23 +6,23 @@
 
 use std::collections::VecDeque;
 
-use warmq_machine::Access;
-use warmq_machine::OutOfMemory;
+use warmq_machine::{Access, OutOfMemory};
 use warmq_units::{Address, Bytes, CpuId, Duration, LockId, TaskId};
 
 use crate::boot::Boot;
 use crate::core::Core;
 use crate::cpu_loop::Flow;
-use crate::ending::Waiting;
 use crate::engine::Engine;
 use crate::lock::SpinLock;
 use crate::memory::Within;
-use crate::operation::{Operation, Semaphore};
-use crate::settings::SemaphoreLocks;
-use crate::step::{Mode, Step, wake};
+use crate::words::ending::Waiting;
+use crate::words::operation::{Operation, Semaphore};
+use crate::words::settings::SemaphoreLocks;
+use crate::words::step::{Mode, Step, wake};
 
 /// Bytes of `struct sem`: its value, and the pid of the last operation.
 const SEM: u64 = 8;
+
 /// The sleeper's queue entry lies on its kernel stack, this far below the top.
 const ENTRY: u64 = 0x100;
 

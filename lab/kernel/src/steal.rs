@@ -9,7 +9,7 @@ use crate::core::{Core, Event};
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
 use crate::interrupt::Vector;
-use crate::step::Step;
+use crate::words::step::Step;
 
 /// Something that takes a CPU away again and again.
 pub(crate) struct Stealing {

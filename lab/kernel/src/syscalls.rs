@@ -3,18 +3,21 @@
 use warmq_machine::Access;
 use warmq_units::{Address, Bytes, CpuId, Duration, Instant, TaskId};
 
-use crate::answer::{Sender, SenderSlot};
-use crate::change::Change;
 use crate::core::{Core, Event};
 use crate::cpu_loop::Flow;
-use crate::ending::{Misuse, Waiting};
 use crate::engine::Engine;
 use crate::memory::Within;
-use crate::network::{Datagram, Peer, SEGMENT};
-use crate::operation::{Barrier, Listener, Mutex, NewTask, Operation, Region, Socket, Touch};
+use crate::network::{Datagram, Peer};
 use crate::scheduler::{Callback, Hint};
-use crate::step::{Mode, Step, wake};
 use crate::timer::TimerOwner;
+use crate::words::answer::{Sender, SenderSlot};
+use crate::words::change::Change;
+use crate::words::ending::{Misuse, Waiting};
+use crate::words::operation::{
+    Barrier, Listener, Mutex, NewTask, Operation, Region, Socket, Touch,
+};
+use crate::words::settings::SEGMENT;
+use crate::words::step::{Mode, Step, wake};
 
 impl Engine {
     /// Puts the steps of `operation` onto the stack of `cpu`.

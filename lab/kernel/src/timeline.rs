@@ -5,15 +5,16 @@ use std::collections::BinaryHeap;
 
 use warmq_units::{Duration, Instant};
 
+use crate::words::ending::MOST_PENDING;
+
 /// An event that is scheduled for later than this from now is in a heap of its own. Steps of CPUs mostly end
 /// before; most timers expire later, and those that were cancelled stay until then.
 const FAR: Duration = Duration::from_us(128);
 
 /// Bits of a key that say where its event is; the rest of its lower half numbers events.
 const PLACE: u32 = 24;
+
 const MOST_SCHEDULED: u64 = (1 << (u64::BITS - PLACE)) - 1;
-/// Events that may be pending. The largest scenarios (100,000 tasks) have one or two for each task.
-pub(crate) const MOST_PENDING: usize = 1 << 22;
 
 /// Pending events in a total order: by time, then by the order in which they were scheduled.
 ///

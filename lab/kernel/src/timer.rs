@@ -2,7 +2,7 @@
 
 use warmq_units::{CpuId, TaskId};
 
-use crate::group::GroupId;
+use crate::words::group::GroupId;
 
 /// A handle of an armed timer, with which it can be cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

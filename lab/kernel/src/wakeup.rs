@@ -4,12 +4,13 @@ use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::cpu_loop::Flow;
-use crate::ending::{Rule, Waiting};
 use crate::engine::Engine;
-use crate::scheduler::{Callback, WakeContext, Wakeup, Why};
-use crate::settings::Throttling;
-use crate::step::Step;
+use crate::scheduler::Callback;
 use crate::task::State;
+use crate::words::ending::{Rule, Waiting};
+use crate::words::reason::{WakeContext, Wakeup, Why};
+use crate::words::settings::Throttling;
+use crate::words::step::Step;
 
 impl Engine {
     /// Wakes `task`, or starts a new one. Does nothing if it is awake already, or parked.

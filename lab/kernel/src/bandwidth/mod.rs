@@ -37,22 +37,24 @@ use warmq_units::{CpuId, Duration, Instant, TaskId};
 use crate::core::Core;
 use crate::cpu::NeedResched;
 use crate::cpu_loop::Flow;
-use crate::ending::Waiting;
 use crate::engine::Engine;
-use crate::group::GroupId;
-use crate::settings::Throttling;
-use crate::task::Policy;
 use crate::timer::TimerOwner;
+use crate::words::ending::Waiting;
+use crate::words::group::{GroupId, Limits};
+use crate::words::settings::Throttling;
+use crate::words::spec::Policy;
 
-pub use self::pool::Limits;
 pub(crate) use self::pool::{Bandwidth, Handing};
 
 /// The period of a group that gets a quota and has no period (`cpu.max`).
 const DEFAULT_PERIOD: Duration = Duration::from_ms(100);
+
 /// What a queue without tasks keeps (`min_cfs_rq_runtime`).
 const MIN_LOCAL: Duration = Duration::from_ms(1);
+
 /// How long returned time gathers before it is handed out (`cfs_bandwidth_slack_period`).
 const SLACK_PERIOD: Duration = Duration::from_ms(5);
+
 /// What must be left until the refill for that to be worth it (`min_bandwidth_expiration`).
 const MIN_REFRESH: Duration = Duration::from_ms(2);
 

@@ -7,17 +7,7 @@ use std::collections::VecDeque;
 use warmq_units::{CpuId, Duration, Instant};
 
 use super::{MIN_LOCAL, MIN_REFRESH, SLACK_PERIOD};
-
-/// `cpu.max` and `cpu.max.burst` of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// CPU time in each period; more than zero.
-    pub quota: Duration,
-    /// More than zero.
-    pub period: Duration,
-    /// How much of what periods leave unused is kept for later ones.
-    pub burst: Duration,
-}
+use crate::words::group::Limits;
 
 /// What `cpu.stat` counts of a group since it has a quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

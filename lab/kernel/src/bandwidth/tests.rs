@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
-use super::pool::Limits;
 use super::*;
 
 const CPU_0: CpuId = CpuId(0);
+
 const CPU_1: CpuId = CpuId(1);
 
 fn ms(ms: u64) -> Duration {

@@ -4,8 +4,6 @@ use std::fmt;
 
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
-use crate::timeline::MOST_PENDING;
-
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -267,3 +265,6 @@ impl fmt::Display for Ending {
         }
     }
 }
+
+/// Events that may be pending. The largest scenarios (100,000 tasks) have one or two for each task.
+pub(crate) const MOST_PENDING: usize = 1 << 22;

@@ -8,11 +8,10 @@
 use warmq_trace::Interrupt;
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
-use crate::answer::Origin;
-use crate::group::GroupId;
-use crate::net_rx::Run;
-use crate::operation::{Fragment, Nic, Operation, Semaphore, Socket, Touch};
-use crate::scheduler::{Balance, Locks, Why};
+use crate::words::answer::Origin;
+use crate::words::group::GroupId;
+use crate::words::operation::{Fragment, Nic, Operation, Semaphore, Socket, Touch};
+use crate::words::reason::{Balance, Locks, Why};
 
 /// How a CPU's time is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -209,4 +208,24 @@ pub(crate) struct Activity {
     pub(crate) since: Instant,
     /// When the step in progress ends; `None` while idle or spinning.
     pub(crate) until: Option<Instant>,
+}
+
+/// What a CPU polls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Polled {
+    /// The ring of a card.
+    Card(Nic),
+    /// The CPU's backlog (`process_backlog()`).
+    Backlog,
+}
+
+/// A run of the receive softirq.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// Packets that it may still handle.
+    pub(crate) packets: u32,
+    /// Packets taken in the poll in progress.
+    pub(crate) polled: u32,
+    /// When it began.
+    pub(crate) since: Instant,
 }

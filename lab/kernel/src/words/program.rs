@@ -11,15 +11,15 @@ use std::task::{Context, Poll, Waker};
 
 use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration, Instant, TaskId};
 
-use crate::answer::{Sender, SenderSlot};
-use crate::change::Change;
-use crate::group::GroupId;
-use crate::note::Span;
-use crate::operation::{
+use crate::words::answer::{Sender, SenderSlot};
+use crate::words::change::Change;
+use crate::words::group::GroupId;
+use crate::words::note::Span;
+use crate::words::operation::{
     Barrier, Condition, Fragment, Listener, Mutex, NewTask, Nic, Operation, Remote,
     RemoteOperation, Semaphore, Socket, Touch,
 };
-use crate::task::{Policy, TaskSpec};
+use crate::words::spec::{Policy, TaskSpec};
 
 /// What a task runs: anything that makes a future from the task's handle.
 pub trait Program {
@@ -29,6 +29,7 @@ pub trait Program {
 
 /// A program that has been started.
 pub type Running = Pin<Box<dyn Future<Output = ()>>>;
+
 pub(crate) type BoxedProgram = Box<dyn Program>;
 
 impl<F, R> Program for F

@@ -5,11 +5,11 @@ use std::rc::Rc;
 use warmq_machine::Access;
 use warmq_units::{Bytes, CpuSet, Cycles, Duration};
 
-use crate::answer::{Origin, SenderSlot};
-use crate::change::Change;
-use crate::note::Span;
-use crate::program::BoxedProgram;
-use crate::task::TaskSpec;
+use crate::words::answer::{Origin, SenderSlot};
+use crate::words::change::Change;
+use crate::words::note::Span;
+use crate::words::program::BoxedProgram;
+use crate::words::spec::TaskSpec;
 
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {
@@ -32,30 +32,37 @@ handle!(
     /// One end of a stream connection.
     Socket, with a table
 );
+
 handle!(
     /// A socket that listens for connections.
     Listener, with a table
 );
+
 handle!(
     /// A mutex of user space.
     Mutex, with a table
 );
+
 handle!(
     /// A condition variable.
     Condition, with a table
 );
+
 handle!(
     /// A barrier.
     Barrier, with a table
 );
+
 handle!(
     /// A SysV semaphore.
     Semaphore, with a table
 );
+
 handle!(
     /// A region of simulated memory, made of physical pages.
     Region, with a table
 );
+
 handle!(
     /// An address space. Its tasks share memory, and switches between them are cheap.
     Mm
@@ -72,6 +79,7 @@ handle!(
     /// A network card.
     Nic, with a table
 );
+
 handle!(
     /// A peer on another machine: a client that costs this machine no CPU time of its own.
     Remote, with a table

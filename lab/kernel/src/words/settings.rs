@@ -1,10 +1,9 @@
 //! How the simulated kernel is configured, apart from its scheduler.
 
+use std::fmt;
+
 use warmq_machine::{Fragmentation, Options};
 use warmq_units::{Bytes, Duration, Seed};
-
-use crate::lock::LockKind;
-use crate::network::{SEGMENT, SHORT};
 
 /// Where the kernel itself can be preempted (`kernel/Kconfig.preempt`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -483,3 +482,34 @@ impl Settings {
         }
     }
 }
+
+/// How a kernel's spin locks work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum LockKind {
+    /// `lock decb` until it finds the lock free (Linux on x86 up to 2.6.24). Unfair: of the CPUs
+    /// that spin, the one that the bus serves first wins.
+    #[default]
+    TestAndSet,
+    /// Each CPU takes a number and waits for its turn (2.6.25 to 4.1). First come, first served.
+    Ticket,
+    /// Each CPU waits on a line of its own, only the first in the queue on the lock's word (since
+    /// 4.2). First come, first served.
+    Queued,
+}
+
+impl fmt::Display for LockKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            LockKind::TestAndSet => "test-and-set",
+            LockKind::Ticket => "ticket",
+            LockKind::Queued => "queued",
+        })
+    }
+}
+
+/// The longest segment that is not acknowledged when it comes, as the receiver takes it for less than a whole one
+/// (`TCP_MIN_RCVMSS`, `__tcp_ack_snd_check()`), in bytes.
+pub(crate) const SHORT: u64 = 536;
+
+/// A full segment on Ethernet with TCP time stamps.
+pub(crate) const SEGMENT: u64 = 1_448;
