@@ -8,25 +8,27 @@ use warmq_machine::{
 use warmq_trace::{Comm, Observer, Record};
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
-use crate::answer::Measured;
-use crate::card::{Card, DEFAULT_RING};
 use crate::context::Attach;
+use crate::core::cpu::NeedResched;
+use crate::core::memory::Memory;
+use crate::core::net::card::{Card, DEFAULT_RING};
+use crate::core::net::socket::{Backlog, Endpoint, Measured, Peer, RemoteState};
+use crate::core::operator::OperatorState;
+use crate::core::smt::Smt;
+use crate::core::sync::semaphore::SEM;
+use crate::core::sync::user::{BarrierState, ConditionState, MutexState};
+use crate::core::task::State;
 use crate::core::{Core, Event, Hardware};
-use crate::cpu::NeedResched;
 use crate::engine::Engine;
 use crate::kernel::Kernel;
-use crate::memory::Memory;
-use crate::network::{Backlog, Endpoint, Peer, RemoteState};
 use crate::scheduler::Scheduler;
-use crate::smt::Smt;
-use crate::sync::{BarrierState, ConditionState, MutexState};
-use crate::task::State;
 use crate::words::costs::{Costs, Times, UnknownCost};
-use crate::words::group::Limits;
-use crate::words::group::{Group, GroupId};
+use crate::words::group::{Group, GroupId, Limits};
+use crate::words::object::{Object, Part};
 use crate::words::operation::{
-    Barrier, Condition, Listener, Mm, Mutex, Nic, Region, Remote, Socket,
+    Barrier, Condition, Listener, Mm, Mutex, Nic, Region, Remote, Semaphore, Socket,
 };
+use crate::words::operator::Operator;
 use crate::words::program::{Mailbox, Program, RemotePeer, Running};
 use crate::words::reason::Why;
 use crate::words::settings::Settings;
@@ -522,5 +524,44 @@ impl Engine {
             }
             None => target,
         }
+    }
+}
+
+impl Boot<'_> {
+    /// Says what `part` is part of; [`Record::Block`] tells it of those who wait for it.
+    pub fn part_of(&mut self, part: Part, object: Object) {
+        if self.core().detail {
+            self.core().objects.insert(part, object);
+        }
+    }
+}
+
+impl Boot<'_> {
+    /// A set of `count` semaphores, each of value `initial`.
+    pub fn semaphores(&mut self, count: u32, initial: u64) -> Result<Vec<Semaphore>, OutOfMemory> {
+        let core = self.core();
+        let line = core.memory.line();
+        let address = core.kernel_data(Bytes(line + u64::from(count) * SEM));
+        let lock = core.lock_of_new_set(address);
+        if let Some(full) = core.memory_full {
+            return Err(full);
+        }
+        Ok(core.semaphores.create((lock, address), count, initial))
+    }
+}
+
+impl Boot<'_> {
+    /// An operator that begins at `at`. Of those that act at the same time, the one that was
+    /// created first acts first.
+    pub fn operator<F, R>(&mut self, at: Instant, program: F)
+    where
+        F: FnOnce(Operator) -> R,
+        R: Future<Output = ()> + 'static,
+    {
+        let mailbox = Mailbox::new();
+        let handle = Operator::new(mailbox.clone());
+        let program: Running = Box::pin(program(handle));
+        let operator = OperatorState::new(mailbox, program, at);
+        self.core().operators.push(operator);
     }
 }

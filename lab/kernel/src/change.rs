@@ -8,16 +8,15 @@
 use warmq_machine::Access;
 use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 
-use crate::core::{Core, Event};
+use crate::core::Event;
+use crate::core::interrupt::Vector;
+use crate::core::memory::Within;
+use crate::core::task::State;
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
-use crate::interrupt::Vector;
-use crate::memory::Within;
 use crate::scheduler::Callback;
-use crate::task::State;
 use crate::words::change::Change;
-use crate::words::group::GroupId;
-use crate::words::group::Limits;
+use crate::words::group::{GroupId, Limits};
 use crate::words::operation::Fragment;
 use crate::words::step::Step;
 
@@ -248,21 +247,5 @@ impl Engine {
         let (access, within) = (Access::Write, Within::Elsewhere);
         let left = core.memory.access(cpu, line, access, now, within);
         Step::Busy { left, user: true }
-    }
-}
-
-impl Core {
-    /// Moves `task` to `group`; what it has run is charged to the group that it leaves.
-    fn change_group(&mut self, task: TaskId, group: GroupId) {
-        let on_cpu = self.task(task).on_cpu;
-        let runs = on_cpu.filter(|cpu| self.cpu(*cpu).current == Some(task));
-        if let Some(cpu) = runs {
-            self.charge_bandwidth(cpu);
-        }
-        self.requeue(task, |core| core.task_mut(task).group = group);
-        self.record_group(task);
-        if let Some(cpu) = runs {
-            self.begin_charges(cpu, task);
-        }
     }
 }

@@ -4,19 +4,19 @@ use warmq_machine::{Access, CpuPlace};
 use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
 
+use crate::core::cpu::NeedResched;
+use crate::core::interrupt::Softirq;
+use crate::core::memory::Within;
+use crate::core::statistic::Statistic;
+use crate::core::sync::lock::SpinLock;
+use crate::core::task::View;
+use crate::core::time::timer::{Timer, TimerOwner};
 use crate::core::{Core, Event};
-use crate::cpu::NeedResched;
-use crate::interrupt::Softirq;
-use crate::lock::SpinLock;
-use crate::memory::Within;
-use crate::task::View;
-use crate::timer::{Timer, TimerOwner};
 use crate::words::costs::{Costs, UnknownCost};
 use crate::words::ending::Rule;
 use crate::words::group::{Group, GroupId};
 use crate::words::operation::Mm;
-use crate::words::settings::{IdleLoop, Preemption};
-use crate::words::step::Mode;
+use crate::words::settings::Preemption;
 
 /// What a scheduler may ask for when it is attached.
 pub struct Attach<'a> {
@@ -376,23 +376,11 @@ impl<'a> Context<'a> {
     }
 }
 
-impl Core {
-    /// Whether `cpu` idles, and will notice what is asked of it without an interrupt.
-    fn polls_in_idle(&self, cpu: CpuId) -> bool {
-        let idles = self.cpus[cpu.index()].activity.mode == Mode::Idle;
-        idles && self.settings.idle_loop == IdleLoop::Poll
-    }
-
-    /// Makes `to` look at its list of calls; returns how long that takes `from`
-    /// (`send_call_function_single_ipi()`).
-    pub(crate) fn call_for(&mut self, from: CpuId, to: CpuId) -> Duration {
-        let now = self.now();
-        if self.polls_in_idle(to) {
-            self.schedule(now + self.times.idle_poll, Event::IdlePoll(to));
-            return Duration::ZERO;
-        }
-        let takes = self.times.reschedule_interrupt;
-        self.schedule(now + takes, Event::Reschedule { from, to });
-        takes
+impl Context<'_> {
+    /// Says that something happened to `task`, or that a value of it is `value` from now on. It
+    /// takes no time.
+    pub fn statistic(&mut self, statistic: Statistic, task: TaskId, value: u64) {
+        let now = self.core.now();
+        self.core.statistics.say(now, (statistic, task), value);
     }
 }

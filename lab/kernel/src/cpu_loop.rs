@@ -4,7 +4,7 @@ use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
 use crate::core::Core;
-use crate::cpu::NeedResched;
+use crate::core::cpu::NeedResched;
 use crate::engine::Engine;
 use crate::words::ending::{Ending, Rule, Stall};
 use crate::words::operation::Touch;

@@ -5,11 +5,11 @@ use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::context::Context;
+use crate::core::cpu::{Cpu, NeedResched};
+use crate::core::interrupt::Vector;
+use crate::core::task::{State, TaskStruct};
 use crate::core::{Core, Event};
-use crate::cpu::{Cpu, NeedResched};
-use crate::interrupt::Vector;
 use crate::scheduler::Scheduler;
-use crate::task::{State, TaskStruct};
 use crate::words::ending::{Ending, Rule, Stall};
 use crate::words::step::Mode;
 

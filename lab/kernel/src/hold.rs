@@ -9,68 +9,11 @@
 
 use warmq_units::{CpuId, Duration, TaskId};
 
-use crate::core::{Core, Event};
+use crate::core::Event;
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
-use crate::task::State;
-use crate::words::ending::Waiting;
 use crate::words::group::GroupId;
-use crate::words::settings::Throttling;
 use crate::words::step::{Preemptible, Step, wake};
-
-impl Core {
-    /// What keeps `task` from running, if anything does.
-    pub(crate) fn held_by(&self, task: TaskId) -> Option<Waiting> {
-        if !self.holds {
-            return None;
-        }
-        let state = self.task(task);
-        match (state.kernel_thread, state.stopped) {
-            (true, _) => None,
-            (false, true) => Some(Waiting::Continue),
-            (false, false) if self.groups.is_frozen(state.group) => Some(Waiting::Thaw),
-            (false, false) => self
-                .is_throttled(task, state.queue)
-                .then_some(Waiting::Quota),
-        }
-    }
-
-    /// What keeps `task` from being woken on whatever CPU, if anything does.
-    pub(crate) fn held_asleep(&self, task: TaskId) -> Option<Waiting> {
-        let everywhere = self.settings.throttling == Throttling::Pool;
-        let held = self.held_by(task);
-        held.filter(|hold| *hold != Waiting::Quota || everywhere)
-    }
-
-    /// Whether `task` has something to do before it goes on in user mode.
-    pub(crate) fn has_work(&self, task: TaskId) -> bool {
-        self.task(task).new_fragment.is_some() || self.held_by(task).is_some()
-    }
-
-    /// `task` is woken, or falls asleep, while `hold` keeps it from running: it will be woken when
-    /// nothing holds it any more.
-    pub(crate) fn hold_back(&mut self, task: TaskId, hold: Waiting) {
-        let now = self.now();
-        let state = self.task_mut(task);
-        state.held_back.get_or_insert(now);
-        if state.state != State::New {
-            state.state = State::Sleeping(hold);
-        }
-        if hold == Waiting::Quota {
-            self.waits_for_quota(task);
-        }
-    }
-
-    /// The tasks in `group` and in the groups in it.
-    pub(crate) fn members(&self, group: GroupId) -> Vec<TaskId> {
-        let tasks = (0..).map(TaskId).zip(&self.tasks);
-        let within = |task: &crate::task::TaskStruct| self.groups.is_within(task.group, group);
-        tasks
-            .filter(|(_, task)| task.state != State::Dead && within(task))
-            .map(|(id, _)| id)
-            .collect()
-    }
-}
 
 impl Engine {
     /// What the current task of `cpu` has to do on its way to user mode, if it is on it.

@@ -4,10 +4,11 @@ use warmq_machine::Counts;
 use warmq_trace::Observer;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
-use crate::card::PacketCounts;
+use crate::core::memory::{AccessCounts, Within};
+use crate::core::net::card::PacketCounts;
+use crate::core::net::socket::DatagramCounts;
+use crate::core::statistic::{Sampled, Statistic};
 use crate::kernel::Kernel;
-use crate::memory::{AccessCounts, Within};
-use crate::network::DatagramCounts;
 use crate::words::figures::{CpuTime, TaskCpuTime, Walks};
 use crate::words::operation::{Nic, Socket};
 use crate::words::step::Mode;
@@ -93,7 +94,7 @@ impl<O: Observer> Kernel<O> {
     pub fn task(&self, task: TaskId) -> Option<TaskCpuTime> {
         let state = self.core().tasks.get(task.index())?;
         let mut exact = state.cpu_time;
-        let running = |cpu: &&crate::cpu::Cpu| cpu.current == Some(task);
+        let running = |cpu: &&crate::core::cpu::Cpu| cpu.current == Some(task);
         if let Some(cpu) = self.core().cpus.iter().find(running) {
             exact += cpu.of_current();
         }
@@ -184,5 +185,12 @@ mod tests {
             error.starts_with("the times of a task add up to"),
             "{error}"
         );
+    }
+}
+
+impl<O: warmq_trace::Observer> Kernel<O> {
+    /// What the scheduler said of `task` since the measurement began.
+    pub fn statistic(&self, statistic: Statistic, task: TaskId) -> Sampled {
+        self.core().statistics.get(self.now(), statistic, task)
     }
 }

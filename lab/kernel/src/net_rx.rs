@@ -1,13 +1,10 @@
 //! The receive softirq: polls the cards of a CPU within its budgets (`net_rx_action()`).
 
-use warmq_units::{CpuId, Instant};
+use warmq_units::CpuId;
 
-use crate::core::Core;
+use crate::core::interrupt::Softirq;
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
-use crate::interrupt::Softirq;
-use crate::network::Packet;
-use crate::words::settings::PollTime;
 use crate::words::step::{Mode, Polled, Run, Step};
 
 impl Engine {
@@ -61,85 +58,5 @@ impl Engine {
         }
         self.core.record_poll(cpu, run.polled);
         Flow::Next
-    }
-}
-
-impl Core {
-    /// Packets of one poll: the card's own weight, or else the kernel's.
-    fn weight_of(&self, polled: Polled) -> u32 {
-        let own = match polled {
-            Polled::Card(nic) => self.cards[nic.index()].weight(),
-            Polled::Backlog => None,
-        };
-        own.unwrap_or(self.settings.softirqs.weight).max(1)
-    }
-
-    /// Whether a poll took all that it may.
-    fn poll_is_over(&self, run: Run, weight: u32) -> bool {
-        let cut = run.packets == 0 && !self.settings.softirqs.whole_polls;
-        run.polled >= weight || run.polled > 0 && cut
-    }
-
-    /// Whether the driver looks at the ring after a poll that took all that it may, and finds
-    /// nothing there.
-    fn shows_no_more(&mut self, polled: Polled) -> bool {
-        let Polled::Card(nic) = polled else {
-            return false;
-        };
-        if !self.cards[nic.index()].looks_after_polls() {
-            return false;
-        }
-        self.absorb(nic);
-        self.cards[nic.index()].shows_nothing()
-    }
-
-    /// Whether a poll that found no more after `taken` packets is the last.
-    fn is_last_poll(&self, polled: Polled, taken: u32) -> bool {
-        match polled {
-            Polled::Card(nic) => {
-                let rule = self.settings.e100_last_poll;
-                self.cards[nic.index()].is_last_poll(taken, rule)
-            }
-            Polled::Backlog => true,
-        }
-    }
-
-    /// Takes the next packet that `polled` shows.
-    fn take_packet(&mut self, cpu: CpuId, polled: Polled) -> Option<Packet> {
-        match polled {
-            Polled::Card(nic) => {
-                self.absorb(nic);
-                self.cards[nic.index()].take()
-            }
-            Polled::Backlog => {
-                let (nic, packet) = self.cpu(cpu).backlog.pop_front()?;
-                self.cards[nic.index()].left_backlog();
-                Some(packet)
-            }
-        }
-    }
-
-    /// Whether a run of the receive softirq has used up its packets or its time.
-    fn run_is_over(&self, run: Run, weight: u32) -> bool {
-        let limits = &self.settings.softirqs;
-        let between = run.polled == 0 || run.polled >= weight;
-        let late = match limits.packets_time {
-            PollTime::After(span) => self.now() - run.since >= span,
-            PollTime::Jiffies(most) => {
-                let changed = self.jiffies(self.now()) - self.jiffies(run.since);
-                between && changed >= u64::from(most)
-            }
-        };
-        let used_up = run.packets == 0 && (between || !limits.whole_polls);
-        used_up || late
-    }
-
-    /// The jiffies counted by `at`: the first CPU's tick counts them.
-    fn jiffies(&self, at: Instant) -> u64 {
-        let first = self.cpus[0].first_tick;
-        match at < first {
-            true => 0,
-            false => at.since(first).0 / self.settings.tick.0.max(1) + 1,
-        }
     }
 }

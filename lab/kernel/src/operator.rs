@@ -1,43 +1,11 @@
 //! What happens to the machine at set times: an operator is a program outside of the machine, which
 //! uses no CPU time of it.
 
-use std::rc::Rc;
-
-use warmq_units::Instant;
-
-use crate::boot::Boot;
 use crate::core::Event;
 use crate::cpu_loop::STEPS_AT_ONCE;
 use crate::engine::Engine;
 use crate::words::ending::{Ending, Stall};
-use crate::words::operator::{Act, Operator};
-use crate::words::program::{Mailbox, Running, resume};
-
-/// An operator, and when it begins.
-pub(crate) struct OperatorState {
-    mailbox: Rc<Mailbox<Act>>,
-    program: Option<Running>,
-    pub(crate) begins: Instant,
-}
-
-impl Boot<'_> {
-    /// An operator that begins at `at`. Of those that act at the same time, the one that was
-    /// created first acts first.
-    pub fn operator<F, R>(&mut self, at: Instant, program: F)
-    where
-        F: FnOnce(Operator) -> R,
-        R: Future<Output = ()> + 'static,
-    {
-        let mailbox = Mailbox::new();
-        let handle = Operator::new(mailbox.clone());
-        let program: Running = Box::pin(program(handle));
-        self.core().operators.push(OperatorState {
-            mailbox,
-            program: Some(program),
-            begins: at,
-        });
-    }
-}
+use crate::words::operator::Act;
 
 impl Engine {
     /// Schedules the beginnings of all operators.
@@ -61,15 +29,7 @@ impl Engine {
 
     fn run_operator(&mut self, index: usize) {
         for _ in 0..STEPS_AT_ONCE {
-            let here = &mut self.core.operators[index];
-            let Some(program) = &mut here.program else {
-                return;
-            };
-            if resume(program) {
-                here.program = None;
-                return;
-            }
-            match here.mailbox.take() {
+            match self.core.operators[index].next_act() {
                 None => return,
                 Some(Act::Note(record)) => self.core.record(record),
                 Some(Act::Change(change)) => self.request(change),

@@ -1,12 +1,12 @@
 //! Traffic between this machine and its remote peers.
 
-use warmq_units::{CpuId, CpuSet, TaskId};
+use warmq_units::{CpuId, TaskId};
 
-use crate::core::{Core, Event};
+use crate::core::Event;
+use crate::core::interrupt::Vector;
+use crate::core::net::socket::{Datagram, Endpoint, Packet, Peer};
 use crate::cpu_loop::STEPS_AT_ONCE;
 use crate::engine::Engine;
-use crate::interrupt::Vector;
-use crate::network::{Datagram, Endpoint, Packet, Peer};
 use crate::words::answer::{Origin, Sender};
 use crate::words::ending::{Ending, Stall};
 use crate::words::operation::{Nic, Remote, RemoteOperation, Socket};
@@ -258,32 +258,5 @@ impl Engine {
             self.resume_remote(remote, 0);
         }
         self.reuse_if_closed(socket);
-    }
-}
-
-impl Core {
-    /// Has `nic` interrupt the CPUs in `cpus` from now on; of a card with several queues, each queue
-    /// interrupts one of them. CPUs that the machine lacks are ignored;
-    /// if none is left, nothing changes.
-    pub(crate) fn steer(&mut self, nic: Nic, cpus: &CpuSet) {
-        let all = CpuSet::first_cpus(self.cpus.len() as u16);
-        let existing = cpus.intersection(&all);
-        if !existing.is_empty() {
-            let queues = self.cards[nic.index()].queues();
-            for queue in 0..queues {
-                let own = existing.iter().nth(usize::from(queue) % existing.len());
-                let card = &mut self.cards[nic.index() + usize::from(queue)];
-                match own.filter(|_| queues > 1) {
-                    Some(own) => card.steer(&[own].into_iter().collect()),
-                    None => card.steer(&existing),
-                }
-            }
-        }
-    }
-
-    /// Whose turn it is to take an interrupt of `nic`.
-    pub(crate) fn next_turn(&self, nic: Nic) -> (usize, CpuId) {
-        let online = |cpu: CpuId| self.cpus[cpu.index()].online;
-        self.cards[nic.index()].next_turn(self.cpus.len() as u16, online)
     }
 }

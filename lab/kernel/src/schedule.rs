@@ -3,11 +3,11 @@
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
 
-use crate::cpu::NeedResched;
+use crate::core::cpu::NeedResched;
+use crate::core::task::State;
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
 use crate::scheduler::{Callback, Pick};
-use crate::task::State;
 use crate::words::ending::{Rule, Waiting};
 use crate::words::reason::{Balance, Locks};
 use crate::words::step::{Mode, Step};

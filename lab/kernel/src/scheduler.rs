@@ -25,7 +25,7 @@
 use warmq_units::{CpuId, LockId, TaskId};
 
 use crate::context::Context;
-use crate::task::View;
+use crate::core::task::View;
 use crate::words::group::GroupId;
 use crate::words::operation::Fragment;
 use crate::words::reason::{Balance, Locks, Why};

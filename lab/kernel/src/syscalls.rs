@@ -1,15 +1,13 @@
 //! System calls: from an operation that a program asked for to the steps that perform it.
 
 use warmq_machine::Access;
-use warmq_units::{Address, Bytes, CpuId, Duration, Instant, TaskId};
+use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
 
-use crate::core::{Core, Event};
+use crate::core::net::socket::{Datagram, Peer};
+use crate::core::time::timer::TimerOwner;
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
-use crate::memory::Within;
-use crate::network::{Datagram, Peer};
 use crate::scheduler::{Callback, Hint};
-use crate::timer::TimerOwner;
 use crate::words::answer::{Sender, SenderSlot};
 use crate::words::change::Change;
 use crate::words::ending::{Misuse, Waiting};
@@ -551,69 +549,5 @@ impl Engine {
         };
         self.core.cpu(cpu).stack.push(Step::Answer(socket.0.into()));
         Flow::Takes(self.core.times.accept, Mode::System)
-    }
-}
-
-impl Core {
-    /// What the protocols do in a send or a receive besides `packets`. What goes through a pipe passes no protocol, and
-    /// what another machine sends has passed it.
-    fn stream_work(&self, loopback: bool, packets: u64) -> Duration {
-        match loopback {
-            true => self.times.stream_call + self.times.stream_packet * packets,
-            false => Duration::ZERO,
-        }
-    }
-
-    /// Where short segments have come to `socket`: from now on they wait to be acknowledged, unless others do already
-    /// (`tcp_send_delayed_ack()`).
-    fn delay_acknowledgement(&mut self, socket: Socket) {
-        let (now, delay) = (self.now(), self.settings.loopback.delayed_acknowledgement);
-        let end = &mut self.endpoints[socket.index()];
-        let (Some(delay), true) = (delay, end.unacknowledged > 0 && end.is_loopback()) else {
-            return;
-        };
-        let at = *end.acknowledged_at.get_or_insert(now + delay);
-        if !std::mem::replace(&mut end.delays_acknowledgement, true) {
-            self.schedule(at, Event::DelayedAcknowledgement(socket));
-        }
-    }
-
-    /// What has waited long enough at `socket` is acknowledged (`tcp_delack_timer()`), and what stayed with the sender comes. That
-    /// takes no time here, as it happens 25 times a second at most; there was something to read before, so it wakes nobody.
-    pub(crate) fn acknowledge_late(&mut self, socket: Socket) {
-        let now = self.now();
-        let end = &mut self.endpoints[socket.index()];
-        end.delays_acknowledgement = false;
-        if end.acknowledged_at.is_some_and(|at| at <= now) {
-            end.acknowledge_unread();
-        }
-        self.delay_acknowledgement(socket);
-    }
-
-    /// Memory for what the protocols keep of a socket, if that is modelled.
-    pub(crate) fn socket_state(&mut self) -> Option<Address> {
-        let bytes = u64::from(self.settings.socket_lines) * self.memory.line();
-        (bytes > 0).then(|| self.kernel_data(Bytes(bytes)))
-    }
-
-    /// The protocols on `cpu` write what they keep of sockets. Returns how long that takes: one line after the other,
-    /// as each tells where to go on.
-    fn write_sockets<const N: usize>(
-        &mut self,
-        cpu: CpuId,
-        states: [Option<Address>; N],
-    ) -> Duration {
-        let (now, line) = (self.now(), self.memory.line());
-        let lines = u64::from(self.settings.socket_lines);
-        let mut took = Duration::ZERO;
-        for state in states.into_iter().flatten() {
-            for address in (0..lines).map(|index| state + index * line) {
-                let at = now + took;
-                took += self
-                    .memory
-                    .access(cpu, address, Access::Write, at, Within::Elsewhere);
-            }
-        }
-        took
     }
 }

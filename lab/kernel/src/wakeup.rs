@@ -3,10 +3,10 @@
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
 
+use crate::core::task::State;
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
 use crate::scheduler::Callback;
-use crate::task::State;
 use crate::words::ending::{Rule, Waiting};
 use crate::words::reason::{WakeContext, Wakeup, Why};
 use crate::words::settings::Throttling;

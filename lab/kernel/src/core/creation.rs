@@ -5,8 +5,8 @@ use warmq_trace::Record;
 use warmq_units::{CpuId, CpuSet, TaskId};
 
 use crate::core::Core;
-use crate::group::within;
-use crate::task::{State, TaskStruct};
+use crate::core::groups::tree::within;
+use crate::core::task::{State, TaskStruct};
 use crate::words::ending::Waiting;
 use crate::words::group::GroupId;
 use crate::words::program::{BoxedProgram, Task};

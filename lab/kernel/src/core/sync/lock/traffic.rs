@@ -15,7 +15,7 @@ use warmq_machine::Access;
 use warmq_units::{Address, CpuId, Duration, Instant};
 
 use super::{LockKind, SpinLock};
-use crate::memory::{Memory, Within};
+use crate::core::memory::{Memory, Within};
 
 /// How the spin locks of this kernel work, and whether Lockmeter measures them.
 pub(crate) struct Spinning {

@@ -3,7 +3,7 @@
 use warmq_trace::Comm;
 use warmq_units::{CpuId, CpuSet};
 
-use crate::bandwidth::Bandwidth;
+use crate::core::groups::pool::Bandwidth;
 use crate::words::group::{Group, GroupId};
 
 /// The default weight of a group (`cpu.weight`).

@@ -4,10 +4,6 @@ use std::collections::BTreeMap;
 
 use warmq_units::{Duration, Instant, TaskId};
 
-use crate::context::Context;
-use crate::core::Core;
-use crate::kernel::Kernel;
-
 /// The time from one sample of a value to the next. The thesis of the starvation paper took one in 2 s;
 /// runs here are shorter.
 const PERIOD: Duration = Duration::from_ms(20);
@@ -71,41 +67,24 @@ impl Statistics {
         &mut row[column]
     }
 
+    pub(crate) fn say(&mut self, at: Instant, (statistic, task): (Statistic, TaskId), value: u64) {
+        self.of(statistic, task).say(at, value);
+    }
+
+    /// What was said of `task` up to `at`.
+    pub(crate) fn get(&self, at: Instant, statistic: Statistic, task: TaskId) -> Sampled {
+        let row = self.0.get(usize::from(statistic.0));
+        let said = row.and_then(|row| row.get(task.index()));
+        let mut said = said.cloned().unwrap_or_default();
+        said.sample(at);
+        said
+    }
+
     pub(crate) fn restart(&mut self, at: Instant) {
         self.0
             .iter_mut()
             .flatten()
             .for_each(|said| said.restart(at));
-    }
-}
-
-impl Context<'_> {
-    /// Says that something happened to `task`, or that a value of it is `value` from now on. It
-    /// takes no time.
-    pub fn statistic(&mut self, statistic: Statistic, task: TaskId, value: u64) {
-        let now = self.core.now();
-        self.core.statistics.of(statistic, task).say(now, value);
-    }
-}
-
-impl<O: warmq_trace::Observer> Kernel<O> {
-    /// What the scheduler said of `task` since the measurement began.
-    pub fn statistic(&self, statistic: Statistic, task: TaskId) -> Sampled {
-        let row = self.core().statistics.0.get(usize::from(statistic.0));
-        let mut said = row
-            .and_then(|row| row.get(task.index()))
-            .cloned()
-            .unwrap_or_default();
-        said.sample(self.now());
-        said
-    }
-}
-
-impl Core {
-    /// Forgets what was said before the measurement.
-    pub(crate) fn restart_statistics(&mut self) {
-        let now = self.now();
-        self.statistics.restart(now);
     }
 }
 

@@ -3,8 +3,8 @@
 use warmq_machine::MachineDescription;
 use warmq_units::{CpuId, Duration, Instant};
 
+use crate::core::cpu::Cpu;
 use crate::core::{Core, Event};
-use crate::cpu::Cpu;
 
 /// Speeds are in thousandths of what a CPU reaches while its siblings idle.
 const FULL: u64 = 1_000;

@@ -4,24 +4,14 @@
 use warmq_trace::{Cause, Context, Record, State};
 use warmq_units::{CpuId, Duration, TaskId};
 
-use crate::boot::Boot;
 use crate::core::Core;
 use crate::words::ending::Waiting;
 use crate::words::group::GroupId;
-use crate::words::object::{Object, Part};
+use crate::words::object::Part;
 use crate::words::operation::{Barrier, Condition, Fragment, Mutex, Semaphore, Socket};
 use crate::words::reason::{WakeContext, Wakeup};
 use crate::words::settings::IdleLoop;
 use crate::words::spec::Policy;
-
-impl Boot<'_> {
-    /// Says what `part` is part of; [`Record::Block`] tells it of those who wait for it.
-    pub fn part_of(&mut self, part: Part, object: Object) {
-        if self.core().detail {
-            self.core().objects.insert(part, object);
-        }
-    }
-}
 
 impl Core {
     /// Records that `record` happened now, if somebody wants details.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use warmq_machine::{CardModel, LastOfPoll, Moderation, on_ethernet};
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant};
 
-use crate::network::Packet;
+use crate::core::net::socket::Packet;
 use crate::words::settings::{LastPoll, SEGMENT};
 
 /// The packets sent to a card, by their fate.

@@ -1,3 +1,5 @@
+//! TODO
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,11 +1,10 @@
 //! Sockets, packets, and remote peers.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use warmq_units::{Address, Bytes, Duration, Instant, TaskId};
 
-use crate::answer::Measured;
 use crate::words::answer::{Origin, Sender};
 use crate::words::operation::{Listener, Nic, Region, Remote, RemoteOperation, Socket};
 use crate::words::program::{Mailbox, Running};
@@ -390,5 +389,33 @@ impl RemoteState {
         }
         self.steps_at_once += 1;
         self.steps_at_once
+    }
+}
+
+/// What a remote peer measures: from each datagram that it numbers to the first answer.
+pub(crate) struct Measured {
+    /// The name of its spans, by number in the trace's header.
+    span: u32,
+    /// Its datagrams without an answer.
+    open: BTreeSet<u64>,
+}
+
+impl Measured {
+    pub(crate) fn new(span: u32) -> Measured {
+        Measured {
+            span,
+            open: BTreeSet::new(),
+        }
+    }
+
+    /// The peer sends its datagram `number`; returns the name of the span that begins.
+    pub(crate) fn begin(&mut self, number: u64) -> u32 {
+        self.open.insert(number);
+        self.span
+    }
+
+    /// An answer to datagram `number` is back; returns the name of the span that ends, if one does.
+    pub(crate) fn end(&mut self, number: u64) -> Option<u32> {
+        self.open.remove(&number).then_some(self.span)
     }
 }

@@ -2,11 +2,13 @@
 //! `cpu.stat` counts. It knows no tasks and no timers: what it needs of them it is given, and it says
 //! when its timers are to expire.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 
 use warmq_units::{CpuId, Duration, Instant};
 
-use super::{MIN_LOCAL, MIN_REFRESH, SLACK_PERIOD};
 use crate::words::group::Limits;
 
 /// What `cpu.stat` counts of a group since it has a quota.
@@ -389,3 +391,12 @@ impl Limits {
         }
     }
 }
+
+/// What a queue without tasks keeps (`min_cfs_rq_runtime`).
+const MIN_LOCAL: Duration = Duration::from_ms(1);
+
+/// How long returned time gathers before it is handed out (`cfs_bandwidth_slack_period`).
+const SLACK_PERIOD: Duration = Duration::from_ms(5);
+
+/// What must be left until the refill for that to be worth it (`min_bandwidth_expiration`).
+const MIN_REFRESH: Duration = Duration::from_ms(2);

@@ -1,26 +1,52 @@
 //! The state of the simulated system: everything except the scheduler and the observer.
 
+pub(crate) mod arrivals;
+pub(crate) mod call;
+pub(crate) mod cpu;
+pub(crate) mod creation;
+pub(crate) mod detail;
+pub(crate) mod groups;
+pub(crate) mod hold;
+pub(crate) mod hotplug;
+pub(crate) mod interrupt;
+pub(crate) mod memory;
+pub(crate) mod net;
+pub(crate) mod net_rx;
+pub(crate) mod note;
+pub(crate) mod operator;
+pub(crate) mod quota;
+pub(crate) mod round_trip;
+pub(crate) mod semaphore;
+pub(crate) mod smt;
+pub(crate) mod statistic;
+pub(crate) mod steal;
+pub(crate) mod stream;
+pub(crate) mod sync;
+pub(crate) mod task;
+pub(crate) mod tick;
+pub(crate) mod time;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
 use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId};
 
-use crate::card::Card;
-use crate::cpu::Cpu;
-use crate::group::Groups;
-use crate::lock::{SpinLock, Spinning};
-use crate::memory::Memory;
-use crate::network::{Backlog, Datagram, Endpoint, Packet, RemoteState};
-use crate::operator::OperatorState;
-use crate::semaphore::Semaphores;
-use crate::smt::Smt;
-use crate::statistic::Statistics;
-use crate::steal::Stealing;
-use crate::sync::{BarrierState, ConditionState, MutexState};
-use crate::task::{TaskStruct, View};
-use crate::timeline::Timeline;
-use crate::timer::{Timer, Timers};
+use crate::core::cpu::Cpu;
+use crate::core::groups::tree::Groups;
+use crate::core::memory::Memory;
+use crate::core::net::card::Card;
+use crate::core::net::socket::{Backlog, Datagram, Endpoint, Packet, RemoteState};
+use crate::core::operator::OperatorState;
+use crate::core::smt::Smt;
+use crate::core::statistic::Statistics;
+use crate::core::steal::Stealing;
+use crate::core::sync::lock::{SpinLock, Spinning};
+use crate::core::sync::semaphore::Semaphores;
+use crate::core::sync::user::{BarrierState, ConditionState, MutexState};
+use crate::core::task::{TaskStruct, View};
+use crate::core::time::timeline::Timeline;
+use crate::core::time::timer::{Timer, Timers};
 use crate::words::answer::Origin;
 use crate::words::change::Change;
 use crate::words::costs::Times;
@@ -400,7 +426,7 @@ impl Core {
         let now = self.now();
         self.measured_from = now;
         self.walks = Walks::default();
-        self.restart_statistics();
+        self.statistics.restart(now);
         self.memory.reset_counts();
         for index in 0..self.cpus.len() {
             let cpu = CpuId(index as u16);

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use warmq_units::{Address, CpuId, Duration, Instant};
 
-use crate::memory::Memory;
+use crate::core::memory::Memory;
 use crate::words::settings::LockKind;
 
 pub(crate) use traffic::Spinning;
@@ -134,7 +134,7 @@ impl SpinLock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Memory;
+    use crate::core::memory::Memory;
 
     fn lock(kind: LockKind) -> (SpinLock, Spinning, Memory) {
         let nodes = (0..8).map(|cpu| Address(0x1000 + cpu * 0x40)).collect();

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use warmq_units::{Duration, Instant, TaskId};
 
-use crate::interrupt::{PendingInterrupts, PendingSoftirqs};
-use crate::network::Packet;
-use crate::timer::TimerOwner;
+use crate::core::interrupt::{PendingInterrupts, PendingSoftirqs};
+use crate::core::net::socket::Packet;
+use crate::core::time::timer::TimerOwner;
 use crate::words::figures::CpuTime;
 use crate::words::operation::{Mm, Nic};
 use crate::words::reason::Why;

@@ -1,0 +1,4 @@
+//! Events in their order, and timers.
+
+pub(crate) mod timeline;
+pub(crate) mod timer;
