@@ -14,7 +14,7 @@ use crate::core::memory::Within;
 use crate::core::task::State;
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
-use crate::scheduler::Callback;
+use crate::face::scheduler::Callback;
 use crate::words::change::Change;
 use crate::words::group::{GroupId, Limits};
 use crate::words::operation::Fragment;

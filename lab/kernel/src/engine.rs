@@ -4,13 +4,13 @@
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
 
-use crate::context::Context;
 use crate::core::cpu::{Cpu, NeedResched};
 use crate::core::interrupt::Vector;
 use crate::core::task::{State, TaskStruct};
 use crate::core::{Core, Event};
-use crate::scheduler::Scheduler;
-use crate::words::ending::{Ending, Rule, Stall};
+use crate::face::context::Context;
+use crate::face::scheduler::Scheduler;
+use crate::words::ending::{Ending, Stall};
 use crate::words::step::Mode;
 
 /// The state of the system, and the scheduler that it calls.
@@ -142,16 +142,15 @@ impl Engine {
         cpu: CpuId,
         call: impl FnOnce(&mut dyn Scheduler, &mut Context<'_>),
     ) -> Duration {
-        let now = self.core.now();
         let mut context = Context::new(&mut self.core, cpu);
         call(&mut *self.scheduler, &mut context);
-        let (at, kept) = (context.at, context.locks_kept > 0);
-        if let Some(rule) = context.broke.or(kept.then_some(Rule::KeptLock)) {
+        let (took, broke) = context.end();
+        if let Some(rule) = broke {
             self.core.broke(cpu, rule);
         }
         if self.core.memory_full.is_some() {
             self.core.run_out_of_memory();
         }
-        at - now
+        took
     }
 }

@@ -10,7 +10,7 @@ use crate::core::memory::Within;
 use crate::core::time::timer::{Timer, TimerOwner};
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
-use crate::scheduler::Callback;
+use crate::face::scheduler::Callback;
 use crate::words::ending::Waiting;
 use crate::words::reason::Balance;
 use crate::words::step::{Mode, Run, Step, wake};

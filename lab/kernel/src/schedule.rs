@@ -7,7 +7,7 @@ use crate::core::cpu::NeedResched;
 use crate::core::task::State;
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
-use crate::scheduler::{Callback, Pick};
+use crate::face::scheduler::{Callback, Pick};
 use crate::words::ending::{Rule, Waiting};
 use crate::words::reason::{Balance, Locks};
 use crate::words::step::{Mode, Step};

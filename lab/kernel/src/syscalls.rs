@@ -7,7 +7,7 @@ use crate::core::net::socket::{Datagram, Peer};
 use crate::core::time::timer::TimerOwner;
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
-use crate::scheduler::{Callback, Hint};
+use crate::face::scheduler::{Callback, Hint};
 use crate::words::answer::{Sender, SenderSlot};
 use crate::words::change::Change;
 use crate::words::ending::{Misuse, Waiting};

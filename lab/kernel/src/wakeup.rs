@@ -6,7 +6,7 @@ use warmq_units::{CpuId, Duration, TaskId};
 use crate::core::task::State;
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
-use crate::scheduler::Callback;
+use crate::face::scheduler::Callback;
 use crate::words::ending::{Rule, Waiting};
 use crate::words::reason::{WakeContext, Wakeup, Why};
 use crate::words::settings::Throttling;

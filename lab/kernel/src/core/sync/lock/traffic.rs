@@ -186,7 +186,7 @@ pub(super) mod tests {
     use warmq_units::Seed;
 
     /// The memory of the 8-way machine of the coloring paper.
-    pub(in crate::lock) fn memory(caches: bool) -> Memory {
+    pub(in crate::core::sync::lock) fn memory(caches: bool) -> Memory {
         let text = builtin("p3xeon-8way").expect("a shipped machine");
         let machine = read_toml("p3xeon-8way.toml", text).expect("a sound machine");
         let hierarchy = caches.then(|| Hierarchy::new(&machine, Options::default()));

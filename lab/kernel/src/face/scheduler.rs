@@ -24,8 +24,8 @@
 
 use warmq_units::{CpuId, LockId, TaskId};
 
-use crate::context::Context;
 use crate::core::task::View;
+use crate::face::context::Context;
 use crate::words::group::GroupId;
 use crate::words::operation::Fragment;
 use crate::words::reason::{Balance, Locks, Why};

@@ -1,28 +1,20 @@
-//! Switching a machine on: the scheduler, the workload's first tasks, sockets and memory.
+//! What a workload does before time starts: it creates its first tasks, and what they use.
 
 use std::fmt;
 
-use warmq_machine::{
-    CardModel, CpuPlace, Hierarchy, MachineDescription, OutOfMemory, PhysicalMemory,
-};
-use warmq_trace::{Comm, Observer, Record};
+use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
+use warmq_trace::Comm;
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
-use crate::context::Attach;
-use crate::core::cpu::NeedResched;
-use crate::core::memory::Memory;
+use crate::core::Core;
 use crate::core::net::card::{Card, DEFAULT_RING};
 use crate::core::net::socket::{Backlog, Endpoint, Measured, Peer, RemoteState};
 use crate::core::operator::OperatorState;
-use crate::core::smt::Smt;
 use crate::core::sync::semaphore::SEM;
 use crate::core::sync::user::{BarrierState, ConditionState, MutexState};
-use crate::core::task::State;
-use crate::core::{Core, Event, Hardware};
-use crate::engine::Engine;
-use crate::kernel::Kernel;
-use crate::scheduler::Scheduler;
-use crate::words::costs::{Costs, Times, UnknownCost};
+use crate::face::context::Attach;
+use crate::face::scheduler::Scheduler;
+use crate::words::costs::UnknownCost;
 use crate::words::group::{Group, GroupId, Limits};
 use crate::words::object::{Object, Part};
 use crate::words::operation::{
@@ -30,8 +22,6 @@ use crate::words::operation::{
 };
 use crate::words::operator::Operator;
 use crate::words::program::{Mailbox, Program, RemotePeer, Running};
-use crate::words::reason::Why;
-use crate::words::settings::Settings;
 use crate::words::spec::TaskSpec;
 use crate::words::weight::group_weight_of_nice;
 
@@ -95,8 +85,8 @@ pub struct Boot<'a> {
 }
 
 impl Boot<'_> {
-    pub(crate) fn core(&mut self) -> &mut Core {
-        self.core
+    pub(crate) fn new(core: &mut Core) -> Boot<'_> {
+        Boot { core }
     }
 
     /// The machine's CPUs.
@@ -357,189 +347,17 @@ impl Boot<'_> {
         self.core.barriers.push(BarrierState { tasks, waiters });
         Barrier(self.core.barriers.len() as u32 - 1)
     }
-}
 
-impl<O: Observer> Kernel<O> {
-    /// Switches `machine` on under `scheduler` and starts `workload`. No time has passed yet.
-    ///
-    /// # Errors
-    /// When the machine's table lacks a cost, or its memory does not hold the workload.
-    pub fn boot(
-        machine: &MachineDescription,
-        costs: &Costs,
-        settings: Settings,
-        scheduler: MakeScheduler,
-        workload: &dyn Workload,
-        observer: O,
-    ) -> Result<Kernel<O>, BootError> {
-        let times = Times::new(costs, machine.clock)?;
-        let mut core = Core::new(hardware(machine, &settings), settings, times);
-        core.listens = O::LISTENS;
-        core.detail = O::LISTENS && O::DETAIL;
-        let scheduler = scheduler(&mut Attach {
-            core: &mut core,
-            costs,
-        })?;
-        core.run_queue_locks = core.locks.len();
-        workload.start(&mut Boot { core: &mut core })?;
-        core.create_ksoftirqds()?;
-        core.name_outside();
-        let mut engine = Engine { core, scheduler };
-        engine.core.start_steals(&machine.steals);
-        engine.start_time(engine.core.settings.skewed_ticks || machine.steals.is_empty());
-        if let Some(full) = engine.core.memory_full {
-            return Err(BootError::Memory(full));
-        }
-        let mut kernel = Kernel::new(engine, observer);
-        kernel.hand_records_on();
-        Ok(kernel)
-    }
-}
-
-fn hardware(machine: &MachineDescription, settings: &Settings) -> Hardware {
-    let hierarchy = settings
-        .caches
-        .then(|| Hierarchy::new(machine, settings.counting));
-    let pages = settings.seed.stream("pages");
-    let physical = PhysicalMemory::new(&machine.memory, settings.fragmentation, pages);
-    let line = machine.caches[0].line;
-    let page = machine.memory.page;
-    Hardware {
-        clock: machine.clock,
-        places: machine.cpus.clone(),
-        card: machine.card,
-        way_sizes: way_sizes(machine),
-        smt: Smt::of(machine),
-        memory: Memory::new(hierarchy, physical, page, line, machine.miss_overlap),
-    }
-}
-
-/// Size divided by associativity of the caches that CPU 0 uses, innermost first.
-fn way_sizes(machine: &MachineDescription) -> Vec<u64> {
-    let mut caches: Vec<_> = machine
-        .caches
-        .iter()
-        .filter(|cache| cache.cpus.contains(&CpuId(0)))
-        .collect();
-    caches.sort_by_key(|cache| cache.level);
-    caches
-        .iter()
-        .map(|cache| cache.size.0 / u64::from(cache.ways))
-        .collect()
-}
-
-impl Engine {
-    /// The first tasks join the run queue, the ticks start, and every CPU picks a task. What the
-    /// scheduler does before that costs nothing. The caches are cold, as on a machine that has been
-    /// up for long and whose tasks slept until now. With `skewed_ticks` the ticks are spread over
-    /// the period.
-    fn start_time(&mut self, skewed_ticks: bool) {
-        for index in 0..self.core.tasks.len() {
-            self.start_task(TaskId(index as u32));
-        }
-        self.core.memory.switch_caches_on();
-        for index in 0..self.core.remotes.len() {
-            let event = Event::Remote(Remote(index as u32));
-            self.core.schedule(Instant::START, event);
-        }
-        self.start_operators();
-        let first_watch = Instant::START + self.core.settings.patience;
-        self.core.schedule(first_watch, Event::Watch);
-        let cpus = self.core.cpus.len() as u64;
-        let tick = self.core.settings.tick.0;
-        let phase = self.tick_phase();
-        for index in 0..cpus {
-            let skew = match skewed_ticks {
-                true => tick * (index + 1) / cpus,
-                false => tick,
-            };
-            let first = Instant(1 + (phase + skew - 1) % tick);
-            let cpu = CpuId(index as u16);
-            let here = self.core.cpu(cpu);
-            (here.first_tick, here.next_tick) = (first, first);
-            here.tick_pending = true;
-            self.core.schedule(first, Event::Tick(cpu));
-        }
-        for index in 0..cpus {
-            let cpu = CpuId(index as u16);
-            self.core.cpu(cpu).need_resched = NeedResched::Now;
-            self.advance(cpu);
-        }
-    }
-
-    /// How far, within a period, the ticks are from the start of the first tasks, in ns.
-    fn tick_phase(&self) -> u64 {
-        let settings = &self.core.settings;
-        match settings.drawn_ticks {
-            true => settings.seed.stream("ticks").below(settings.tick.0),
-            false => 0,
-        }
-    }
-
-    fn start_task(&mut self, id: TaskId) {
-        let task = self.core.task_mut(id);
-        let (cpu, comm) = (task.last_cpu, task.comm);
-        self.core.record(Record::Fork {
-            parent: None,
-            child: id,
-            comm,
-        });
-        if self.core.outside == Some(id) {
-            return;
-        }
-        self.core.record_birth(id);
-        let task = self.core.task_mut(id);
-        if task.is_asleep() {
-            self.call(cpu, |scheduler, context| scheduler.fork(context, None, id));
-            return;
-        }
-        let target = self.place_first(id);
-        let task = self.core.task_mut(id);
-        (task.state, task.queued) = (State::Runnable, true);
-        (task.last_cpu, task.queue) = (target, target);
-        self.core.join_queues(id);
-        self.core.record(Record::Wakeup {
-            waker: target,
-            task: id,
-            target,
-        });
-        self.call(target, |scheduler, context| {
-            scheduler.enqueue(context, id, target, Why::Fork);
-        });
-    }
-
-    /// Where a first task begins: as the programs of a shell do that runs on the first CPU, and waits
-    /// whenever it has started one. So those before it are counted, and the shell is not.
-    fn place_first(&mut self, id: TaskId) -> CpuId {
-        let shell = self.core.online_or_first(CpuId(0));
-        let mut target = shell;
-        self.call(shell, |scheduler, context| {
-            scheduler.fork(context, None, id);
-            target = scheduler.exec_cpu(context, id);
-        });
-        match self.bad_target(id, target) {
-            Some(rule) => {
-                self.core.broke(shell, rule);
-                shell
-            }
-            None => target,
-        }
-    }
-}
-
-impl Boot<'_> {
     /// Says what `part` is part of; [`Record::Block`] tells it of those who wait for it.
     pub fn part_of(&mut self, part: Part, object: Object) {
-        if self.core().detail {
-            self.core().objects.insert(part, object);
+        if self.core.detail {
+            self.core.objects.insert(part, object);
         }
     }
-}
 
-impl Boot<'_> {
     /// A set of `count` semaphores, each of value `initial`.
     pub fn semaphores(&mut self, count: u32, initial: u64) -> Result<Vec<Semaphore>, OutOfMemory> {
-        let core = self.core();
+        let core = &mut *self.core;
         let line = core.memory.line();
         let address = core.kernel_data(Bytes(line + u64::from(count) * SEM));
         let lock = core.lock_of_new_set(address);
@@ -548,9 +366,7 @@ impl Boot<'_> {
         }
         Ok(core.semaphores.create((lock, address), count, initial))
     }
-}
 
-impl Boot<'_> {
     /// An operator that begins at `at`. Of those that act at the same time, the one that was
     /// created first acts first.
     pub fn operator<F, R>(&mut self, at: Instant, program: F)
@@ -562,6 +378,6 @@ impl Boot<'_> {
         let handle = Operator::new(mailbox.clone());
         let program: Running = Box::pin(program(handle));
         let operator = OperatorState::new(mailbox, program, at);
-        self.core().operators.push(operator);
+        self.core.operators.push(operator);
     }
 }

@@ -20,11 +20,15 @@ use crate::words::settings::Preemption;
 
 /// What a scheduler may ask for when it is attached.
 pub struct Attach<'a> {
-    pub(crate) core: &'a mut Core,
-    pub(crate) costs: &'a Costs,
+    core: &'a mut Core,
+    costs: &'a Costs,
 }
 
-impl Attach<'_> {
+impl<'a> Attach<'a> {
+    pub(crate) fn new(core: &'a mut Core, costs: &'a Costs) -> Attach<'a> {
+        Attach { core, costs }
+    }
+
     /// How many CPUs the machine has.
     pub fn cpus(&self) -> u16 {
         self.core.cpus.len() as u16
@@ -99,15 +103,15 @@ impl Attach<'_> {
 
 /// What a scheduler sees and may do inside a callback. What it does here takes simulated time.
 pub struct Context<'a> {
-    pub(crate) core: &'a mut Core,
-    pub(crate) cpu: CpuId,
+    core: &'a mut Core,
+    cpu: CpuId,
     /// The CPU's own time, ahead of the timeline by what the callback has done so far.
-    pub(crate) at: Instant,
-    pub(crate) within: Within,
-    pub(crate) prefetched: Option<(Address, Instant)>,
-    pub(crate) broke: Option<Rule>,
+    at: Instant,
+    within: Within,
+    prefetched: Option<(Address, Instant)>,
+    broke: Option<Rule>,
     /// Locks taken by `try_lock` and not yet released.
-    pub(crate) locks_kept: u32,
+    locks_kept: u32,
 }
 
 impl<'a> Context<'a> {
@@ -123,6 +127,12 @@ impl<'a> Context<'a> {
             broke: None,
             locks_kept: 0,
         }
+    }
+
+    /// The callback is over: how long it took, and the rule that it broke, if any.
+    pub(crate) fn end(self) -> (Duration, Option<Rule>) {
+        let kept = (self.locks_kept > 0).then_some(Rule::KeptLock);
+        (self.at - self.core.now(), self.broke.or(kept))
     }
 
     /// The time on this CPU.
@@ -374,9 +384,7 @@ impl<'a> Context<'a> {
         self.locks_kept = self.locks_kept.saturating_sub(1);
         self.core.schedule(self.at, Event::Unlock { lock, cpu });
     }
-}
 
-impl Context<'_> {
     /// Says that something happened to `task`, or that a value of it is `value` from now on. It
     /// takes no time.
     pub fn statistic(&mut self, statistic: Statistic, task: TaskId, value: u64) {

@@ -8,7 +8,7 @@ use crate::core::memory::{AccessCounts, Within};
 use crate::core::net::card::PacketCounts;
 use crate::core::net::socket::DatagramCounts;
 use crate::core::statistic::{Sampled, Statistic};
-use crate::kernel::Kernel;
+use crate::run::kernel::Kernel;
 use crate::words::figures::{CpuTime, TaskCpuTime, Walks};
 use crate::words::operation::{Nic, Socket};
 use crate::words::step::Mode;

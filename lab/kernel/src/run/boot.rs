@@ -1,0 +1,81 @@
+//! Switching a machine on: the state, the scheduler, the workload's first tasks, and time.
+
+use warmq_machine::{Hierarchy, MachineDescription, PhysicalMemory};
+use warmq_trace::Observer;
+use warmq_units::CpuId;
+
+use crate::core::memory::Memory;
+use crate::core::smt::Smt;
+use crate::core::{Core, Hardware};
+use crate::engine::Engine;
+use crate::face::boot::{Boot, BootError, MakeScheduler, Workload};
+use crate::face::context::Attach;
+use crate::run::kernel::Kernel;
+use crate::words::costs::{Costs, Times};
+use crate::words::settings::Settings;
+
+impl<O: Observer> Kernel<O> {
+    /// Switches `machine` on under `scheduler` and starts `workload`. No time has passed yet.
+    ///
+    /// # Errors
+    /// When the machine's table lacks a cost, or its memory does not hold the workload.
+    pub fn boot(
+        machine: &MachineDescription,
+        costs: &Costs,
+        settings: Settings,
+        scheduler: MakeScheduler,
+        workload: &dyn Workload,
+        observer: O,
+    ) -> Result<Kernel<O>, BootError> {
+        let times = Times::new(costs, machine.clock)?;
+        let mut core = Core::new(hardware(machine, &settings), settings, times);
+        core.listens = O::LISTENS;
+        core.detail = O::LISTENS && O::DETAIL;
+        let scheduler = scheduler(&mut Attach::new(&mut core, costs))?;
+        core.run_queue_locks = core.locks.len();
+        workload.start(&mut Boot::new(&mut core))?;
+        core.create_ksoftirqds()?;
+        core.name_outside();
+        let mut engine = Engine { core, scheduler };
+        engine.core.start_steals(&machine.steals);
+        engine.start_time(engine.core.settings.skewed_ticks || machine.steals.is_empty());
+        if let Some(full) = engine.core.memory_full {
+            return Err(BootError::Memory(full));
+        }
+        let mut kernel = Kernel::new(engine, observer);
+        kernel.hand_records_on();
+        Ok(kernel)
+    }
+}
+
+fn hardware(machine: &MachineDescription, settings: &Settings) -> Hardware {
+    let hierarchy = settings
+        .caches
+        .then(|| Hierarchy::new(machine, settings.counting));
+    let pages = settings.seed.stream("pages");
+    let physical = PhysicalMemory::new(&machine.memory, settings.fragmentation, pages);
+    let line = machine.caches[0].line;
+    let page = machine.memory.page;
+    Hardware {
+        clock: machine.clock,
+        places: machine.cpus.clone(),
+        card: machine.card,
+        way_sizes: way_sizes(machine),
+        smt: Smt::of(machine),
+        memory: Memory::new(hierarchy, physical, page, line, machine.miss_overlap),
+    }
+}
+
+/// Size divided by associativity of the caches that CPU 0 uses, innermost first.
+fn way_sizes(machine: &MachineDescription) -> Vec<u64> {
+    let mut caches: Vec<_> = machine
+        .caches
+        .iter()
+        .filter(|cache| cache.cpus.contains(&CpuId(0)))
+        .collect();
+    caches.sort_by_key(|cache| cache.level);
+    caches
+        .iter()
+        .map(|cache| cache.size.0 / u64::from(cache.ways))
+        .collect()
+}
