@@ -26,27 +26,10 @@
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
-mod answer;
-mod arrivals;
-mod bandwidth;
-mod change;
 mod core;
-mod cpu_loop;
-mod engine;
 mod face;
-mod hold;
-mod hotplug;
-mod irq;
-mod net_rx;
-mod operator;
-mod remote;
+mod paths;
 mod run;
-mod schedule;
-mod semaphore;
-mod start;
-mod steal;
-mod syscalls;
-mod wakeup;
 mod words;
 
 pub use crate::core::cpu::NeedResched;

@@ -4,7 +4,7 @@ use warmq_trace::Observer;
 use warmq_units::Instant;
 
 use crate::core::Core;
-use crate::engine::Engine;
+use crate::paths::engine::Engine;
 use crate::words::ending::{Ending, Stall};
 
 /// A simulated machine with its kernel, scheduler and workload, observed by `O`.

@@ -8,8 +8,8 @@ use warmq_machine::Access;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
 use crate::core::sync::semaphore::Raised;
-use crate::cpu_loop::Flow;
-use crate::engine::Engine;
+use crate::paths::cpu_loop::Flow;
+use crate::paths::engine::Engine;
 use crate::words::ending::Waiting;
 use crate::words::operation::{Operation, Semaphore};
 use crate::words::step::{Mode, Step, wake};

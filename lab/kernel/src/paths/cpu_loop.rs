@@ -5,7 +5,7 @@ use warmq_units::{CpuId, Duration, LockId, TaskId};
 
 use crate::core::Core;
 use crate::core::cpu::NeedResched;
-use crate::engine::Engine;
+use crate::paths::engine::Engine;
 use crate::words::ending::{Ending, Rule, Stall};
 use crate::words::operation::Touch;
 use crate::words::program::resume;

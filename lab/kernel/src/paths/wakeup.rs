@@ -4,9 +4,9 @@ use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::core::task::State;
-use crate::cpu_loop::Flow;
-use crate::engine::Engine;
 use crate::face::scheduler::Callback;
+use crate::paths::cpu_loop::Flow;
+use crate::paths::engine::Engine;
 use crate::words::ending::{Rule, Waiting};
 use crate::words::reason::{WakeContext, Wakeup, Why};
 use crate::words::settings::Throttling;

@@ -9,8 +9,8 @@
 use warmq_units::{Bytes, CpuId};
 
 use crate::core::Event;
-use crate::cpu_loop::Flow;
-use crate::engine::Engine;
+use crate::paths::cpu_loop::Flow;
+use crate::paths::engine::Engine;
 use crate::words::answer::Origin;
 use crate::words::operation::Socket;
 use crate::words::step::Step;

@@ -5,9 +5,9 @@ use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::core::cpu::NeedResched;
 use crate::core::task::State;
-use crate::cpu_loop::Flow;
-use crate::engine::Engine;
 use crate::face::scheduler::{Callback, Pick};
+use crate::paths::cpu_loop::Flow;
+use crate::paths::engine::Engine;
 use crate::words::ending::{Rule, Waiting};
 use crate::words::reason::{Balance, Locks};
 use crate::words::step::{Mode, Step};

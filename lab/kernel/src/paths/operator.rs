@@ -2,8 +2,8 @@
 //! uses no CPU time of it.
 
 use crate::core::Event;
-use crate::cpu_loop::STEPS_AT_ONCE;
-use crate::engine::Engine;
+use crate::paths::cpu_loop::STEPS_AT_ONCE;
+use crate::paths::engine::Engine;
 use crate::words::ending::{Ending, Stall};
 use crate::words::operator::Act;
 

@@ -4,7 +4,7 @@ use warmq_units::CpuId;
 
 use crate::core::Event;
 use crate::core::cpu::NeedResched;
-use crate::engine::Engine;
+use crate::paths::engine::Engine;
 
 impl Engine {
     /// Takes `target` offline or online, as a write to `/sys/devices/system/cpu/cpuN/online` does.

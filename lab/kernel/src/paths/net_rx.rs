@@ -3,8 +3,8 @@
 use warmq_units::CpuId;
 
 use crate::core::interrupt::Softirq;
-use crate::cpu_loop::Flow;
-use crate::engine::Engine;
+use crate::paths::cpu_loop::Flow;
+use crate::paths::engine::Engine;
 use crate::words::step::{Mode, Polled, Run, Step};
 
 impl Engine {

@@ -6,7 +6,7 @@ use warmq_units::{CpuId, Instant, TaskId};
 use crate::core::Event;
 use crate::core::cpu::NeedResched;
 use crate::core::task::State;
-use crate::engine::Engine;
+use crate::paths::engine::Engine;
 use crate::words::operation::Remote;
 use crate::words::reason::Why;
 

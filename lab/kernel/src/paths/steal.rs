@@ -5,8 +5,8 @@ use warmq_trace::Record;
 use warmq_units::{CpuId, Duration};
 
 use crate::core::interrupt::Vector;
-use crate::cpu_loop::Flow;
-use crate::engine::Engine;
+use crate::paths::cpu_loop::Flow;
+use crate::paths::engine::Engine;
 use crate::words::step::Step;
 
 impl Engine {

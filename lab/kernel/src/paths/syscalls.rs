@@ -5,9 +5,9 @@ use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
 
 use crate::core::net::socket::{Datagram, Peer};
 use crate::core::time::timer::TimerOwner;
-use crate::cpu_loop::Flow;
-use crate::engine::Engine;
 use crate::face::scheduler::{Callback, Hint};
+use crate::paths::cpu_loop::Flow;
+use crate::paths::engine::Engine;
 use crate::words::answer::{Sender, SenderSlot};
 use crate::words::change::Change;
 use crate::words::ending::{Misuse, Waiting};

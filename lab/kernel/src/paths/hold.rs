@@ -10,8 +10,8 @@
 use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::core::Event;
-use crate::cpu_loop::Flow;
-use crate::engine::Engine;
+use crate::paths::cpu_loop::Flow;
+use crate::paths::engine::Engine;
 use crate::words::group::GroupId;
 use crate::words::step::{Preemptible, Step, wake};
 

@@ -3,7 +3,7 @@
 use warmq_units::CpuId;
 
 use crate::core::interrupt::{Softirq, Vector};
-use crate::engine::Engine;
+use crate::paths::engine::Engine;
 use crate::words::operation::Nic;
 use crate::words::step::Polled;
 
