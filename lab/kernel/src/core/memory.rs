@@ -4,6 +4,7 @@ use warmq_machine::{Access, Hierarchy, OutOfMemory, PhysicalMemory, Served};
 use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
 
 use crate::words::operation::{Region, Touch};
+use crate::words::table::Table;
 
 /// The code that an access belongs to, where accesses are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -59,7 +60,7 @@ pub(crate) struct Memory {
     page_shift: u32,
     /// The number of independent misses that overlap.
     overlap: u64,
-    regions: Vec<Vec<Address>>,
+    regions: Table<Region, Vec<Address>>,
     counts: [AccessCounts; 2],
 }
 
@@ -79,7 +80,7 @@ impl Memory {
             line: line.0,
             page_shift: (page.0 / line.0).ilog2(),
             overlap: overlap.max(1),
-            regions: Vec::new(),
+            regions: Table::default(),
             counts: Default::default(),
         }
     }
@@ -123,15 +124,14 @@ impl Memory {
 
     /// Pages for `bytes`, each allocated separately, as user memory is.
     pub(crate) fn region(&mut self, bytes: Bytes) -> Result<Region, OutOfMemory> {
-        let region = Region(self.regions.len() as u32);
-        self.regions.push(Vec::new());
+        let region = self.regions.add(Vec::new());
         self.grow(region, bytes.max(Bytes(1)))?;
         Ok(region)
     }
 
     /// Gives `region` more pages until it holds `bytes`; what is there stays where it is.
     pub(crate) fn grow(&mut self, region: Region, bytes: Bytes) -> Result<(), OutOfMemory> {
-        let pages = &mut self.regions[region.index()];
+        let pages = &mut self.regions[region];
         while (pages.len() as u64) < bytes.0.div_ceil(self.page.0) {
             pages.push(self.physical.allocate(0)?);
         }
@@ -140,7 +140,7 @@ impl Memory {
 
     /// The address of line `line` of `region`; lines beyond its end wrap around.
     fn address(&self, region: Region, line: u64) -> Address {
-        let pages = &self.regions[region.index()];
+        let pages = &self.regions[region];
         let (page, within) = (line >> self.page_shift, line & ((1 << self.page_shift) - 1));
         pages[(page % pages.len() as u64) as usize] + within * self.line
     }

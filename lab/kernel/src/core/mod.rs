@@ -35,15 +35,14 @@ use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId}
 use crate::core::cpu::Cpu;
 use crate::core::groups::tree::Groups;
 use crate::core::memory::Memory;
-use crate::core::net::card::Card;
-use crate::core::net::socket::{Backlog, Datagram, Endpoint, Packet, RemoteState};
+use crate::core::net::Net;
+use crate::core::net::socket::{Datagram, Packet};
 use crate::core::operator::OperatorState;
 use crate::core::smt::Smt;
 use crate::core::statistic::Statistics;
 use crate::core::steal::Stealing;
-use crate::core::sync::lock::{SpinLock, Spinning};
-use crate::core::sync::semaphore::Semaphores;
-use crate::core::sync::user::{BarrierState, ConditionState, MutexState};
+use crate::core::sync::SyncState;
+use crate::core::sync::locks::SpinLocks;
 use crate::core::task::{TaskStruct, View};
 use crate::core::time::timeline::Timeline;
 use crate::core::time::timer::{Timer, Timers};
@@ -157,10 +156,7 @@ pub(crate) struct Core {
     pub(crate) offline: Option<CpuSet>,
     /// The `ksoftirqd` of each CPU; empty if the kernel has none.
     pub(crate) ksoftirqds: Vec<TaskId>,
-    pub(crate) locks: Vec<SpinLock>,
-    pub(crate) spinning: Spinning,
-    /// How many of them the scheduler declared, which are the first.
-    pub(crate) run_queue_locks: usize,
+    pub(crate) locks: SpinLocks,
 
     pub(crate) smt: Option<Smt>,
     /// What takes CPUs away.
@@ -171,11 +167,7 @@ pub(crate) struct Core {
     /// allocate.
     pub(crate) memory_full: Option<OutOfMemory>,
 
-    pub(crate) endpoints: Vec<Endpoint>,
-    pub(crate) free_endpoints: Vec<Socket>,
-    pub(crate) backlogs: Vec<Backlog>,
-    pub(crate) cards: Vec<Card>,
-    pub(crate) remotes: Vec<RemoteState>,
+    pub(crate) net: Net,
     /// The task that stands for remote peers in the records of what they measure, if any does.
     pub(crate) outside: Option<TaskId>,
     pub(crate) operators: Vec<OperatorState>,
@@ -183,10 +175,7 @@ pub(crate) struct Core {
     pub(crate) operating: bool,
     /// What mutexes, conditions and so on are part of; empty if nobody wants details.
     pub(crate) objects: BTreeMap<Part, Object>,
-    pub(crate) mutexes: Vec<MutexState>,
-    pub(crate) conditions: Vec<ConditionState>,
-    pub(crate) barriers: Vec<BarrierState>,
-    pub(crate) semaphores: Semaphores,
+    pub(crate) sync: SyncState,
 
     // Figures, from `measured_from` on.
     pub(crate) measured_from: Instant,
@@ -214,7 +203,7 @@ impl Core {
             smt,
             memory,
         } = hardware;
-        let spinning = Spinning::new(settings.locks, Vec::new());
+        let locks = SpinLocks::new(settings.locks, Vec::new());
         let mut core = Core {
             clock,
             settings,
@@ -240,27 +229,18 @@ impl Core {
             timers: Timers::default(),
             offline: None,
             ksoftirqds: Vec::new(),
-            locks: Vec::new(),
+            locks,
             smt,
             stealing: Vec::new(),
-            spinning,
-            run_queue_locks: 0,
             memory,
             kernel_page: None,
             memory_full: None,
-            endpoints: Vec::new(),
-            free_endpoints: Vec::new(),
-            backlogs: Vec::new(),
-            cards: Vec::new(),
-            remotes: Vec::new(),
+            net: Net::default(),
             outside: None,
             operators: Vec::new(),
             operating: false,
             objects: BTreeMap::new(),
-            mutexes: Vec::new(),
-            conditions: Vec::new(),
-            barriers: Vec::new(),
-            semaphores: Semaphores::default(),
+            sync: SyncState::default(),
             measured_from: Instant::START,
             walks: Walks::default(),
             statistics: Statistics::default(),
@@ -275,7 +255,7 @@ impl Core {
             let line = Bytes(self.memory.line());
             let nodes = (0..self.places.len()).map(|_| self.kernel_data(line));
             let nodes = nodes.collect();
-            self.spinning = Spinning::new(LockKind::Queued, nodes);
+            self.locks = SpinLocks::new(LockKind::Queued, nodes);
         }
     }
 
@@ -351,7 +331,7 @@ impl Core {
         else {
             return;
         };
-        let endpoint = &mut self.endpoints[socket.index()];
+        let endpoint = &mut self.net.endpoints[socket];
         let (buffer, first) = (endpoint.buffer, endpoint.arrived);
         endpoint.arrived += bytes.0;
         let now = self.timeline.now();
@@ -366,7 +346,7 @@ impl Core {
         datagram: Datagram,
     ) -> bool {
         let rule = self.settings.receive_charge;
-        let queued = self.endpoints[socket.index()].queue_datagram(datagram, rule);
+        let queued = self.net.endpoints[socket].queue_datagram(datagram, rule);
         if !queued {
             self.record_drop(cpu);
         }
@@ -440,7 +420,7 @@ impl Core {
             task.cpu_time = Default::default();
             task.sampled = Default::default();
         }
-        for endpoint in &mut self.endpoints {
+        for endpoint in self.net.endpoints.iter_mut() {
             endpoint.datagrams = Default::default();
         }
     }

@@ -11,7 +11,7 @@ impl Core {
     /// Packets of one poll: the card's own weight, or else the kernel's.
     pub(crate) fn weight_of(&self, polled: Polled) -> u32 {
         let own = match polled {
-            Polled::Card(nic) => self.cards[nic.index()].weight(),
+            Polled::Card(nic) => self.net.cards[nic].weight(),
             Polled::Backlog => None,
         };
         own.unwrap_or(self.settings.softirqs.weight).max(1)
@@ -29,11 +29,11 @@ impl Core {
         let Polled::Card(nic) = polled else {
             return false;
         };
-        if !self.cards[nic.index()].looks_after_polls() {
+        if !self.net.cards[nic].looks_after_polls() {
             return false;
         }
         self.absorb(nic);
-        self.cards[nic.index()].shows_nothing()
+        self.net.cards[nic].shows_nothing()
     }
 
     /// Whether a poll that found no more after `taken` packets is the last.
@@ -41,7 +41,7 @@ impl Core {
         match polled {
             Polled::Card(nic) => {
                 let rule = self.settings.e100_last_poll;
-                self.cards[nic.index()].is_last_poll(taken, rule)
+                self.net.cards[nic].is_last_poll(taken, rule)
             }
             Polled::Backlog => true,
         }
@@ -52,11 +52,11 @@ impl Core {
         match polled {
             Polled::Card(nic) => {
                 self.absorb(nic);
-                self.cards[nic.index()].take()
+                self.net.cards[nic].take()
             }
             Polled::Backlog => {
                 let (nic, packet) = self.cpu(cpu).backlog.pop_front()?;
-                self.cards[nic.index()].left_backlog();
+                self.net.cards[nic].left_backlog();
                 Some(packet)
             }
         }

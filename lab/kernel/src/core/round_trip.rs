@@ -17,7 +17,12 @@ impl Core {
     /// task that never runs, has no memory and is unknown to the scheduler. Called when all tasks of
     /// the start are there, so that their numbers are those that they have without it.
     pub(crate) fn name_outside(&mut self) {
-        if self.remotes.iter().all(|remote| remote.measured.is_none()) {
+        if self
+            .net
+            .remotes
+            .iter()
+            .all(|remote| remote.measured.is_none())
+        {
             return;
         }
         let mut spec = TaskSpec::kernel_thread("");
@@ -31,8 +36,7 @@ impl Core {
 
     /// A peer sends its datagram `number`; if it measures, a span begins.
     pub(crate) fn begin_round_trip(&mut self, remote: Remote, number: u64) {
-        let (Some(task), Some(measured)) =
-            (self.outside, &mut self.remotes[remote.index()].measured)
+        let (Some(task), Some(measured)) = (self.outside, &mut self.net.remotes[remote].measured)
         else {
             return;
         };
@@ -42,8 +46,7 @@ impl Core {
 
     /// An answer is back at the peer that sent the datagram.
     pub(crate) fn answered(&mut self, Origin { remote, number, .. }: Origin) {
-        let (Some(task), Some(measured)) =
-            (self.outside, &mut self.remotes[remote.index()].measured)
+        let (Some(task), Some(measured)) = (self.outside, &mut self.net.remotes[remote].measured)
         else {
             return;
         };

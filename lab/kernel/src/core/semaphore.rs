@@ -5,7 +5,6 @@ use warmq_units::{Address, Bytes, CpuId, Duration, LockId, TaskId};
 
 use crate::core::Core;
 use crate::core::memory::Within;
-use crate::core::sync::lock::SpinLock;
 use crate::words::settings::SemaphoreLocks;
 
 /// The sleeper's queue entry lies on its kernel stack, this far below the top.
@@ -16,13 +15,12 @@ impl Core {
     /// the number that locks can have share the last one.
     pub(crate) fn lock_of_new_set(&mut self, address: Address) -> LockId {
         let own = self.settings.semaphore_locks == SemaphoreLocks::OneForEachSet;
-        let word = match self.semaphores.last_lock() {
-            Some(last) if !own || self.locks.len() > usize::from(u16::MAX) => return last,
+        let word = match self.sync.semaphores.last_lock() {
+            Some(last) if !own || !self.locks.has_room() => return last,
             _ if own => address,
             _ => self.kernel_data(Bytes(self.memory.line())),
         };
-        self.locks.push(SpinLock::new("sem_lock", word));
-        LockId((self.locks.len() - 1) as u16)
+        self.locks.add("sem_lock", word)
     }
 
     /// Makes accesses that depend on each other; returns how long they take.

@@ -21,7 +21,7 @@ impl Core {
     /// (`tcp_send_delayed_ack()`).
     pub(crate) fn delay_acknowledgement(&mut self, socket: Socket) {
         let (now, delay) = (self.now(), self.settings.loopback.delayed_acknowledgement);
-        let end = &mut self.endpoints[socket.index()];
+        let end = &mut self.net.endpoints[socket];
         let (Some(delay), true) = (delay, end.unacknowledged > 0 && end.is_loopback()) else {
             return;
         };
@@ -35,7 +35,7 @@ impl Core {
     /// takes no time here, as it happens 25 times a second at most; there was something to read before, so it wakes nobody.
     pub(crate) fn acknowledge_late(&mut self, socket: Socket) {
         let now = self.now();
-        let end = &mut self.endpoints[socket.index()];
+        let end = &mut self.net.endpoints[socket];
         end.delays_acknowledgement = false;
         if end.acknowledged_at.is_some_and(|at| at <= now) {
             end.acknowledge_unread();

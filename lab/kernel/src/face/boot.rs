@@ -190,11 +190,11 @@ impl Boot<'_> {
         &mut self,
         end: impl Fn(&mut Self, Peer) -> Result<Endpoint, OutOfMemory>,
     ) -> Result<(Socket, Socket), OutOfMemory> {
-        let first = Socket(self.core.endpoints.len() as u32);
+        let first = self.core.net.endpoints.next();
         let second = Socket(first.0 + 1);
         for peer in [second, first] {
             let end = end(self, Peer::Local(peer))?;
-            self.core.endpoints.push(end);
+            self.core.net.endpoints.add(end);
         }
         Ok((first, second))
     }
@@ -202,10 +202,8 @@ impl Boot<'_> {
     /// A datagram socket that queues datagrams until their true sizes reach `capacity`.
     pub fn datagram_socket(&mut self, capacity: Bytes) -> Result<Socket, OutOfMemory> {
         let buffer = self.core.memory.region(capacity)?;
-        self.core
-            .endpoints
-            .push(Endpoint::datagram(buffer, capacity));
-        Ok(Socket(self.core.endpoints.len() as u32 - 1))
+        let socket = Endpoint::datagram(buffer, capacity);
+        Ok(self.core.net.endpoints.add(socket))
     }
 
     /// A task group within `parent`, of `weight` (1 to 10,000, as `cpu.weight`) among its siblings.
@@ -257,8 +255,7 @@ impl Boot<'_> {
 
     /// A listening socket.
     pub fn listener(&mut self) -> Listener {
-        self.core.backlogs.push(Backlog::default());
-        Listener(self.core.backlogs.len() as u32 - 1)
+        self.core.net.backlogs.add(Backlog::default())
     }
 
     /// A network card with a link of `bits_per_second`, a delay of `delay` each way and a receive
@@ -270,10 +267,9 @@ impl Boot<'_> {
     /// The same with a receive ring of `ring` packets; packets that arrive while it is full are
     /// dropped.
     pub fn nic_with_ring(&mut self, bits_per_second: u64, delay: Duration, ring: usize) -> Nic {
-        let first_cpu = self.core.cards.len() as u16;
+        let first_cpu = self.core.net.cards.len() as u16;
         let card = Card::new(bits_per_second, delay, ring, first_cpu);
-        self.core.cards.push(card);
-        Nic(self.core.cards.len() as u32 - 1)
+        self.core.net.cards.add(card)
     }
 
     /// The model of the machine's network card, if it is known.
@@ -283,17 +279,17 @@ impl Boot<'_> {
 
     /// A network card of a model, with a delay of `delay` each way.
     pub fn nic_of(&mut self, model: &CardModel, delay: Duration) -> Nic {
-        let first = self.core.cards.len() as u32;
+        let first = self.core.net.cards.next();
         let cpus = self.core.cpus.len() as u16;
         let queues = if model.queue_per_cpu { cpus } else { 1 };
         for queue in 0..queues {
-            let mut card = Card::of_model(model, delay, first as u16, queues);
+            let mut card = Card::of_model(model, delay, first.0 as u16, queues);
             if queues > 1 {
                 card.steer(&[CpuId(queue)].into_iter().collect());
             }
-            self.core.cards.push(card);
+            self.core.net.cards.add(card);
         }
-        Nic(first)
+        first
     }
 
     /// A peer on another machine.
@@ -302,11 +298,13 @@ impl Boot<'_> {
         F: FnOnce(RemotePeer) -> R,
         R: Future<Output = ()> + 'static,
     {
-        let id = Remote(self.core.remotes.len() as u32);
+        let id = self.core.net.remotes.next();
         let mailbox = Mailbox::new();
         let running: Running = Box::pin(program(RemotePeer::new(id, mailbox.clone())));
-        self.core.remotes.push(RemoteState::new(mailbox, running));
-        id
+        self.core
+            .net
+            .remotes
+            .add(RemoteState::new(mailbox, running))
     }
 
     /// A peer on another machine that measures round trips: each datagram that it numbers begins a
@@ -318,7 +316,7 @@ impl Boot<'_> {
         R: Future<Output = ()> + 'static,
     {
         let remote = self.remote(program);
-        self.core.remotes[remote.index()].measured = Some(Measured::new(span));
+        self.core.net.remotes[remote].measured = Some(Measured::new(span));
         remote
     }
 
@@ -331,21 +329,18 @@ impl Boot<'_> {
 
     /// A new, unlocked mutex.
     pub fn mutex(&mut self) -> Mutex {
-        self.core.mutexes.push(MutexState::default());
-        Mutex(self.core.mutexes.len() as u32 - 1)
+        self.core.sync.mutexes.add(MutexState::default())
     }
 
     /// A new condition variable.
     pub fn condition(&mut self) -> Condition {
-        self.core.conditions.push(ConditionState::default());
-        Condition(self.core.conditions.len() as u32 - 1)
+        self.core.sync.conditions.add(ConditionState::default())
     }
 
     /// A new barrier that opens for `tasks` at a time.
     pub fn barrier(&mut self, tasks: u64) -> Barrier {
         let waiters = Vec::new();
-        self.core.barriers.push(BarrierState { tasks, waiters });
-        Barrier(self.core.barriers.len() as u32 - 1)
+        self.core.sync.barriers.add(BarrierState { tasks, waiters })
     }
 
     /// Says what `part` is part of; [`Record::Block`] tells it of those who wait for it.
@@ -364,7 +359,7 @@ impl Boot<'_> {
         if let Some(full) = core.memory_full {
             return Err(full);
         }
-        Ok(core.semaphores.create((lock, address), count, initial))
+        Ok(core.sync.semaphores.create((lock, address), count, initial))
     }
 
     /// An operator that begins at `at`. Of those that act at the same time, the one that was

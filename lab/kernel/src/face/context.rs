@@ -8,7 +8,6 @@ use crate::core::cpu::NeedResched;
 use crate::core::interrupt::Softirq;
 use crate::core::memory::Within;
 use crate::core::statistic::Statistic;
-use crate::core::sync::lock::SpinLock;
 use crate::core::task::View;
 use crate::core::time::timer::{Timer, TimerOwner};
 use crate::core::{Core, Event};
@@ -81,13 +80,12 @@ impl<'a> Attach<'a> {
     /// Declares a spin lock whose word is at `address`, where it may share its line with other
     /// data.
     pub fn lock_at(&mut self, name: &'static str, address: Address) -> LockId {
-        self.core.locks.push(SpinLock::new(name, address));
-        LockId(self.core.locks.len() as u16 - 1)
+        self.core.locks.add(name, address)
     }
 
     /// Compiles Lockmeter into this kernel, whose own accesses to a lock's word lengthen holds.
     pub fn lockmeter(&mut self) {
-        self.core.spinning.lockmeter = true;
+        self.core.locks.compile_lockmeter();
     }
 
     /// Allocates kernel data for the scheduler, aligned on a cache line.
@@ -362,13 +360,8 @@ impl<'a> Context<'a> {
 
     /// Takes `lock` if it is free. It must be released by [`Context::unlock`] in the same callback.
     pub fn try_lock(&mut self, lock: LockId) -> bool {
-        let Core {
-            locks,
-            spinning,
-            memory,
-            ..
-        } = &mut *self.core;
-        let (taken, takes) = locks[lock.index()].try_request(spinning, memory, self.cpu, self.at);
+        let Core { locks, memory, .. } = &mut *self.core;
+        let (taken, takes) = locks.try_request(lock, memory, self.cpu, self.at);
         self.at += takes;
         self.locks_kept += u32::from(taken);
         if !taken {

@@ -18,7 +18,7 @@ use crate::words::step::Step;
 impl Engine {
     /// Copies an answer of `bytes` to a datagram that came to `socket`, and sends it.
     pub(crate) fn answer(&mut self, cpu: CpuId, socket: Socket, to: Origin, bytes: Bytes) -> Flow {
-        let endpoint = &mut self.core.endpoints[socket.index()];
+        let endpoint = &mut self.core.net.endpoints[socket];
         let (buffer, written) = (endpoint.buffer, endpoint.written);
         endpoint.written += bytes.0;
         let copied = self.lines_of(buffer, written, bytes.0);
@@ -30,7 +30,7 @@ impl Engine {
     /// those that are left over run.
     pub(crate) fn transmit_answer(&mut self, cpu: CpuId, to: Origin, bytes: u64) -> Flow {
         let now = self.core.now();
-        let at = self.core.cards[to.nic.index()].send(bytes, now);
+        let at = self.core.net.cards[to.nic].send(bytes, now);
         self.core.schedule(at, Event::Answered(to));
         self.run_pending_softirqs(cpu);
         Flow::Next

@@ -5,6 +5,8 @@ use warmq_units::{CpuId, Duration, LockId, TaskId};
 
 use crate::core::Core;
 use crate::core::cpu::NeedResched;
+use crate::face::context::Context;
+use crate::face::scheduler::Scheduler;
 use crate::paths::engine::Engine;
 use crate::words::ending::{Ending, Rule, Stall};
 use crate::words::operation::Touch;
@@ -313,7 +315,7 @@ impl Engine {
     pub(crate) fn callback(
         &mut self,
         cpu: CpuId,
-        call: impl FnOnce(&mut dyn crate::Scheduler, &mut crate::Context<'_>),
+        call: impl FnOnce(&mut dyn Scheduler, &mut Context<'_>),
     ) -> Flow {
         let took = self.call(cpu, call);
         Flow::Takes(took, self.mode(cpu, false))
@@ -324,13 +326,8 @@ impl Engine {
     fn acquire(&mut self, cpu: CpuId, lock: LockId) -> Flow {
         let now = self.core.now();
         self.core.cpu(cpu).irq_off += 1;
-        let Core {
-            locks,
-            spinning,
-            memory,
-            ..
-        } = &mut self.core;
-        match locks[lock.index()].request(spinning, memory, cpu, now) {
+        let Core { locks, memory, .. } = &mut self.core;
+        match locks.request(lock, memory, cpu, now) {
             Some(took) => Flow::Takes(took, self.mode(cpu, false)),
             None => Flow::Spins,
         }
@@ -339,13 +336,10 @@ impl Engine {
     fn begin_release(&mut self, cpu: CpuId, lock: LockId) -> Flow {
         let now = self.core.now();
         let core = &mut self.core;
-        if !core.spinning.lockmeter {
+        if !core.locks.has_lockmeter() {
             return self.unlock(cpu, lock);
         }
-        let word = &core.locks[lock.index()];
-        let read = core
-            .spinning
-            .before_release(&mut core.memory, word, cpu, now);
+        let read = core.locks.before_release(lock, &mut core.memory, cpu, now);
         core.cpu(cpu).stack.push(Step::Unlock(lock));
         Flow::Takes(read, self.mode(cpu, false))
     }
@@ -360,13 +354,8 @@ impl Engine {
     /// the releasing store takes.
     pub(crate) fn release(&mut self, lock: LockId, cpu: CpuId) -> Duration {
         let now = self.core.now();
-        let Core {
-            locks,
-            spinning,
-            memory,
-            ..
-        } = &mut self.core;
-        let Some(released) = locks[lock.index()].release(spinning, memory, cpu, now) else {
+        let Core { locks, memory, .. } = &mut self.core;
+        let Some(released) = locks.release(lock, memory, cpu, now) else {
             self.core.broke(cpu, Rule::NotTheHolder);
             return Duration::ZERO;
         };

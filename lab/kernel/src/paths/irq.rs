@@ -12,6 +12,7 @@ use crate::face::scheduler::Callback;
 use crate::paths::cpu_loop::Flow;
 use crate::paths::engine::Engine;
 use crate::words::ending::Waiting;
+use crate::words::operation::Nic;
 use crate::words::reason::Balance;
 use crate::words::step::{Mode, Run, Step, wake};
 
@@ -135,8 +136,8 @@ impl Engine {
     /// The handler of a card's interrupt: every card of this vector that raised one here is polled
     /// here.
     pub(crate) fn schedule_napi(&mut self, cpu: CpuId, vector: u32) -> Flow {
-        for index in (vector..self.core.cards.len() as u32).step_by(CARD_VECTORS as usize) {
-            self.interrupted_by(cpu, crate::words::operation::Nic(index));
+        for index in (vector..self.core.net.cards.len() as u32).step_by(CARD_VECTORS as usize) {
+            self.interrupted_by(cpu, Nic(index));
         }
         Flow::Next
     }

@@ -19,10 +19,10 @@ const EMPTY: u64 = 0;
 impl Engine {
     /// Resumes a remote peer with `answer` and runs it up to its next operation that takes time.
     pub(crate) fn resume_remote(&mut self, remote: Remote, answer: u64) {
-        self.core.remotes[remote.index()].mailbox.answer(answer);
+        self.core.net.remotes[remote].mailbox.answer(answer);
         loop {
             let now = self.core.now();
-            let here = &mut self.core.remotes[remote.index()];
+            let here = &mut self.core.net.remotes[remote];
             if here.count_step(now) > STEPS_AT_ONCE {
                 return self.no_progress_remote(remote);
             }
@@ -43,7 +43,7 @@ impl Engine {
     }
 
     fn no_progress_remote(&mut self, remote: Remote) {
-        let (at, comm) = (self.core.now(), format!("client {}", remote.index()));
+        let (at, comm) = (self.core.now(), format!("client {}", remote.0));
         let stall = Stall::NoProgress {
             task: None,
             comm,
@@ -65,13 +65,13 @@ impl Engine {
                     return false;
                 };
                 self.inbound(nic, Packet::Connect { listener, socket }, EMPTY);
-                self.core.remotes[remote.index()]
+                self.core.net.remotes[remote]
                     .mailbox
                     .answer(socket.0.into());
                 true
             }
             RemoteOperation::Send { socket, bytes } => {
-                if let Peer::Remote { nic, .. } = self.core.endpoints[socket.index()].peer {
+                if let Peer::Remote { nic, .. } = self.core.net.endpoints[socket].peer {
                     self.inbound(nic, Packet::Data { socket, bytes }, bytes.0);
                 }
                 true
@@ -82,7 +82,7 @@ impl Engine {
                 bytes,
                 number,
             } => {
-                self.core.endpoints[socket.index()].datagrams.sent += 1;
+                self.core.net.endpoints[socket].datagrams.sent += 1;
                 if let Some(number) = number {
                     self.core.begin_round_trip(remote, number);
                 }
@@ -104,16 +104,16 @@ impl Engine {
                 true
             }
             RemoteOperation::Receive { socket, bytes } => {
-                let endpoint = &mut self.core.endpoints[socket.index()];
+                let endpoint = &mut self.core.net.endpoints[socket];
                 if endpoint.sent_out >= bytes.0 {
                     endpoint.sent_out -= bytes.0;
                     return true;
                 }
-                self.core.remotes[remote.index()].wants = Some((socket, bytes.0));
+                self.core.net.remotes[remote].wants = Some((socket, bytes.0));
                 false
             }
             RemoteOperation::Close(socket) => {
-                if let Peer::Remote { nic, .. } = self.core.endpoints[socket.index()].peer {
+                if let Peer::Remote { nic, .. } = self.core.net.endpoints[socket].peer {
                     self.inbound(nic, Packet::End { socket }, EMPTY);
                 }
                 true
@@ -123,10 +123,10 @@ impl Engine {
 
     fn inbound(&mut self, nic: Nic, packet: Packet, bytes: u64) {
         let now = self.core.now();
-        let card = &mut self.core.cards[nic.index()];
+        let card = &mut self.core.net.cards[nic];
         let at = card.receive(&packet, bytes, now);
         let queue = self.core.queue_of(nic, &packet);
-        self.core.cards[queue.index()].sent();
+        self.core.net.cards[queue].sent();
         self.core.on_its_way(queue, packet, at);
     }
 
@@ -134,43 +134,32 @@ impl Engine {
     /// returns `None`.
     fn connection(&mut self, peer: Peer) -> Option<Socket> {
         let capacity = self.core.settings.stream_buffer;
-        if let Some(socket) = self.core.free_endpoints.pop() {
-            let buffer = self.core.endpoints[socket.index()].buffer;
-            self.core.endpoints[socket.index()] = Endpoint::new(peer, buffer, capacity);
+        if let Some(socket) = self.core.net.take_free() {
+            let buffer = self.core.net.endpoints[socket].buffer;
+            self.core.net.endpoints[socket] = Endpoint::new(peer, buffer, capacity);
             return Some(socket);
         }
         let Ok(buffer) = self.core.memory.region(capacity) else {
             self.core.run_out_of_memory();
             return None;
         };
-        self.core
-            .endpoints
-            .push(Endpoint::new(peer, buffer, capacity));
-        Some(Socket(self.core.endpoints.len() as u32 - 1))
-    }
-
-    /// Frees the socket for another connection if both ends have closed it and nothing that it sent
-    /// is in transit. Called whenever one of the three becomes true.
-    pub(crate) fn reuse_if_closed(&mut self, socket: Socket) {
-        let endpoint = &self.core.endpoints[socket.index()];
-        if endpoint.closed && endpoint.peer_closed && endpoint.in_flight == 0 {
-            self.core.free_endpoints.push(socket);
-        }
+        let endpoint = Endpoint::new(peer, buffer, capacity);
+        Some(self.core.net.endpoints.add(endpoint))
     }
 
     /// A packet arrived over the link of a card.
     pub(crate) fn packet_arrived(&mut self, nic: Nic, packet: Packet) {
-        if !self.core.cards[nic.index()].arrived(packet) {
+        if !self.core.net.cards[nic].arrived(packet) {
             // No CPU sees it: it is told of the one that would have been interrupted next.
             let (_, cpu) = self.core.next_turn(nic);
             self.core.record_drop(cpu);
             return self.core.packet_dropped(nic, packet);
         }
         self.core.receive_by_dma(packet);
-        if self.core.cards[nic.index()].is_armed() {
+        if self.core.net.cards[nic].is_armed() {
             let (turn, cpu) = self.core.next_turn(nic);
             let cpu = self.core.online_or_first(cpu);
-            self.core.cards[nic.index()].raise(cpu, turn);
+            self.core.net.cards[nic].raise(cpu, turn);
             self.interrupt(cpu, Vector::Network(nic));
         }
     }
@@ -179,23 +168,23 @@ impl Engine {
     pub(crate) fn accept_packet(&mut self, cpu: CpuId, packet: Packet) -> Option<TaskId> {
         match packet {
             Packet::Connect { listener, socket } => {
-                let backlog = &mut self.core.backlogs[listener.index()];
+                let backlog = &mut self.core.net.backlogs[listener];
                 backlog.connections.push_back(socket);
                 backlog.acceptors.pop_front()
             }
             Packet::Data { socket, bytes } => {
                 self.core.record_packet(cpu, socket, bytes.0);
-                let endpoint = &mut self.core.endpoints[socket.index()];
+                let endpoint = &mut self.core.net.endpoints[socket];
                 endpoint.filled += bytes.0;
                 endpoint.readers.pop_front()
             }
             Packet::End { socket } => {
-                let endpoint = &mut self.core.endpoints[socket.index()];
+                let endpoint = &mut self.core.net.endpoints[socket];
                 if std::mem::replace(&mut endpoint.peer_closed, true) {
                     return None;
                 }
                 let reader = endpoint.readers.pop_front();
-                self.reuse_if_closed(socket);
+                self.core.net.reuse_if_closed(socket);
                 reader
             }
             Packet::Acknowledge => None,
@@ -216,7 +205,7 @@ impl Engine {
                         true_size,
                     },
                 );
-                let endpoint = &mut self.core.endpoints[socket.index()];
+                let endpoint = &mut self.core.net.endpoints[socket];
                 queued.then(|| endpoint.readers.pop_front()).flatten()
             }
         }
@@ -225,8 +214,8 @@ impl Engine {
     /// Sends `bytes` over the card's link. Every second segment is acknowledged.
     pub(crate) fn transmit(&mut self, remote: Remote, nic: Nic, socket: Socket, bytes: u64) {
         let now = self.core.now();
-        let at = self.core.cards[nic.index()].send(bytes, now);
-        self.core.endpoints[socket.index()].in_flight += bytes;
+        let at = self.core.net.cards[nic].send(bytes, now);
+        self.core.net.endpoints[socket].in_flight += bytes;
         self.core.schedule(
             at,
             Event::Delivered {
@@ -236,7 +225,7 @@ impl Engine {
             },
         );
         for _ in 0..bytes.div_ceil(SEGMENT) / 2 {
-            let card = &mut self.core.cards[nic.index()];
+            let card = &mut self.core.net.cards[nic];
             card.sent();
             let back = at + card.delay();
             self.core.on_its_way(nic, Packet::Acknowledge, back);
@@ -245,10 +234,10 @@ impl Engine {
 
     /// Bytes arrived at the other side.
     pub(crate) fn delivered(&mut self, remote: Remote, socket: Socket, bytes: u64) {
-        let endpoint = &mut self.core.endpoints[socket.index()];
+        let endpoint = &mut self.core.net.endpoints[socket];
         endpoint.in_flight -= bytes;
         endpoint.sent_out += bytes;
-        let wants = &mut self.core.remotes[remote.index()].wants;
+        let wants = &mut self.core.net.remotes[remote].wants;
         if let Some((wanted, want)) = *wants
             && wanted == socket
             && endpoint.sent_out >= want
@@ -257,6 +246,6 @@ impl Engine {
             *wants = None;
             self.resume_remote(remote, 0);
         }
-        self.reuse_if_closed(socket);
+        self.core.net.reuse_if_closed(socket);
     }
 }

@@ -24,13 +24,13 @@ impl Engine {
     }
 
     fn semaphore_lock(&self, semaphore: Semaphore) -> LockId {
-        self.core.semaphores.lock_of(semaphore)
+        self.core.sync.semaphores.lock_of(semaphore)
     }
 
     /// `semop()` with the lock held.
     pub(crate) fn semop_locked(&mut self, cpu: CpuId, semaphore: Semaphore, up: bool) -> Flow {
         let line = self.core.memory.line();
-        let own = self.core.semaphores.addresses(semaphore, line);
+        let own = self.core.sync.semaphores.addresses(semaphore, line);
         let own = own.map(|address| (address, Access::Write));
         let took = self.core.touch_all(cpu, &own);
         let looked = match up {
@@ -45,7 +45,7 @@ impl Engine {
     fn raise(&mut self, cpu: CpuId, semaphore: Semaphore) -> Duration {
         let release = Step::Release(self.semaphore_lock(semaphore));
         self.core.cpu(cpu).stack.push(release);
-        let Raised { looked_at, woken } = self.core.semaphores.raise(semaphore);
+        let Raised { looked_at, woken } = self.core.sync.semaphores.raise(semaphore);
         let entry = |task: &TaskId| (self.core.queue_entry(*task), Access::Read);
         let entries: Vec<_> = looked_at.iter().map(entry).collect();
         let took = self.core.touch_all(cpu, &entries);
@@ -58,7 +58,7 @@ impl Engine {
         let release = Step::Release(self.semaphore_lock(semaphore));
         let current = self.core.cpu(cpu).current;
         let current = current.expect("system calls come from tasks");
-        if self.core.semaphores.lower(semaphore, current) {
+        if self.core.sync.semaphores.lower(semaphore, current) {
             self.core.cpu(cpu).stack.push(release);
             return Duration::ZERO;
         }

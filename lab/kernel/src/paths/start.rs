@@ -20,7 +20,7 @@ impl Engine {
             self.start_task(TaskId(index as u32));
         }
         self.core.memory.switch_caches_on();
-        for index in 0..self.core.remotes.len() {
+        for index in 0..self.core.net.remotes.len() {
             let event = Event::Remote(Remote(index as u32));
             self.core.schedule(Instant::START, event);
         }

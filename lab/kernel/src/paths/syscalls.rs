@@ -46,8 +46,8 @@ impl Engine {
                 },
                 user: true,
             },
-            Operation::Lock(mutex) if self.core.mutexes[mutex.index()].owner.is_none() => {
-                self.core.mutexes[mutex.index()].owner = Some(current);
+            Operation::Lock(mutex) if self.core.sync.mutexes[mutex].owner.is_none() => {
+                self.core.sync.mutexes[mutex].owner = Some(current);
                 Step::Busy {
                     left: self.core.times.lock_uncontended,
                     user: true,
@@ -103,7 +103,7 @@ impl Engine {
             Operation::Unlock(mutex) => self.unlock_mutex(cpu, current, mutex),
             Operation::Semop { semaphore, up } => self.semop(cpu, semaphore, up),
             Operation::Wait(condition, mutex) => {
-                self.core.conditions[condition.index()]
+                self.core.sync.conditions[condition]
                     .waiters
                     .push_back(current);
                 self.core
@@ -114,7 +114,7 @@ impl Engine {
                 self.unlock_mutex(cpu, current, mutex)
             }
             Operation::Notify { condition, all } => {
-                let waiters = &mut self.core.conditions[condition.index()].waiters;
+                let waiters = &mut self.core.sync.conditions[condition].waiters;
                 let count = if all {
                     waiters.len()
                 } else {
@@ -163,7 +163,7 @@ impl Engine {
     // Mutexes.
 
     fn lock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
-        let state = &mut self.core.mutexes[mutex.index()];
+        let state = &mut self.core.sync.mutexes[mutex];
         match state.owner {
             Some(owner) if owner == current => {}
             None => state.owner = Some(current),
@@ -178,7 +178,7 @@ impl Engine {
 
     /// `pthread_barrier_wait()`: sleeps, or wakes all that sleep there.
     fn meet(&mut self, cpu: CpuId, current: TaskId, barrier: Barrier) -> Flow {
-        let state = &mut self.core.barriers[barrier.index()];
+        let state = &mut self.core.sync.barriers[barrier];
         if state.waiters.len() as u64 + 1 < state.tasks {
             state.waiters.push(current);
             self.sleep(cpu, current, Waiting::Barrier(barrier.0));
@@ -190,7 +190,7 @@ impl Engine {
     }
 
     fn unlock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
-        let state = &mut self.core.mutexes[mutex.index()];
+        let state = &mut self.core.sync.mutexes[mutex];
         if state.owner != Some(current) {
             let (mutex, owner) = (mutex.0, state.owner);
             let misuse = Misuse::UnlocksWhatItDoesNotHold { mutex, owner };
@@ -213,7 +213,7 @@ impl Engine {
     }
 
     fn send(&mut self, cpu: CpuId, current: TaskId, socket: Socket, left: Bytes) -> Flow {
-        match self.core.endpoints[socket.index()].peer {
+        match self.core.net.endpoints[socket].peer {
             Peer::Local(peer) => self.send_local(cpu, current, socket, peer, left),
             Peer::Remote { .. } => self.send_out(cpu, socket, left),
             Peer::None => Flow::Next,
@@ -228,7 +228,7 @@ impl Engine {
         peer: Socket,
         left: Bytes,
     ) -> Flow {
-        let to = &mut self.core.endpoints[peer.index()];
+        let to = &mut self.core.net.endpoints[peer];
         if to.closed || left.0 == 0 {
             return Flow::Next;
         }
@@ -246,7 +246,7 @@ impl Engine {
         if !self.own_socket(cpu, current, socket, again) {
             return Flow::Next;
         }
-        let to = &mut self.core.endpoints[peer.index()];
+        let to = &mut self.core.net.endpoints[peer];
         let (buffer, written, there) = (to.buffer, to.written, to.state);
         let loopback = to.is_loopback();
         let passed = to.passes(bytes);
@@ -275,7 +275,7 @@ impl Engine {
             bytes,
         });
         stack.push(Step::Touch { touch, user: false });
-        let here = self.core.endpoints[socket.index()].state;
+        let here = self.core.net.endpoints[socket].state;
         let there = there.filter(|_| passed > 0);
         let work = self.core.times.socket_send + self.core.stream_work(loopback, packets);
         Flow::Takes(
@@ -285,7 +285,7 @@ impl Engine {
     }
 
     fn send_out(&mut self, cpu: CpuId, socket: Socket, left: Bytes) -> Flow {
-        let endpoint = &mut self.core.endpoints[socket.index()];
+        let endpoint = &mut self.core.net.endpoints[socket];
         if endpoint.closed || left.0 == 0 {
             return Flow::Next;
         }
@@ -317,7 +317,7 @@ impl Engine {
         socket: Socket,
         operation: Operation,
     ) -> bool {
-        let end = &mut self.core.endpoints[socket.index()];
+        let end = &mut self.core.net.endpoints[socket];
         if end.owned {
             end.callers.push_back(current);
             self.core.cpu(cpu).stack.push(Step::Perform(operation));
@@ -330,7 +330,7 @@ impl Engine {
 
     /// The owner's call of `socket` is over; the next of those that wait for it is woken.
     pub(crate) fn release_socket(&mut self, cpu: CpuId, socket: Socket) -> Flow {
-        let end = &mut self.core.endpoints[socket.index()];
+        let end = &mut self.core.net.endpoints[socket];
         end.owned = false;
         let next = end.callers.pop_front().map(wake);
         self.core.cpu(cpu).stack.extend(next);
@@ -339,12 +339,12 @@ impl Engine {
 
     /// Moves the copied bytes to the socket's buffer, or to the link of its card.
     pub(crate) fn deliver(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
-        if let Peer::Remote { remote, nic } = self.core.endpoints[socket.index()].peer {
+        if let Peer::Remote { remote, nic } = self.core.net.endpoints[socket].peer {
             self.transmit(remote, nic, socket, bytes);
             self.run_pending_softirqs(cpu);
             return Flow::Next;
         }
-        let endpoint = &mut self.core.endpoints[socket.index()];
+        let endpoint = &mut self.core.net.endpoints[socket];
         endpoint.reserved -= bytes;
         let (passed, pipe) = (endpoint.deliver(bytes), endpoint.pipe);
         self.core.delay_acknowledgement(socket);
@@ -369,7 +369,7 @@ impl Engine {
     }
 
     fn send_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: Bytes) -> Flow {
-        let endpoint = &mut self.core.endpoints[socket.index()];
+        let endpoint = &mut self.core.net.endpoints[socket];
         endpoint.datagrams.sent += 1;
         let (buffer, written) = (endpoint.buffer, endpoint.arrived);
         endpoint.arrived += bytes.0;
@@ -400,7 +400,7 @@ impl Engine {
             true_size: self.core.true_size(None, Bytes(bytes)),
         };
         if self.core.queue_datagram(cpu, socket, datagram)
-            && let Some(task) = self.core.endpoints[socket.index()].readers.pop_front()
+            && let Some(task) = self.core.net.endpoints[socket].readers.pop_front()
         {
             let sync = self.core.settings.sync_socket_wakeups;
             self.core.cpu(cpu).stack.push(Step::Wake { task, sync });
@@ -415,7 +415,7 @@ impl Engine {
         socket: Socket,
         from: Option<SenderSlot>,
     ) -> Flow {
-        let endpoint = &mut self.core.endpoints[socket.index()];
+        let endpoint = &mut self.core.net.endpoints[socket];
         let Some(datagram) = endpoint.take_datagram() else {
             endpoint.readers.push_back(current);
             let again = Step::Perform(Operation::ReceiveDatagram { socket, from });
@@ -437,7 +437,7 @@ impl Engine {
     }
 
     fn receive(&mut self, cpu: CpuId, current: TaskId, socket: Socket, at_most: Bytes) -> Flow {
-        let endpoint = &mut self.core.endpoints[socket.index()];
+        let endpoint = &mut self.core.net.endpoints[socket];
         let bytes = endpoint.filled.min(at_most.0);
         if bytes == 0 && (endpoint.peer_closed || at_most.0 == 0) {
             let next = endpoint.readers.pop_front().map(wake);
@@ -457,7 +457,7 @@ impl Engine {
         if !self.own_socket(cpu, current, socket, again) {
             return Flow::Next;
         }
-        let endpoint = &mut self.core.endpoints[socket.index()];
+        let endpoint = &mut self.core.net.endpoints[socket];
         let (buffer, read, here) = (endpoint.buffer, endpoint.read, endpoint.state);
         let (received, loopback) = (endpoint.receive(bytes), endpoint.is_loopback());
         let (peer, capacity) = (endpoint.peer, endpoint.capacity);
@@ -481,7 +481,7 @@ impl Engine {
         let protocols = self.core.stream_work(loopback, segments + acknowledgements);
         let work = self.core.times.socket_receive + protocols;
         let there = match peer {
-            Peer::Local(peer) if acknowledges => self.core.endpoints[peer.index()].state,
+            Peer::Local(peer) if acknowledges => self.core.net.endpoints[peer].state,
             Peer::Local(_) | Peer::Remote { .. } | Peer::None => None,
         };
         Flow::Takes(
@@ -492,7 +492,7 @@ impl Engine {
 
     /// Removes the copied bytes from the buffer and wakes a sender that waits for room.
     pub(crate) fn take(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
-        let endpoint = &mut self.core.endpoints[socket.index()];
+        let endpoint = &mut self.core.net.endpoints[socket];
         endpoint.reserved -= bytes;
         self.wake_ends(cpu, socket);
         Flow::Next
@@ -501,7 +501,7 @@ impl Engine {
     /// Wakes the tasks that can continue with `socket`: a reader if there is data, a writer if
     /// there is room. If several wait, each wakes the next if it leaves data or room.
     fn wake_ends(&mut self, cpu: CpuId, socket: Socket) {
-        let endpoint = &mut self.core.endpoints[socket.index()];
+        let endpoint = &mut self.core.net.endpoints[socket];
         let writer = match endpoint.peer {
             Peer::Local(_) if endpoint.wakes_sender() => endpoint.writers.pop_front(),
             Peer::Local(_) | Peer::Remote { .. } | Peer::None => None,
@@ -517,27 +517,27 @@ impl Engine {
     }
 
     fn close(&mut self, cpu: CpuId, socket: Socket) -> Flow {
-        let endpoint = &mut self.core.endpoints[socket.index()];
+        let endpoint = &mut self.core.net.endpoints[socket];
         if std::mem::replace(&mut endpoint.closed, true) {
             return Flow::Next;
         }
         match endpoint.peer {
             Peer::Local(peer) => {
-                let there = &mut self.core.endpoints[peer.index()];
+                let there = &mut self.core.net.endpoints[peer];
                 there.peer_closed = true;
                 let readers: Vec<_> = there.readers.drain(..).collect();
-                let writers = self.core.endpoints[socket.index()].writers.drain(..);
+                let writers = self.core.net.endpoints[socket].writers.drain(..);
                 let woken: Vec<_> = readers.into_iter().chain(writers).map(wake).collect();
                 self.core.cpu(cpu).stack.extend(woken);
             }
-            Peer::Remote { .. } => self.reuse_if_closed(socket),
+            Peer::Remote { .. } => self.core.net.reuse_if_closed(socket),
             Peer::None => {}
         }
         Flow::Next
     }
 
     fn accept(&mut self, cpu: CpuId, current: TaskId, listener: Listener) -> Flow {
-        let backlog = &mut self.core.backlogs[listener.index()];
+        let backlog = &mut self.core.net.backlogs[listener];
         let Some(socket) = backlog.connections.pop_front() else {
             backlog.acceptors.push_back(current);
             self.core

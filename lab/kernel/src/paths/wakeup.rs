@@ -8,6 +8,7 @@ use crate::face::scheduler::Callback;
 use crate::paths::cpu_loop::Flow;
 use crate::paths::engine::Engine;
 use crate::words::ending::{Rule, Waiting};
+use crate::words::operation::Socket;
 use crate::words::reason::{WakeContext, Wakeup, Why};
 use crate::words::settings::Throttling;
 use crate::words::step::Step;
@@ -172,7 +173,9 @@ impl Engine {
             sync,
             slept,
             pipe: match slept {
-                Waiting::Data(end) | Waiting::Room(end) => self.core.endpoints[end as usize].pipe,
+                Waiting::Data(end) | Waiting::Room(end) => {
+                    self.core.net.endpoints[Socket(end)].pipe
+                }
                 _ => false,
             },
         }

@@ -32,7 +32,7 @@ impl<O: Observer> Kernel<O> {
         core.listens = O::LISTENS;
         core.detail = O::LISTENS && O::DETAIL;
         let scheduler = scheduler(&mut Attach::new(&mut core, costs))?;
-        core.run_queue_locks = core.locks.len();
+        core.locks.end_of_scheduler();
         workload.start(&mut Boot::new(&mut core))?;
         core.create_ksoftirqds()?;
         core.name_outside();

@@ -35,8 +35,7 @@ impl<O: Observer> Kernel<O> {
 
     /// The locks that the scheduler declared, with their names; the kernel's own are not among them.
     pub fn run_queue_locks(&self) -> impl Iterator<Item = (LockId, &'static str)> {
-        let locks = self.core().locks.iter().take(self.core().run_queue_locks);
-        (0..).map(LockId).zip(locks.map(|lock| lock.name))
+        self.core().locks.of_scheduler()
     }
 
     /// The walks over run queues.
@@ -127,12 +126,12 @@ impl<O: Observer> Kernel<O> {
 
     /// The counts of the datagrams of `socket` in the time measured.
     pub fn datagrams(&self, socket: Socket) -> DatagramCounts {
-        self.core().endpoints[socket.index()].datagrams
+        self.core().net.endpoints[socket].datagrams
     }
 
     /// The counts of the datagrams of all sockets in the time measured.
     pub fn all_datagrams(&self) -> DatagramCounts {
-        let counts = self.core().endpoints.iter().map(|it| it.datagrams);
+        let counts = self.core().net.endpoints.iter().map(|it| it.datagrams);
         counts.fold(DatagramCounts::default(), |sum, it| DatagramCounts {
             sent: sum.sent + it.sent,
             dropped: sum.dropped + it.dropped,

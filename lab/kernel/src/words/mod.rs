@@ -16,4 +16,5 @@ pub(crate) mod reason;
 pub(crate) mod settings;
 pub(crate) mod spec;
 pub(crate) mod step;
+pub(crate) mod table;
 pub(crate) mod weight;

@@ -10,6 +10,7 @@ use crate::words::change::Change;
 use crate::words::note::Span;
 use crate::words::program::BoxedProgram;
 use crate::words::spec::TaskSpec;
+use crate::words::table::Handle;
 
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {
@@ -20,8 +21,13 @@ macro_rules! handle {
     ($(#[$doc:meta])* $name:ident, with a table) => {
         handle!($(#[$doc])* $name);
 
-        impl $name {
-            pub(crate) fn index(self) -> usize {
+        impl Handle for $name {
+            fn of(index: usize) -> $name {
+                $name(index as u32)
+            }
+
+            #[inline]
+            fn index(self) -> usize {
                 self.0 as usize
             }
         }

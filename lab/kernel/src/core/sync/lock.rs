@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use warmq_units::{Address, CpuId, Duration, Instant};
 
 use crate::core::memory::Memory;
-use crate::words::settings::LockKind;
 
 pub(crate) use traffic::Spinning;
 
@@ -135,6 +134,7 @@ impl SpinLock {
 mod tests {
     use super::*;
     use crate::core::memory::Memory;
+    use crate::words::settings::LockKind;
 
     fn lock(kind: LockKind) -> (SpinLock, Spinning, Memory) {
         let nodes = (0..8).map(|cpu| Address(0x1000 + cpu * 0x40)).collect();

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use warmq_units::{Address, LockId, TaskId};
 
 use crate::words::operation::Semaphore;
+use crate::words::table::Table;
 
 /// Bytes of `struct sem`: its value, and the pid of the last operation.
 pub(crate) const SEM: u64 = 8;
@@ -13,7 +14,7 @@ pub(crate) const SEM: u64 = 8;
 #[derive(Default)]
 pub(crate) struct Semaphores {
     sets: Vec<Set>,
-    semaphores: Vec<State>,
+    semaphores: Table<Semaphore, State>,
 }
 
 /// A set: semaphores that were created together.
@@ -53,13 +54,15 @@ impl Semaphores {
             address,
             sleepers: VecDeque::new(),
         });
-        let first = self.semaphores.len() as u32;
-        self.semaphores.extend((0..count).map(|number| State {
-            set: self.sets.len() - 1,
+        let set = self.sets.len() - 1;
+        let state = |number: u32| State {
+            set,
             number: number.into(),
             value: initial,
-        }));
-        (first..first + count).map(Semaphore).collect()
+        };
+        (0..count)
+            .map(|number| self.semaphores.add(state(number)))
+            .collect()
     }
 
     /// The lock of the set that was created last.
@@ -75,17 +78,17 @@ impl Semaphores {
     /// `line` bytes.
     pub(crate) fn addresses(&self, semaphore: Semaphore, line: u64) -> [Address; 2] {
         let header = self.set_of(semaphore).address;
-        let number = self.semaphores[semaphore.index()].number;
+        let number = self.semaphores[semaphore].number;
         [header, header + line + number * SEM]
     }
 
     fn set_of(&self, semaphore: Semaphore) -> &Set {
-        &self.sets[self.semaphores[semaphore.index()].set]
+        &self.sets[self.semaphores[semaphore].set]
     }
 
     /// Adds one to `semaphore`.
     pub(crate) fn raise(&mut self, semaphore: Semaphore) -> Raised {
-        let state = &mut self.semaphores[semaphore.index()];
+        let state = &mut self.semaphores[semaphore];
         state.value += 1;
         let sleepers = &mut self.sets[state.set].sleepers;
         let first = sleepers.iter().position(|(_, wants)| *wants == semaphore);
@@ -101,7 +104,7 @@ impl Semaphores {
 
     /// Subtracts one from `semaphore`; if it is 0, `task` sleeps on it, and the answer is false.
     pub(crate) fn lower(&mut self, semaphore: Semaphore, task: TaskId) -> bool {
-        let state = &mut self.semaphores[semaphore.index()];
+        let state = &mut self.semaphores[semaphore];
         if let Some(left) = state.value.checked_sub(1) {
             state.value = left;
             return true;

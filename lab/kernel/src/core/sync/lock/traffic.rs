@@ -14,8 +14,9 @@ use std::collections::VecDeque;
 use warmq_machine::Access;
 use warmq_units::{Address, CpuId, Duration, Instant};
 
-use super::{LockKind, SpinLock};
 use crate::core::memory::{Memory, Within};
+use crate::core::sync::lock::SpinLock;
+use crate::words::settings::LockKind;
 
 /// How the spin locks of this kernel work, and whether Lockmeter measures them.
 pub(crate) struct Spinning {
