@@ -96,14 +96,14 @@ impl Core {
     /// Records the affinity of `task`, 64 CPUs per record, unless it has exited.
     pub(crate) fn record_affinity(&mut self, task: TaskId) {
         let known = !matches!(self.task(task).state, State::New | State::Dead);
-        if self.listens && known {
+        if self.recorder.listens() && known {
             self.record_allowed(task);
         }
     }
 
     /// Records what a task that has just been forked is like, where that is not the default.
     pub(crate) fn record_birth(&mut self, task: TaskId) {
-        if !self.listens {
+        if !self.recorder.listens() {
             return;
         }
         self.record_role(task);

@@ -17,7 +17,7 @@ impl Core {
     /// Records that `record` happened now, if somebody wants details.
     #[inline]
     pub(crate) fn record_detail(&mut self, record: impl FnOnce(&Core) -> Record) {
-        if self.detail {
+        if self.recorder.wants_details() {
             let record = record(self);
             self.record(record);
         }
@@ -27,10 +27,10 @@ impl Core {
     /// always recorded, since without that it would look as if it slept and was woken.
     #[inline]
     pub(crate) fn record_block(&mut self, cpu: CpuId, task: TaskId, waiting: Waiting) {
-        if !self.detail && waiting != Waiting::Quota {
+        if !self.recorder.wants_details() && waiting != Waiting::Quota {
             return;
         }
-        let object = part(waiting).and_then(|part| self.objects.get(&part));
+        let object = part(waiting).and_then(|part| self.recorder.object(part));
         self.record(Record::Block {
             cpu,
             task,
@@ -114,7 +114,7 @@ impl Core {
 
     /// Records what a task is like that has just been forked, where that is not the default.
     pub(crate) fn record_attributes(&mut self, task: TaskId) {
-        if !self.detail {
+        if !self.recorder.wants_details() {
             return;
         }
         if self.task(task).nice != 0 {
@@ -134,10 +134,10 @@ impl Core {
     /// A packet of `bytes` for `socket` came up the protocol stack on `cpu`. What goes through a
     /// pipe is no packet.
     pub(crate) fn record_packet(&mut self, cpu: CpuId, socket: Socket, bytes: u64) {
-        if !self.detail {
+        if !self.recorder.wants_details() {
             return;
         }
-        let object = self.objects.get(&Part::Socket(socket));
+        let object = self.recorder.object(Part::Socket(socket));
         if object.is_none_or(|object| object.cause != Cause::Pipe) {
             let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
             self.record(Record::Packet { cpu, bytes });
@@ -161,7 +161,8 @@ impl Core {
 
     /// `cpu` goes idle, in the state that its idle loop has: polling is 0, as in Linux.
     pub(crate) fn record_idle(&mut self, cpu: CpuId) {
-        if self.detail && !std::mem::replace(&mut self.cpu(cpu).shown_idle, true) {
+        if self.recorder.wants_details() && !std::mem::replace(&mut self.cpu(cpu).shown_idle, true)
+        {
             let state = Some(match self.settings.idle_loop {
                 IdleLoop::Poll => 0,
                 IdleLoop::Halt => 1,

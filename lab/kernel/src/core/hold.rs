@@ -6,6 +6,7 @@ use crate::core::Core;
 use crate::core::task::State;
 use crate::words::ending::Waiting;
 use crate::words::group::GroupId;
+use crate::words::operation::Fragment;
 use crate::words::settings::Throttling;
 
 impl Core {
@@ -30,6 +31,31 @@ impl Core {
         let everywhere = self.settings.throttling == Throttling::Pool;
         let held = self.held_by(task);
         held.filter(|hold| *hold != Waiting::Quota || everywhere)
+    }
+
+    /// Whether tasks may have something to do before they go on in user mode: false as long as none
+    /// was ever stopped, frozen, asked to name data or in a group with a quota.
+    #[inline]
+    pub(crate) fn may_hold(&self) -> bool {
+        self.holds
+    }
+
+    /// `task` is stopped, or continues.
+    pub(crate) fn set_stopped(&mut self, task: TaskId, stopped: bool) {
+        self.holds = true;
+        self.task_mut(task).stopped = stopped;
+    }
+
+    /// `group` is frozen with all that is in it, or thawed.
+    pub(crate) fn set_frozen(&mut self, group: GroupId, frozen: bool) {
+        self.holds = true;
+        self.groups.freeze(group, frozen);
+    }
+
+    /// `task` is to name `fragment` on its way to user mode.
+    pub(crate) fn rename_data(&mut self, task: TaskId, fragment: Option<Fragment>) {
+        self.holds = true;
+        self.task_mut(task).new_fragment = Some(fragment);
     }
 
     /// Whether `task` has something to do before it goes on in user mode.

@@ -5,6 +5,7 @@ pub(crate) mod call;
 pub(crate) mod cpu;
 pub(crate) mod creation;
 pub(crate) mod detail;
+pub(crate) mod figures;
 pub(crate) mod groups;
 pub(crate) mod hold;
 pub(crate) mod hotplug;
@@ -15,6 +16,7 @@ pub(crate) mod net_rx;
 pub(crate) mod note;
 pub(crate) mod operator;
 pub(crate) mod quota;
+pub(crate) mod recorder;
 pub(crate) mod round_trip;
 pub(crate) mod semaphore;
 pub(crate) mod smt;
@@ -26,33 +28,29 @@ pub(crate) mod task;
 pub(crate) mod tick;
 pub(crate) mod time;
 
-use std::collections::{BTreeMap, VecDeque};
-
 use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
 use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId};
 
 use crate::core::cpu::Cpu;
+use crate::core::figures::Figures;
 use crate::core::groups::tree::Groups;
 use crate::core::memory::Memory;
 use crate::core::net::Net;
 use crate::core::net::socket::{Datagram, Packet};
-use crate::core::operator::OperatorState;
+use crate::core::operator::Operators;
+use crate::core::recorder::Recorder;
 use crate::core::smt::Smt;
-use crate::core::statistic::Statistics;
 use crate::core::steal::Stealing;
 use crate::core::sync::SyncState;
 use crate::core::sync::locks::SpinLocks;
-use crate::core::task::{TaskStruct, View};
+use crate::core::task::{State, TaskStruct, View};
 use crate::core::time::timeline::Timeline;
 use crate::core::time::timer::{Timer, Timers};
 use crate::words::answer::Origin;
-use crate::words::change::Change;
 use crate::words::costs::Times;
 use crate::words::ending::{Ending, Misuse, Rule, Violation};
-use crate::words::figures::Walks;
-use crate::words::object::{Object, Part};
-use crate::words::operation::{Nic, Remote, Socket};
+use crate::words::operation::{Mm, Nic, Remote, Socket};
 use crate::words::settings::{LockKind, Settings};
 
 /// What can happen at a point in time.
@@ -119,68 +117,55 @@ pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(crate) times: Times,
     /// Where each CPU sits.
-    pub(crate) places: Vec<CpuPlace>,
+    places: Vec<CpuPlace>,
     /// The network card, if its model is known.
-    pub(crate) card: Option<CardModel>,
+    card: Option<CardModel>,
     /// Size divided by associativity of the caches of CPU 0, innermost first.
-    pub(crate) way_sizes: Vec<u64>,
+    way_sizes: Vec<u64>,
 
-    pub(crate) timeline: Timeline<Event>,
+    timeline: Timeline<Event>,
     /// The number of pending events that are not periodic: when it is 0 and no CPU is busy, nothing
     /// can happen any more.
     pending: u64,
     /// Steps that ended without an event, because nothing else happened meanwhile.
-    pub(crate) passed: u64,
-    /// Records since the run loop last handed them to the observer; empty if there is no observer.
-    pub(crate) records: Vec<(Instant, Record)>,
-    pub(crate) listens: bool,
-    /// Whether somebody wants records in detail.
-    pub(crate) detail: bool,
-    pub(crate) ending: Option<Ending>,
+    passed: u64,
+    pub(crate) recorder: Recorder,
+    ending: Option<Ending>,
 
     pub(crate) tasks: Vec<TaskStruct>,
     /// Tasks that have not exited; kernel threads do not count.
-    pub(crate) awaited: u64,
-    pub(crate) address_spaces: u32,
+    awaited: u64,
+    address_spaces: u32,
     pub(crate) groups: Groups,
     /// False as long as no task was ever stopped, frozen, told to name data or in a group with a
     /// quota: then nobody need look for that.
-    pub(crate) holds: bool,
+    holds: bool,
     /// False as long as no group ever had a quota.
-    pub(crate) bandwidth: bool,
-    /// What operators asked for.
-    pub(crate) changes: VecDeque<Change>,
-    pub(crate) timers: Timers,
+    bandwidth: bool,
+    timers: Timers,
     pub(crate) cpus: Vec<Cpu>,
     /// The CPUs that are offline; `None` if there are none.
-    pub(crate) offline: Option<CpuSet>,
+    offline: Option<CpuSet>,
     /// The `ksoftirqd` of each CPU; empty if the kernel has none.
-    pub(crate) ksoftirqds: Vec<TaskId>,
+    ksoftirqds: Vec<TaskId>,
     pub(crate) locks: SpinLocks,
 
-    pub(crate) smt: Option<Smt>,
+    smt: Option<Smt>,
     /// What takes CPUs away.
-    pub(crate) stealing: Vec<Stealing>,
+    stealing: Vec<Stealing>,
     pub(crate) memory: Memory,
     kernel_page: Option<(Address, u64)>,
     /// Set when an allocation of kernel data failed; checked after every callback that may
     /// allocate.
-    pub(crate) memory_full: Option<OutOfMemory>,
+    memory_full: Option<OutOfMemory>,
 
     pub(crate) net: Net,
     /// The task that stands for remote peers in the records of what they measure, if any does.
-    pub(crate) outside: Option<TaskId>,
-    pub(crate) operators: Vec<OperatorState>,
-    /// True while an operator acts, which may ask for more.
-    pub(crate) operating: bool,
-    /// What mutexes, conditions and so on are part of; empty if nobody wants details.
-    pub(crate) objects: BTreeMap<Part, Object>,
+    outside: Option<TaskId>,
+    pub(crate) operators: Operators,
     pub(crate) sync: SyncState,
 
-    // Figures, from `measured_from` on.
-    pub(crate) measured_from: Instant,
-    pub(crate) walks: Walks,
-    pub(crate) statistics: Statistics,
+    pub(crate) figures: Figures,
 }
 
 /// The parts of the machine's description that the core keeps.
@@ -194,7 +179,12 @@ pub(crate) struct Hardware {
 }
 
 impl Core {
-    pub(crate) fn new(hardware: Hardware, settings: Settings, times: Times) -> Core {
+    pub(crate) fn new(
+        hardware: Hardware,
+        settings: Settings,
+        times: Times,
+        recorder: Recorder,
+    ) -> Core {
         let Hardware {
             clock,
             places,
@@ -215,9 +205,7 @@ impl Core {
             timeline: Timeline::default(),
             pending: 0,
             passed: 0,
-            records: Vec::new(),
-            listens: false,
-            detail: false,
+            recorder,
             ending: None,
             tasks: Vec::new(),
             awaited: 0,
@@ -225,7 +213,6 @@ impl Core {
             groups: Groups::new(),
             holds: false,
             bandwidth: false,
-            changes: VecDeque::new(),
             timers: Timers::default(),
             offline: None,
             ksoftirqds: Vec::new(),
@@ -237,13 +224,9 @@ impl Core {
             memory_full: None,
             net: Net::default(),
             outside: None,
-            operators: Vec::new(),
-            operating: false,
-            objects: BTreeMap::new(),
+            operators: Operators::default(),
             sync: SyncState::default(),
-            measured_from: Instant::START,
-            walks: Walks::default(),
-            statistics: Statistics::default(),
+            figures: Figures::default(),
         };
         core.make_lock_nodes();
         core
@@ -298,26 +281,97 @@ impl Core {
     /// Records that `record` happened now.
     #[inline]
     pub(crate) fn record(&mut self, record: Record) {
-        if self.listens {
-            let now = self.now();
-            self.records.push((now, record));
-        }
+        let now = self.now();
+        self.recorder.record(now, record);
+    }
+
+    /// The run is over.
+    pub(crate) fn end(&mut self, ending: Ending) {
+        self.ending = Some(ending);
+    }
+
+    #[inline]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ending.is_some()
+    }
+
+    pub(crate) fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    /// Whether every task has exited that the run waits for.
+    #[inline]
+    pub(crate) fn work_is_done(&self) -> bool {
+        self.awaited == 0
+    }
+
+    /// `task` has exited.
+    pub(crate) fn task_exited(&mut self, id: TaskId) {
+        let task = self.task_mut(id);
+        task.state = State::Dead;
+        task.program = None;
+        self.awaited -= u64::from(self.task(id).awaited);
+    }
+
+    /// A new address space.
+    pub(crate) fn new_mm(&mut self) -> Mm {
+        self.address_spaces += 1;
+        Mm(self.address_spaces - 1)
+    }
+
+    /// Where `cpu` is in the machine.
+    pub(crate) fn place(&self, cpu: CpuId) -> CpuPlace {
+        self.places[cpu.index()]
+    }
+
+    /// Size divided by associativity of the cache of `level` of CPU 0; 1 is the innermost.
+    pub(crate) fn way_size(&self, level: usize) -> Option<Bytes> {
+        let size = self.way_sizes.get(level.checked_sub(1)?);
+        size.copied().map(Bytes)
+    }
+
+    /// The network card, if its model is known.
+    pub(crate) fn card_model(&self) -> Option<CardModel> {
+        self.card
+    }
+
+    /// The allocation of kernel data that failed, if any did.
+    pub(crate) fn memory_full(&self) -> Option<OutOfMemory> {
+        self.memory_full
+    }
+
+    /// Lets time go on to `until` if nothing happens before. True if it does.
+    #[inline]
+    pub(crate) fn pass_until(&mut self, until: Instant) -> bool {
+        let passes = self.timeline.pass_until(until);
+        self.passed += u64::from(passes);
+        passes
+    }
+
+    /// Steps that ended without an event, because nothing else happened meanwhile.
+    pub(crate) fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// Whether more is to happen than can be kept.
+    pub(crate) fn has_overflowed(&self) -> bool {
+        self.timeline.has_overflowed()
     }
 
     /// The scheduler broke `rule` on `cpu`: the run is over.
     pub(crate) fn broke(&mut self, cpu: CpuId, rule: Rule) {
         let at = self.now();
-        self.ending = Some(Ending::SchedulerBroke(Violation { at, cpu, rule }));
+        self.end(Ending::SchedulerBroke(Violation { at, cpu, rule }));
     }
 
     /// No memory is left for what the machine is asked to do: the run is over.
     pub(crate) fn run_out_of_memory(&mut self) {
-        self.ending = Some(Ending::MemoryFull { at: self.now() });
+        self.end(Ending::MemoryFull { at: self.now() });
     }
 
     /// A program broke a rule: the run is over.
     pub(crate) fn program_broke(&mut self, task: TaskId, misuse: Misuse) {
-        self.ending = Some(Ending::ProgramBroke {
+        self.end(Ending::ProgramBroke {
             task,
             comm: self.task(task).comm.to_string(),
             misuse,
@@ -404,9 +458,7 @@ impl Core {
     /// Discards all counts and starts counting anew.
     pub(crate) fn reset_figures(&mut self) {
         let now = self.now();
-        self.measured_from = now;
-        self.walks = Walks::default();
-        self.statistics.restart(now);
+        self.figures.restart(now);
         self.memory.reset_counts();
         for index in 0..self.cpus.len() {
             let cpu = CpuId(index as u16);

@@ -1,9 +1,11 @@
 //! Operators: programs outside of the machine.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use warmq_units::Instant;
 
+use crate::words::change::Change;
 use crate::words::operator::Act;
 use crate::words::program::{Mailbox, Running, resume};
 
@@ -11,7 +13,7 @@ use crate::words::program::{Mailbox, Running, resume};
 pub(crate) struct OperatorState {
     mailbox: Rc<Mailbox<Act>>,
     program: Option<Running>,
-    pub(crate) begins: Instant,
+    begins: Instant,
 }
 
 impl OperatorState {
@@ -28,11 +30,58 @@ impl OperatorState {
     }
 
     /// Runs the operator up to what it does next; `None` if it is done.
-    pub(crate) fn next_act(&mut self) -> Option<Act> {
+    fn next_act(&mut self) -> Option<Act> {
         if resume(self.program.as_mut()?) {
             self.program = None;
             return None;
         }
         self.mailbox.take()
+    }
+}
+
+/// All operators, and what they asked for.
+#[derive(Default)]
+pub(crate) struct Operators {
+    states: Vec<OperatorState>,
+    /// True while one acts, which may ask for more.
+    acting: bool,
+    changes: VecDeque<Change>,
+}
+
+impl Operators {
+    pub(crate) fn add(&mut self, operator: OperatorState) {
+        self.states.push(operator);
+    }
+
+    /// When each begins.
+    pub(crate) fn beginnings(&self) -> Vec<Instant> {
+        self.states.iter().map(|state| state.begins).collect()
+    }
+
+    pub(crate) fn set_acting(&mut self, acting: bool) {
+        self.acting = acting;
+    }
+
+    pub(crate) fn is_acting(&self) -> bool {
+        self.acting
+    }
+
+    /// What the operator with this number does next; `None` if it is done.
+    pub(crate) fn next_act(&mut self, index: usize) -> Option<Act> {
+        self.states[index].next_act()
+    }
+
+    /// One of them asks for `change`.
+    pub(crate) fn request(&mut self, change: Change) {
+        self.changes.push_back(change);
+    }
+
+    /// The change that was asked for first.
+    pub(crate) fn take_change(&mut self) -> Option<Change> {
+        self.changes.pop_front()
+    }
+
+    pub(crate) fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
     }
 }

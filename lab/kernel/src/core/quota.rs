@@ -27,7 +27,7 @@ impl Core {
             bandwidth.set_tasks(cpu, self.tasks_queued(group, cpu));
         }
         self.groups.set_bandwidth(group, bandwidth);
-        if !self.detail {
+        if !self.recorder.wants_details() {
             // Its name is needed by whoever gets what is counted of it.
             self.record(self.cgroup(group));
         }
@@ -47,6 +47,12 @@ impl Core {
             task.queued && task.queue == cpu && self.groups.is_within(task.group, group)
         });
         queued.filter(|task| self.is_limited(*task)).count() as u32
+    }
+
+    /// Whether any group ever had a quota.
+    #[inline]
+    pub(crate) fn has_bandwidth(&self) -> bool {
+        self.bandwidth
     }
 
     /// Whether quotas of its groups concern `task`.

@@ -34,6 +34,11 @@ impl Core {
         self.tasks.push(outside);
     }
 
+    /// Whether `task` stands for remote peers.
+    pub(crate) fn is_outside(&self, task: TaskId) -> bool {
+        self.outside == Some(task)
+    }
+
     /// A peer sends its datagram `number`; if it measures, a span begins.
     pub(crate) fn begin_round_trip(&mut self, remote: Remote, number: u64) {
         let (Some(task), Some(measured)) = (self.outside, &mut self.net.remotes[remote].measured)

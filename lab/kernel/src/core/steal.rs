@@ -14,7 +14,7 @@ pub(crate) struct Stealing {
 
 impl Stealing {
     /// The CPU, and for how long it is taken away this time.
-    pub(crate) fn draw(&mut self) -> (CpuId, Duration) {
+    fn draw(&mut self) -> (CpuId, Duration) {
         let span = Duration(self.stream.exponential(self.steal.span.0));
         (self.cpu, span)
     }
@@ -36,7 +36,13 @@ impl Core {
         }
     }
 
-    pub(crate) fn schedule_steal(&mut self, which: usize, after: Instant) {
+    /// Which CPU is taken away now, and for how long; the next time is drawn, too.
+    pub(crate) fn next_steal(&mut self, which: usize) -> (CpuId, Duration) {
+        self.schedule_steal(which, self.now());
+        self.stealing[which].draw()
+    }
+
+    fn schedule_steal(&mut self, which: usize, after: Instant) {
         let Stealing { steal, stream, .. } = &mut self.stealing[which];
         let gap = Duration(stream.exponential(steal.every.0));
         self.schedule(after + gap, Event::Steal(which));

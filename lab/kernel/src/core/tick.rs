@@ -20,6 +20,11 @@ impl Core {
         timer
     }
 
+    /// Disarms `timer` when it expires or is cancelled; `None` if it was disarmed before.
+    pub(crate) fn disarm(&mut self, timer: Timer) -> Option<(TimerOwner, CpuId)> {
+        self.timers.disarm(timer)
+    }
+
     /// The tick of `cpu` interrupted code of this mode: a whole tick is charged to it, as kernels
     /// without exact accounting do (`account_process_tick()`). If that was an interrupt or a
     /// softirq, the task below is charged only in kernels that do so.

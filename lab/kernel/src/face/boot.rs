@@ -96,7 +96,7 @@ impl Boot<'_> {
 
     /// Where `cpu` is in the machine.
     pub fn place(&self, cpu: CpuId) -> CpuPlace {
-        self.core.places[cpu.index()]
+        self.core.place(cpu)
     }
 
     /// The receive buffer that the kernel gives each end of a stream by itself.
@@ -121,8 +121,7 @@ impl Boot<'_> {
 
     /// A new address space.
     pub fn mm(&mut self) -> Mm {
-        self.core.address_spaces += 1;
-        Mm(self.core.address_spaces - 1)
+        self.core.new_mm()
     }
 
     /// Memory of `bytes`, rounded up to pages.
@@ -274,7 +273,7 @@ impl Boot<'_> {
 
     /// The model of the machine's network card, if it is known.
     pub fn card(&self) -> Option<CardModel> {
-        self.core.card
+        self.core.card_model()
     }
 
     /// A network card of a model, with a delay of `delay` each way.
@@ -345,9 +344,7 @@ impl Boot<'_> {
 
     /// Says what `part` is part of; [`Record::Block`] tells it of those who wait for it.
     pub fn part_of(&mut self, part: Part, object: Object) {
-        if self.core.detail {
-            self.core.objects.insert(part, object);
-        }
+        self.core.recorder.part_of(part, object);
     }
 
     /// A set of `count` semaphores, each of value `initial`.
@@ -356,7 +353,7 @@ impl Boot<'_> {
         let line = core.memory.line();
         let address = core.kernel_data(Bytes(line + u64::from(count) * SEM));
         let lock = core.lock_of_new_set(address);
-        if let Some(full) = core.memory_full {
+        if let Some(full) = core.memory_full() {
             return Err(full);
         }
         Ok(core.sync.semaphores.create((lock, address), count, initial))
@@ -373,6 +370,6 @@ impl Boot<'_> {
         let handle = Operator::new(mailbox.clone());
         let program: Running = Box::pin(program(handle));
         let operator = OperatorState::new(mailbox, program, at);
-        self.core.operators.push(operator);
+        self.core.operators.add(operator);
     }
 }

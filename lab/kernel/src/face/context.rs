@@ -38,12 +38,12 @@ impl<'a> Attach<'a> {
     /// # Panics
     /// When the machine has no such CPU.
     pub fn place(&self, cpu: CpuId) -> CpuPlace {
-        self.core.places[cpu.index()]
+        self.core.place(cpu)
     }
 
     /// Whether somebody wants records in detail, as [`Context::tell`] makes them.
     pub fn wants_details(&self) -> bool {
-        self.core.detail
+        self.core.recorder.wants_details()
     }
 
     /// The period of the tick: 1 / HZ.
@@ -64,11 +64,7 @@ impl<'a> Attach<'a> {
     /// Size divided by associativity of the cache of `level` (1 is the innermost): addresses that
     /// differ by a multiple of it share a set. `None` if there is no such level.
     pub fn way_size(&self, level: usize) -> Option<Bytes> {
-        self.core
-            .way_sizes
-            .get(level.checked_sub(1)?)
-            .copied()
-            .map(Bytes)
+        self.core.way_size(level)
     }
 
     /// Declares a spin lock, which lives in a cache line of its own.
@@ -114,7 +110,7 @@ pub struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub(crate) fn new(core: &'a mut Core, cpu: CpuId) -> Context<'a> {
-        let at = core.timeline.now();
+        let at = core.now();
         let within = Within::Elsewhere;
         Context {
             core,
@@ -263,9 +259,7 @@ impl<'a> Context<'a> {
 
     /// Counts one walk over `visits` entries of a run queue.
     pub fn walked(&mut self, visits: u64) {
-        self.core.walks.walks += 1;
-        self.core.walks.visits += visits;
-        self.core.walks.longest = self.core.walks.longest.max(visits);
+        self.core.figures.walked(visits);
     }
 
     /// Records that all time slices are recalculated.
@@ -339,7 +333,7 @@ impl<'a> Context<'a> {
 
     /// Cancels `timer`; false if it has expired or was cancelled before.
     pub fn cancel_timer(&mut self, timer: Timer) -> bool {
-        self.core.timers.disarm(timer).is_some()
+        self.core.disarm(timer).is_some()
     }
 
     /// A task group.
@@ -382,6 +376,9 @@ impl<'a> Context<'a> {
     /// takes no time.
     pub fn statistic(&mut self, statistic: Statistic, task: TaskId, value: u64) {
         let now = self.core.now();
-        self.core.statistics.say(now, (statistic, task), value);
+        self.core
+            .figures
+            .statistics
+            .say(now, (statistic, task), value);
     }
 }

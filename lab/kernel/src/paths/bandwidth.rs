@@ -59,7 +59,7 @@ impl Engine {
         task: TaskId,
         target: CpuId,
     ) -> Duration {
-        let charges = self.core.bandwidth
+        let charges = self.core.has_bandwidth()
             && self.core.settings.throttling != Throttling::Pool
             && self.core.is_limited(task);
         let own = self.core.task(task).group;
@@ -84,7 +84,7 @@ impl Engine {
     /// it leaves then, also within the kernel (`check_cfs_rq_runtime()` in `put_prev_entity()`).
     pub(crate) fn charge_at_pick(&mut self, cpu: CpuId) {
         let throttling = self.core.settings.throttling;
-        if !self.core.bandwidth || throttling == Throttling::Pool {
+        if !self.core.has_bandwidth() || throttling == Throttling::Pool {
             return;
         }
         if self.core.charge_bandwidth(cpu) {
@@ -185,7 +185,7 @@ impl Engine {
 
     /// `target` went offline: no queue stays throttled there.
     pub(crate) fn unthrottle_offline(&mut self, cpu: CpuId, target: CpuId) {
-        if !self.core.bandwidth {
+        if !self.core.has_bandwidth() {
             return;
         }
         for group in self.core.groups.all_limited() {

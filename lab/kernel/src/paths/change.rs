@@ -64,7 +64,7 @@ impl Engine {
 
     /// An operator asks for `change`.
     pub(crate) fn request(&mut self, change: Change) {
-        self.core.changes.push_back(change);
+        self.core.operators.request(change);
         self.begin_changes();
     }
 
@@ -85,7 +85,7 @@ impl Engine {
     pub(crate) fn next_change(&mut self, cpu: CpuId) -> Flow {
         let online = self.core.cpu(cpu).online;
         let next = match online {
-            true => self.core.changes.pop_front(),
+            true => self.core.operators.take_change(),
             false => None,
         };
         match next {
@@ -94,7 +94,7 @@ impl Engine {
                 self.change(cpu, change)
             }
             None => {
-                if !self.core.changes.is_empty() {
+                if self.core.operators.has_changes() {
                     // One of them took this CPU offline: another one goes on.
                     let now = self.core.now();
                     self.core.schedule(now, Event::Changes);
@@ -205,8 +205,7 @@ impl Engine {
 
     /// `task` is to name `fragment`: itself, on its way to user mode.
     fn name_fragment(&mut self, cpu: CpuId, task: TaskId, fragment: Option<Fragment>) -> Flow {
-        self.core.holds = true;
-        self.core.task_mut(task).new_fragment = Some(fragment);
+        self.core.rename_data(task, fragment);
         Flow::Takes(self.notify(cpu, task), self.mode(cpu, false))
     }
 

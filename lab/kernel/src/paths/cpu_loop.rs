@@ -37,7 +37,7 @@ impl Engine {
         if self.core.cpu(cpu).shown_idle {
             self.core.record_busy(cpu);
         }
-        while self.core.ending.is_none() {
+        while !self.core.has_ended() {
             let here = self.core.cpu(cpu);
             if here.count_step(now) > STEPS_AT_ONCE {
                 return self.no_progress(cpu);
@@ -90,12 +90,11 @@ impl Engine {
         let now = self.core.now();
         let until = now + self.core.stretched(cpu, span);
         // A run that is over ends at the present time, not after this step.
-        let over = self.core.awaited == 0 || self.core.ending.is_some();
-        if over || !self.core.timeline.pass_until(until) {
+        let over = self.core.work_is_done() || self.core.has_ended();
+        if over || !self.core.pass_until(until) {
             return false;
         }
         self.core.cpu(cpu).turn_to(now, mode, Some(until));
-        self.core.passed += 1;
         true
     }
 
@@ -111,7 +110,8 @@ impl Engine {
         let task = self.core.cpu(cpu).current;
         let name = |task: TaskId| self.core.tasks[task.index()].comm.to_string();
         let comm = task.map_or_else(|| "idle".to_owned(), name);
-        self.core.ending = Some(Ending::Stalled(Stall::NoProgress { task, comm, at }));
+        self.core
+            .end(Ending::Stalled(Stall::NoProgress { task, comm, at }));
     }
 
     /// The next step: the top of the stack, or, on the way back to user mode, pending softirqs and

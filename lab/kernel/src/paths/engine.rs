@@ -64,7 +64,7 @@ impl Engine {
         here.next_tick = next;
         self.core.schedule(next, Event::Tick(cpu));
         self.end_if_stalled();
-        if self.core.ending.is_none() {
+        if !self.core.has_ended() {
             self.interrupt(cpu, Vector::Tick);
         }
     }
@@ -81,14 +81,14 @@ impl Engine {
 
     /// Ends the run if nothing can happen any more.
     pub(crate) fn end_if_stalled(&mut self) {
-        if self.core.ending.is_none() && self.core.awaited > 0 && self.nothing_can_happen() {
-            self.core.ending = Some(Ending::Stalled(self.who_waits()));
+        if !self.core.has_ended() && !self.core.work_is_done() && self.nothing_can_happen() {
+            self.core.end(Ending::Stalled(self.who_waits()));
         }
     }
 
     fn nothing_can_happen(&self) -> bool {
         let at_rest = |cpu: &Cpu| cpu.activity.mode == Mode::Idle && cpu.interrupts.is_empty();
-        !self.core.operating
+        !self.core.operators.is_acting()
             && self.core.only_periodic_events()
             && self.core.cpus.iter().all(at_rest)
             && !self.core.tasks.iter().any(TaskStruct::is_runnable)
@@ -127,12 +127,13 @@ impl Engine {
         let found = self.core.tasks.iter().position(starved);
         if let Some(index) = found {
             let task = &self.core.tasks[index];
-            self.core.ending = Some(Ending::Stalled(Stall::NeverRan {
+            let never_ran = Stall::NeverRan {
                 task: TaskId(index as u32),
                 comm: task.comm.to_string(),
                 since: task.runnable_since,
                 waited: now - task.runnable_since,
-            }));
+            };
+            self.core.end(Ending::Stalled(never_ran));
         }
     }
 
@@ -148,7 +149,7 @@ impl Engine {
         if let Some(rule) = broke {
             self.core.broke(cpu, rule);
         }
-        if self.core.memory_full.is_some() {
+        if self.core.memory_full().is_some() {
             self.core.run_out_of_memory();
         }
         took

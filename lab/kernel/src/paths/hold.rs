@@ -84,15 +84,13 @@ impl Engine {
 
     /// Stops `task`, or lets it continue.
     pub(crate) fn stop(&mut self, cpu: CpuId, task: TaskId, stops: bool) -> Flow {
-        self.core.holds = true;
-        self.core.task_mut(task).stopped = stops;
+        self.core.set_stopped(task, stops);
         self.reconsider(cpu, [task])
     }
 
     /// Freezes `group` with all that is in it, or thaws it.
     pub(crate) fn freeze(&mut self, cpu: CpuId, group: GroupId, freezes: bool) -> Flow {
-        self.core.holds = true;
-        self.core.groups.freeze(group, freezes);
+        self.core.set_frozen(group, freezes);
         self.reconsider_group(cpu, group)
     }
 

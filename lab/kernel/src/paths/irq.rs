@@ -125,7 +125,7 @@ impl Engine {
 
     /// A timer expires: its CPU is interrupted, or another one if that is offline.
     pub(crate) fn timer_expired(&mut self, timer: Timer) {
-        let Some((owner, armed_on)) = self.core.timers.disarm(timer) else {
+        let Some((owner, armed_on)) = self.core.disarm(timer) else {
             return;
         };
         let cpu = self.core.online_or_first(armed_on);

@@ -10,17 +10,17 @@ use crate::words::operator::Act;
 impl Engine {
     /// Schedules the beginnings of all operators.
     pub(crate) fn start_operators(&mut self) {
-        for index in 0..self.core.operators.len() {
-            let at = self.core.operators[index].begins;
+        let beginnings = self.core.operators.beginnings();
+        for (index, at) in beginnings.into_iter().enumerate() {
             self.core.schedule(at, Event::Operator(index));
         }
     }
 
     /// Lets an operator act until it waits.
     pub(crate) fn resume_operator(&mut self, index: usize) {
-        self.core.operating = true;
+        self.core.operators.set_acting(true);
         self.run_operator(index);
-        self.core.operating = false;
+        self.core.operators.set_acting(false);
         // A CPU that went idle meanwhile could not tell whether that was all.
         if self.core.settings.nohz {
             self.end_if_stalled();
@@ -29,7 +29,7 @@ impl Engine {
 
     fn run_operator(&mut self, index: usize) {
         for _ in 0..STEPS_AT_ONCE {
-            match self.core.operators[index].next_act() {
+            match self.core.operators.next_act(index) {
                 None => return,
                 Some(Act::Note(record)) => self.core.record(record),
                 Some(Act::Change(change)) => self.request(change),
@@ -42,6 +42,7 @@ impl Engine {
         }
         let (at, comm) = (self.core.now(), "operator".to_owned());
         let task = None;
-        self.core.ending = Some(Ending::Stalled(Stall::NoProgress { task, comm, at }));
+        self.core
+            .end(Ending::Stalled(Stall::NoProgress { task, comm, at }));
     }
 }

@@ -49,7 +49,7 @@ impl Engine {
             comm,
             at,
         };
-        self.core.ending = Some(Ending::Stalled(stall));
+        self.core.end(Ending::Stalled(stall));
     }
 
     /// Begins an operation of a remote peer. True if it takes no time.

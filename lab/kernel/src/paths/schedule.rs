@@ -179,7 +179,7 @@ impl Engine {
             here.idle_stack = std::mem::take(&mut here.stack);
         }
         self.switch_in(cpu, next);
-        if self.core.holds {
+        if self.core.may_hold() {
             next.into_iter()
                 .for_each(|next| self.core.begin_charges(cpu, next));
             self.core.cpu(cpu).has_work = next.is_some_and(|next| self.core.has_work(next));
@@ -275,11 +275,7 @@ impl Engine {
     pub(crate) fn exited(&mut self, cpu: CpuId) -> Flow {
         let current = self.core.cpu(cpu).current;
         let current = current.expect("the idle task does not exit");
-        let task = self.core.task_mut(current);
-        let awaited = u64::from(task.awaited);
-        task.state = State::Dead;
-        task.program = None;
-        self.core.awaited -= awaited;
+        self.core.task_exited(current);
         self.core.record(Record::Exit { cpu, task: current });
         self.core.cpu(cpu).stack.push(Step::Schedule);
         Flow::Next

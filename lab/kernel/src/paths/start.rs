@@ -66,7 +66,7 @@ impl Engine {
             child: id,
             comm,
         });
-        if self.core.outside == Some(id) {
+        if self.core.is_outside(id) {
             return;
         }
         self.core.record_birth(id);

@@ -13,9 +13,7 @@ impl Engine {
     /// A CPU is taken away, for as long as is drawn: at once, or as soon as it takes interrupts. The
     /// next gap begins now, so the share of the time that is taken is span / every where the CPU is taken at once.
     pub(crate) fn steal(&mut self, which: usize) {
-        let now = self.core.now();
-        self.core.schedule_steal(which, now);
-        let (cpu, span) = self.core.stealing[which].draw();
+        let (cpu, span) = self.core.next_steal(which);
         let here = self.core.cpu(cpu);
         if here.online {
             here.to_steal += span;

@@ -74,7 +74,7 @@ impl Engine {
     /// has time.
     fn throttled_on_arrival(&mut self, task: TaskId, target: CpuId) -> bool {
         let groups = self.core.settings.throttling == Throttling::Groups;
-        if !groups || !self.core.bandwidth || target.index() >= self.core.cpus.len() {
+        if !groups || !self.core.has_bandwidth() || target.index() >= self.core.cpus.len() {
             return false;
         }
         self.core.task_mut(task).queue = target;

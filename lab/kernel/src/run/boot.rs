@@ -5,6 +5,7 @@ use warmq_trace::Observer;
 use warmq_units::CpuId;
 
 use crate::core::memory::Memory;
+use crate::core::recorder::Recorder;
 use crate::core::smt::Smt;
 use crate::core::{Core, Hardware};
 use crate::face::boot::{Boot, BootError, MakeScheduler, Workload};
@@ -28,9 +29,8 @@ impl<O: Observer> Kernel<O> {
         observer: O,
     ) -> Result<Kernel<O>, BootError> {
         let times = Times::new(costs, machine.clock)?;
-        let mut core = Core::new(hardware(machine, &settings), settings, times);
-        core.listens = O::LISTENS;
-        core.detail = O::LISTENS && O::DETAIL;
+        let recorder = Recorder::new(O::LISTENS, O::LISTENS && O::DETAIL);
+        let mut core = Core::new(hardware(machine, &settings), settings, times, recorder);
         let scheduler = scheduler(&mut Attach::new(&mut core, costs))?;
         core.locks.end_of_scheduler();
         workload.start(&mut Boot::new(&mut core))?;
@@ -39,7 +39,7 @@ impl<O: Observer> Kernel<O> {
         let mut engine = Engine { core, scheduler };
         engine.core.start_steals(&machine.steals);
         engine.start_time(engine.core.settings.skewed_ticks || machine.steals.is_empty());
-        if let Some(full) = engine.core.memory_full {
+        if let Some(full) = engine.core.memory_full() {
             return Err(BootError::Memory(full));
         }
         let mut kernel = Kernel::new(engine, observer);

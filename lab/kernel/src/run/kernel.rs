@@ -15,8 +15,7 @@ pub struct Kernel<O: Observer> {
 }
 
 impl<O: Observer> Kernel<O> {
-    pub(crate) fn new(mut engine: Engine, observer: O) -> Kernel<O> {
-        engine.core.listens = O::LISTENS;
+    pub(crate) fn new(engine: Engine, observer: O) -> Kernel<O> {
         Kernel {
             engine,
             observer,
@@ -45,7 +44,7 @@ impl<O: Observer> Kernel<O> {
 
     /// Events handled so far.
     pub fn events(&self) -> u64 {
-        self.events + self.core().passed
+        self.events + self.core().passed()
     }
 
     /// Runs until `end`, or until the run ends before. After [`Ending::TimeUp`] it can be called
@@ -64,26 +63,26 @@ impl<O: Observer> Kernel<O> {
         for cpu in &mut core.cpus {
             cpu.charge(now);
         }
-        core.ending.clone().unwrap_or(Ending::TimeUp)
+        core.ending().cloned().unwrap_or(Ending::TimeUp)
     }
 
     /// Whether the run has ended, be it because every task has exited.
     fn is_over(&mut self) -> bool {
         let core = &mut self.engine.core;
-        if core.awaited == 0 && core.ending.is_none() {
-            core.ending = Some(Ending::WorkDone);
+        if core.work_is_done() && !core.has_ended() {
+            core.end(Ending::WorkDone);
         }
-        if core.timeline.has_overflowed() {
+        if core.has_overflowed() {
             let at = core.now();
-            core.ending = Some(Ending::Stalled(Stall::TooManyEvents { at }));
+            core.end(Ending::Stalled(Stall::TooManyEvents { at }));
         }
-        core.ending.is_some()
+        core.has_ended()
     }
 
     /// Passes the records since the last call on to the observer.
     pub(crate) fn hand_records_on(&mut self) {
         if O::LISTENS {
-            for (at, record) in self.engine.core.records.drain(..) {
+            for (at, record) in self.engine.core.recorder.take() {
                 self.observer.see(at, &record);
             }
         }

@@ -16,7 +16,7 @@ use crate::words::step::Mode;
 impl<O: Observer> Kernel<O> {
     /// The time over which the figures were measured.
     pub fn measured(&self) -> Duration {
-        self.now() - self.core().measured_from
+        self.now() - self.core().figures.since()
     }
 
     /// The time that all CPUs together spent in `mode`.
@@ -40,7 +40,7 @@ impl<O: Observer> Kernel<O> {
 
     /// The walks over run queues.
     pub fn walks(&self) -> Walks {
-        self.core().walks
+        self.core().figures.walks()
     }
 
     /// The accesses counted under `within`.
@@ -190,6 +190,9 @@ mod tests {
 impl<O: warmq_trace::Observer> Kernel<O> {
     /// What the scheduler said of `task` since the measurement began.
     pub fn statistic(&self, statistic: Statistic, task: TaskId) -> Sampled {
-        self.core().statistics.get(self.now(), statistic, task)
+        self.core()
+            .figures
+            .statistics
+            .get(self.now(), statistic, task)
     }
 }
