@@ -2,11 +2,9 @@
 
 use warmq_units::{Bytes, CpuId, CpuSet, Instant};
 
-use crate::core::net::card::{Arrived, PacketCounts};
-use crate::core::net::socket::{Packet, true_size};
+use crate::core::net::{Arrived, Packet, PacketCounts, true_size};
 use crate::core::{Core, Event};
-use crate::words::operation::Nic;
-use crate::words::settings::ReceiveCharge;
+use crate::words::{Nic, ReceiveCharge};
 
 /// Packets that a CPU's backlog holds (`netdev_max_backlog`; 300 up to 2.6.4).
 const BACKLOG: usize = 1_000;

@@ -5,12 +5,9 @@ use std::collections::VecDeque;
 use warmq_units::{Duration, Instant, TaskId};
 
 use crate::core::interrupt::{PendingInterrupts, PendingSoftirqs};
-use crate::core::net::socket::Packet;
-use crate::core::time::timer::TimerOwner;
-use crate::words::figures::CpuTime;
-use crate::words::operation::{Mm, Nic};
-use crate::words::reason::Why;
-use crate::words::step::{Activity, Mode, Polled, Step};
+use crate::core::net::Packet;
+use crate::core::time::TimerOwner;
+use crate::words::{Activity, CpuTime, Mm, Mode, Nic, Polled, Step, Why};
 
 /// Whether a CPU was asked to pick again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -29,6 +26,7 @@ pub enum NeedResched {
 /// Invariant: `stack` belongs to `current`, or to the idle task when that is `None`; the stacks of
 /// all other tasks are kept in their task structures.
 // In this order: what every step looks at comes first, so that it is in three lines of a host's cache.
+#[derive(Default)]
 #[repr(C, align(64))]
 pub(crate) struct Cpu {
     // Changed whenever the CPU's activity changes.
@@ -118,45 +116,8 @@ pub(crate) type ModeTimes = [Duration; Mode::ALL.len()];
 impl Cpu {
     pub(crate) fn new() -> Cpu {
         Cpu {
-            chosen: None,
-            current: None,
-            stack: Vec::new(),
-            idle_stack: Vec::new(),
-            last_switch: Instant::START,
-            active_mm: None,
-            spent_before: ModeTimes::default(),
-            idle_task: CpuTime::default(),
-            irq_off: 0,
-            irq_depth: 0,
-            softirq_depth: 0,
-            in_schedule: false,
-            interrupts: PendingInterrupts::default(),
-            softirqs: PendingSoftirqs::default(),
-            to_steal: Duration::ZERO,
-            expired: VecDeque::new(),
-            poll_list: VecDeque::new(),
-            wake_list: Vec::new(),
-            backlog: VecDeque::new(),
-            has_work: false,
-            shown_idle: false,
-            in_user: false,
-            need_resched: NeedResched::No,
-            first_tick: Instant::START,
-            next_tick: Instant::START,
-            tick_stopped: false,
-            tick_pending: false,
             online: true,
-            occupies_core: false,
-            shares_core: false,
-            activity: Activity {
-                mode: Mode::Idle,
-                since: Instant::START,
-                until: None,
-            },
-            generation: 0,
-            spent: ModeTimes::default(),
-            steps_at_once: 0,
-            stepped_at: Instant::START,
+            ..Cpu::default()
         }
     }
 

@@ -5,13 +5,9 @@ use warmq_trace::Record;
 use warmq_units::{CpuId, CpuSet, TaskId};
 
 use crate::core::Core;
-use crate::core::groups::tree::within;
+use crate::core::groups::within;
 use crate::core::task::{State, TaskStruct};
-use crate::words::ending::Waiting;
-use crate::words::group::GroupId;
-use crate::words::program::{BoxedProgram, Task};
-use crate::words::spec::TaskSpec;
-use crate::words::step::Step;
+use crate::words::{BoxedProgram, GroupId, Step, Task, TaskSpec, Waiting};
 
 impl Core {
     /// Creates a task without a program, on CPU `on`.
@@ -45,7 +41,7 @@ impl Core {
         let Some(nice) = self.settings.softirqs.ksoftirqd else {
             return Ok(());
         };
-        for cpu in (0..self.cpus.len() as u16).map(CpuId) {
+        for cpu in self.cpu_ids() {
             let name = format!("ksoftirqd/{}", cpu.0);
             let spec = TaskSpec::kernel_thread(&name).nice(nice).bound([cpu]);
             let thread = self.create_task(&spec, Some(cpu))?;
@@ -60,9 +56,7 @@ impl Core {
     /// The first online CPU that the affinity of `task` allows.
     pub(crate) fn first_allowed(&self, task: TaskId) -> Option<CpuId> {
         let view = self.view(task);
-        (0..self.cpus.len() as u16)
-            .map(CpuId)
-            .find(|cpu| view.may_run_on(*cpu))
+        self.cpu_ids().find(|cpu| view.may_run_on(*cpu))
     }
 
     /// Those of `cpus` that the machine has; `None` if none of them is online (EINVAL of

@@ -5,13 +5,10 @@ use warmq_trace::{Cause, Context, Record, State};
 use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::core::Core;
-use crate::words::ending::Waiting;
-use crate::words::group::GroupId;
-use crate::words::object::Part;
-use crate::words::operation::{Barrier, Condition, Fragment, Mutex, Semaphore, Socket};
-use crate::words::reason::{WakeContext, Wakeup};
-use crate::words::settings::IdleLoop;
-use crate::words::spec::Policy;
+use crate::words::{
+    Barrier, Condition, Fragment, GroupId, IdleLoop, Mutex, Part, Policy, Role, Semaphore, Socket,
+    Span, Waiting, WakeContext, Wakeup,
+};
 
 impl Core {
     /// Records that `record` happened now, if somebody wants details.
@@ -54,6 +51,25 @@ impl Core {
             },
             synchronous: wakeup.sync,
         });
+    }
+
+    /// Records that `task` begins or ends a span.
+    pub(crate) fn note_span(&mut self, task: TaskId, Span { span, number }: Span, begins: bool) {
+        self.record(match begins {
+            true => Record::SpanBegin { task, span, number },
+            false => Record::SpanEnd { task, span, number },
+        });
+    }
+
+    /// Records which task of its scenario `task` is, right after its fork.
+    pub(crate) fn record_role(&mut self, task: TaskId) {
+        if let Some(Role { table, number }) = self.task(task).role {
+            self.record(Record::Role {
+                task,
+                table,
+                number,
+            });
+        }
     }
 
     pub(crate) fn record_nice(&mut self, task: TaskId) {

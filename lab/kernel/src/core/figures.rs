@@ -3,7 +3,7 @@
 use warmq_units::Instant;
 
 use crate::core::statistic::Statistics;
-use crate::words::figures::Walks;
+use crate::words::Walks;
 
 /// Figures from `since` on.
 #[derive(Default)]

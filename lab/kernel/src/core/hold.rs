@@ -4,10 +4,7 @@ use warmq_units::TaskId;
 
 use crate::core::Core;
 use crate::core::task::State;
-use crate::words::ending::Waiting;
-use crate::words::group::GroupId;
-use crate::words::operation::Fragment;
-use crate::words::settings::Throttling;
+use crate::words::{Fragment, GroupId, Throttling, Waiting};
 
 impl Core {
     /// What keeps `task` from running, if anything does.

@@ -1,4 +1,4 @@
-//! Which CPUs are online, and their ticks.
+//! Which CPUs are online, their ticks, and how one makes another look at what is left to it.
 
 use warmq_trace::Record;
 use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
@@ -6,6 +6,7 @@ use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
 use crate::core::interrupt::{PendingSoftirqs, Softirq};
 use crate::core::task::State;
 use crate::core::{Core, Event};
+use crate::words::{IdleLoop, Mode};
 
 impl Core {
     /// Restarts the tick of `cpu` if it is stopped and the CPU leaves idle; returns what that
@@ -40,7 +41,7 @@ impl Core {
     }
 
     pub(crate) fn online_cpus(&self) -> CpuSet {
-        let cpus = (0..self.cpus.len() as u16).map(CpuId);
+        let cpus = self.cpu_ids();
         cpus.filter(|cpu| self.cpus[cpu.index()].online).collect()
     }
 
@@ -55,7 +56,7 @@ impl Core {
     /// Marks `cpu` as online or offline.
     pub(crate) fn mark(&mut self, cpu: CpuId, online: bool) {
         self.cpu(cpu).online = online;
-        let all = (0..self.cpus.len() as u16).map(CpuId);
+        let all = self.cpu_ids();
         let offline: CpuSet = all.filter(|cpu| !self.cpus[cpu.index()].online).collect();
         self.offline = Some(offline).filter(|offline| !offline.is_empty());
         self.record(Record::Hotplug { cpu, online });
@@ -107,5 +108,24 @@ impl Core {
             there.will_poll(polled);
         }
         there.softirqs.raise(Softirq::NetRx);
+    }
+
+    /// Whether `cpu` idles, and will notice what is asked of it without an interrupt.
+    pub(crate) fn polls_in_idle(&self, cpu: CpuId) -> bool {
+        let idles = self.cpus[cpu.index()].activity.mode == Mode::Idle;
+        idles && self.settings.idle_loop == IdleLoop::Poll
+    }
+
+    /// Makes `to` look at its list of calls; returns how long that takes `from`
+    /// (`send_call_function_single_ipi()`).
+    pub(crate) fn call_for(&mut self, from: CpuId, to: CpuId) -> Duration {
+        let now = self.now();
+        if self.polls_in_idle(to) {
+            self.schedule(now + self.times.idle_poll, Event::IdlePoll(to));
+            return Duration::ZERO;
+        }
+        let takes = self.times.reschedule_interrupt;
+        self.schedule(now + takes, Event::Reschedule { from, to });
+        takes
     }
 }

@@ -1,6 +1,6 @@
 //! Pending interrupts and softirqs of a CPU.
 
-use crate::words::operation::Nic;
+use crate::words::Nic;
 
 /// The vectors of an interrupt controller. One interrupt of each vector can be pending on a CPU;
 /// another one that arrives meanwhile merges with it.

@@ -3,8 +3,7 @@
 use warmq_machine::{Access, Hierarchy, OutOfMemory, PhysicalMemory, Served};
 use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
 
-use crate::words::operation::{Region, Touch};
-use crate::words::table::Table;
+use crate::words::{Region, Table, Touch};
 
 /// The code that an access belongs to, where accesses are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -1,57 +1,44 @@
 //! The state of the simulated system: everything except the scheduler and the observer.
 
-pub(crate) mod arrivals;
-pub(crate) mod call;
-pub(crate) mod cpu;
-pub(crate) mod creation;
-pub(crate) mod detail;
-pub(crate) mod figures;
-pub(crate) mod groups;
-pub(crate) mod hold;
-pub(crate) mod hotplug;
-pub(crate) mod interrupt;
-pub(crate) mod memory;
-pub(crate) mod net;
-pub(crate) mod net_rx;
-pub(crate) mod note;
-pub(crate) mod operator;
-pub(crate) mod quota;
-pub(crate) mod recorder;
-pub(crate) mod round_trip;
-pub(crate) mod semaphore;
-pub(crate) mod smt;
-pub(crate) mod statistic;
-pub(crate) mod steal;
-pub(crate) mod stream;
-pub(crate) mod sync;
-pub(crate) mod task;
-pub(crate) mod tick;
-pub(crate) mod time;
+mod arrivals;
+mod cpu;
+mod creation;
+mod detail;
+mod figures;
+mod groups;
+mod hold;
+mod hotplug;
+mod interrupt;
+mod memory;
+mod net;
+mod net_rx;
+mod operator;
+mod quota;
+mod recorder;
+mod round_trip;
+mod semaphore;
+mod smt;
+mod statistic;
+mod steal;
+mod stream;
+mod sync;
+mod task;
+mod tick;
+mod time;
+
+pub use self::{cpu::*, memory::*, net::*, statistic::*, sync::*, task::*, time::*};
+pub(crate) use self::{
+    figures::*, groups::*, interrupt::*, operator::*, recorder::*, smt::*, steal::*,
+};
 
 use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
 use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId};
 
-use crate::core::cpu::Cpu;
-use crate::core::figures::Figures;
-use crate::core::groups::tree::Groups;
-use crate::core::memory::Memory;
-use crate::core::net::Net;
-use crate::core::net::socket::{Datagram, Packet};
-use crate::core::operator::Operators;
-use crate::core::recorder::Recorder;
-use crate::core::smt::Smt;
-use crate::core::steal::Stealing;
-use crate::core::sync::SyncState;
-use crate::core::sync::locks::SpinLocks;
-use crate::core::task::{State, TaskStruct, View};
-use crate::core::time::timeline::Timeline;
-use crate::core::time::timer::{Timer, Timers};
-use crate::words::answer::Origin;
-use crate::words::costs::Times;
-use crate::words::ending::{Ending, Misuse, Rule, Violation};
-use crate::words::operation::{Mm, Nic, Remote, Socket};
-use crate::words::settings::{LockKind, Settings};
+use crate::words::{
+    Ending, LockKind, Misuse, Mm, Nic, Origin, Remote, Rule, Settings, Socket, Stall, Times,
+    Violation,
+};
 
 /// What can happen at a point in time.
 pub(crate) enum Event {
@@ -113,15 +100,9 @@ impl Event {
 /// through `Boot`; it knows nothing of either.
 pub(crate) struct Core {
     // Set when the machine is switched on, and never after.
-    pub(crate) clock: Hertz,
+    pub(crate) hardware: Hardware,
     pub(crate) settings: Settings,
     pub(crate) times: Times,
-    /// Where each CPU sits.
-    places: Vec<CpuPlace>,
-    /// The network card, if its model is known.
-    card: Option<CardModel>,
-    /// Size divided by associativity of the caches of CPU 0, innermost first.
-    way_sizes: Vec<u64>,
 
     timeline: Timeline<Event>,
     /// The number of pending events that are not periodic: when it is 0 and no CPU is busy, nothing
@@ -150,7 +131,6 @@ pub(crate) struct Core {
     ksoftirqds: Vec<TaskId>,
     pub(crate) locks: SpinLocks,
 
-    smt: Option<Smt>,
     /// What takes CPUs away.
     stealing: Vec<Stealing>,
     pub(crate) memory: Memory,
@@ -171,37 +151,28 @@ pub(crate) struct Core {
 /// The parts of the machine's description that the core keeps.
 pub(crate) struct Hardware {
     pub(crate) clock: Hertz,
+    /// Where each CPU sits.
     pub(crate) places: Vec<CpuPlace>,
+    /// The network card, if its model is known.
     pub(crate) card: Option<CardModel>,
+    /// Size divided by associativity of the caches of CPU 0, innermost first.
     pub(crate) way_sizes: Vec<u64>,
     pub(crate) smt: Option<Smt>,
-    pub(crate) memory: Memory,
 }
 
 impl Core {
     pub(crate) fn new(
-        hardware: Hardware,
+        (hardware, memory): (Hardware, Memory),
         settings: Settings,
         times: Times,
         recorder: Recorder,
     ) -> Core {
-        let Hardware {
-            clock,
-            places,
-            card,
-            way_sizes,
-            smt,
-            memory,
-        } = hardware;
         let locks = SpinLocks::new(settings.locks, Vec::new());
         let mut core = Core {
-            clock,
+            cpus: hardware.places.iter().map(|_| Cpu::new()).collect(),
+            hardware,
             settings,
             times,
-            cpus: places.iter().map(|_| Cpu::new()).collect(),
-            places,
-            card,
-            way_sizes,
             timeline: Timeline::default(),
             pending: 0,
             passed: 0,
@@ -217,7 +188,6 @@ impl Core {
             offline: None,
             ksoftirqds: Vec::new(),
             locks,
-            smt,
             stealing: Vec::new(),
             memory,
             kernel_page: None,
@@ -236,7 +206,7 @@ impl Core {
     fn make_lock_nodes(&mut self) {
         if self.settings.locks == LockKind::Queued {
             let line = Bytes(self.memory.line());
-            let nodes = (0..self.places.len()).map(|_| self.kernel_data(line));
+            let nodes = (0..self.cpus.len()).map(|_| self.kernel_data(line));
             let nodes = nodes.collect();
             self.locks = SpinLocks::new(LockKind::Queued, nodes);
         }
@@ -319,20 +289,15 @@ impl Core {
         Mm(self.address_spaces - 1)
     }
 
-    /// Where `cpu` is in the machine.
-    pub(crate) fn place(&self, cpu: CpuId) -> CpuPlace {
-        self.places[cpu.index()]
+    /// All CPUs, in order.
+    pub(crate) fn cpu_ids(&self) -> impl Iterator<Item = CpuId> + use<> {
+        (0..self.cpus.len() as u16).map(CpuId)
     }
 
-    /// Size divided by associativity of the cache of `level` of CPU 0; 1 is the innermost.
-    pub(crate) fn way_size(&self, level: usize) -> Option<Bytes> {
-        let size = self.way_sizes.get(level.checked_sub(1)?);
-        size.copied().map(Bytes)
-    }
-
-    /// The network card, if its model is known.
-    pub(crate) fn card_model(&self) -> Option<CardModel> {
-        self.card
+    /// Ends the run: `task`, or another one called `comm`, works without end while no time passes.
+    pub(crate) fn no_progress(&mut self, task: Option<TaskId>, comm: String) {
+        let at = self.now();
+        self.end(Ending::Stalled(Stall::NoProgress { task, comm, at }));
     }
 
     /// The allocation of kernel data that failed, if any did.
@@ -460,8 +425,7 @@ impl Core {
         let now = self.now();
         self.figures.restart(now);
         self.memory.reset_counts();
-        for index in 0..self.cpus.len() {
-            let cpu = CpuId(index as u16);
+        for cpu in self.cpu_ids() {
             self.charge_current(cpu);
             let here = self.cpu(cpu);
             here.spent = Default::default();

@@ -3,9 +3,8 @@
 use warmq_units::{CpuId, Instant};
 
 use crate::core::Core;
-use crate::core::net::socket::Packet;
-use crate::words::settings::PollTime;
-use crate::words::step::{Polled, Run};
+use crate::core::net::Packet;
+use crate::words::{PollTime, Polled, Run};
 
 impl Core {
     /// Packets of one poll: the card's own weight, or else the kernel's.

@@ -5,30 +5,16 @@ use std::rc::Rc;
 
 use warmq_units::Instant;
 
-use crate::words::change::Change;
-use crate::words::operator::Act;
-use crate::words::program::{Mailbox, Running, resume};
+use crate::words::{Act, Change, Mailbox, Running, resume};
 
 /// An operator, and when it begins.
-pub(crate) struct OperatorState {
+struct OperatorState {
     mailbox: Rc<Mailbox<Act>>,
     program: Option<Running>,
     begins: Instant,
 }
 
 impl OperatorState {
-    pub(crate) fn new(
-        mailbox: Rc<Mailbox<Act>>,
-        program: Running,
-        begins: Instant,
-    ) -> OperatorState {
-        OperatorState {
-            mailbox,
-            program: Some(program),
-            begins,
-        }
-    }
-
     /// Runs the operator up to what it does next; `None` if it is done.
     fn next_act(&mut self) -> Option<Act> {
         if resume(self.program.as_mut()?) {
@@ -49,8 +35,14 @@ pub(crate) struct Operators {
 }
 
 impl Operators {
-    pub(crate) fn add(&mut self, operator: OperatorState) {
-        self.states.push(operator);
+    /// One that begins at `begins`.
+    pub(crate) fn add(&mut self, mailbox: Rc<Mailbox<Act>>, program: Running, begins: Instant) {
+        let program = Some(program);
+        self.states.push(OperatorState {
+            mailbox,
+            program,
+            begins,
+        });
     }
 
     /// When each begins.

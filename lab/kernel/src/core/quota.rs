@@ -4,11 +4,9 @@ use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use crate::core::Core;
-use crate::core::groups::pool::{Bandwidth, Handing};
-use crate::core::time::timer::TimerOwner;
-use crate::words::group::{GroupId, Limits};
-use crate::words::settings::Throttling;
-use crate::words::spec::Policy;
+use crate::core::groups::{Bandwidth, Handing};
+use crate::core::time::TimerOwner;
+use crate::words::{GroupId, Limits, Policy, Throttling};
 
 impl Core {
     /// Gives `group` limits for the first time.
@@ -22,8 +20,7 @@ impl Core {
         };
         let begins = (self.first_period(group, limits.period), self.now());
         let mut bandwidth = Bandwidth::new(limits, handing, self.cpus.len(), begins);
-        for index in 0..self.cpus.len() {
-            let cpu = CpuId(index as u16);
+        for cpu in self.cpu_ids() {
             bandwidth.set_tasks(cpu, self.tasks_queued(group, cpu));
         }
         self.groups.set_bandwidth(group, bandwidth);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warmq_trace::Record;
 use warmq_units::Instant;
 
-use crate::words::object::{Object, Part};
+use crate::words::{Object, Part};
 
 /// What the observer wants, and what it has not seen yet.
 #[derive(Default)]

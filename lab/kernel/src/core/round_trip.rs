@@ -5,9 +5,7 @@ use warmq_units::{Address, CpuId, Instant, TaskId};
 
 use crate::core::Core;
 use crate::core::task::{State, TaskStruct};
-use crate::words::answer::Origin;
-use crate::words::operation::Remote;
-use crate::words::spec::TaskSpec;
+use crate::words::{Origin, Remote, TaskSpec};
 
 /// What peers that measure are called in traces: as the threads that send for them elsewhere.
 const OUTSIDE: &str = "warmq-source";

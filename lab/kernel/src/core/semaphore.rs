@@ -5,7 +5,7 @@ use warmq_units::{Address, Bytes, CpuId, Duration, LockId, TaskId};
 
 use crate::core::Core;
 use crate::core::memory::Within;
-use crate::words::settings::SemaphoreLocks;
+use crate::words::SemaphoreLocks;
 
 /// The sleeper's queue entry lies on its kernel stack, this far below the top.
 const ENTRY: u64 = 0x100;

@@ -39,7 +39,7 @@ impl Core {
     fn speed(&self, cpu: CpuId) -> u64 {
         let shares_core = self.cpus[cpu.index()].shares_core;
         debug_assert_eq!(shares_core, self.has_busy_sibling(cpu));
-        match &self.smt {
+        match &self.hardware.smt {
             Some(smt) if shares_core => smt.speed.max(1),
             _ => FULL,
         }
@@ -49,7 +49,7 @@ impl Core {
     /// idle.
     #[inline]
     pub(crate) fn stretched(&self, cpu: CpuId, alone: Duration) -> Duration {
-        match self.smt {
+        match self.hardware.smt {
             None => alone,
             Some(_) => scaled(alone, FULL, self.speed(cpu)),
         }
@@ -72,14 +72,14 @@ impl Core {
     /// from now on.
     #[inline]
     pub(crate) fn occupy_core(&mut self, cpu: CpuId, occupies: bool) {
-        if self.smt.is_some() && self.cpus[cpu.index()].occupies_core != occupies {
+        if self.hardware.smt.is_some() && self.cpus[cpu.index()].occupies_core != occupies {
             self.change_speeds(cpu, occupies);
         }
     }
 
     fn change_speeds(&mut self, cpu: CpuId, occupies: bool) {
         let now = self.now();
-        let siblings = match &self.smt {
+        let siblings = match &self.hardware.smt {
             Some(smt) => smt.siblings[cpu.index()].clone(),
             None => return,
         };
@@ -95,7 +95,11 @@ impl Core {
     }
 
     fn has_busy_sibling(&self, cpu: CpuId) -> bool {
-        let siblings = self.smt.iter().flat_map(|smt| &smt.siblings[cpu.index()]);
+        let siblings = self
+            .hardware
+            .smt
+            .iter()
+            .flat_map(|smt| &smt.siblings[cpu.index()]);
         siblings
             .copied()
             .any(|sibling| self.cpus[sibling.index()].occupies_core)

@@ -24,7 +24,7 @@ impl Core {
     /// From now on all of `steals` take CPUs away.
     pub(crate) fn start_steals(&mut self, steals: &[Steal]) {
         for (index, steal) in steals.iter().enumerate() {
-            for cpu in (0..self.cpus.len() as u16).map(CpuId) {
+            for cpu in self.cpu_ids() {
                 let name = format!("steal {index} of cpu{}", cpu.0);
                 self.stealing.push(Stealing {
                     cpu,

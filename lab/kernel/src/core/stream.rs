@@ -5,7 +5,7 @@ use warmq_units::{Address, Bytes, CpuId, Duration};
 
 use crate::core::memory::Within;
 use crate::core::{Core, Event};
-use crate::words::operation::Socket;
+use crate::words::Socket;
 
 impl Core {
     /// What the protocols do in a send or a receive besides `packets`. What goes through a pipe passes no protocol, and

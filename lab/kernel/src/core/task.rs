@@ -5,14 +5,10 @@ use std::rc::Rc;
 use warmq_trace::Comm;
 use warmq_units::{Address, CpuId, CpuSet, Duration, Instant, TaskId};
 
-use crate::words::ending::Waiting;
-use crate::words::figures::CpuTime;
-use crate::words::group::GroupId;
-use crate::words::note::Role;
-use crate::words::operation::{Fragment, Mm, Operation};
-use crate::words::program::{Mailbox, Running};
-use crate::words::spec::{Policy, TaskSpec};
-use crate::words::step::Step;
+use crate::words::{
+    CpuTime, Fragment, GroupId, Mailbox, Mm, Operation, Policy, Role, Running, Step, TaskSpec,
+    Waiting,
+};
 
 /// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use warmq_units::{CpuId, Instant, TaskId};
 
-use crate::core::time::timer::{Timer, TimerOwner};
+use crate::core::time::{Timer, TimerOwner};
 use crate::core::{Core, Event};
-use crate::words::step::Mode;
+use crate::words::Mode;
 
 impl Core {
     /// Arms a timer of `owner` that interrupts `cpu` at `at`.

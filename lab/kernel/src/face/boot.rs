@@ -6,24 +6,16 @@ use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
 use warmq_trace::Comm;
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
-use crate::core::Core;
-use crate::core::net::card::{Card, DEFAULT_RING};
-use crate::core::net::socket::{Backlog, Endpoint, Measured, Peer, RemoteState};
-use crate::core::operator::OperatorState;
-use crate::core::sync::semaphore::SEM;
-use crate::core::sync::user::{BarrierState, ConditionState, MutexState};
-use crate::face::context::Attach;
-use crate::face::scheduler::Scheduler;
-use crate::words::costs::UnknownCost;
-use crate::words::group::{Group, GroupId, Limits};
-use crate::words::object::{Object, Part};
-use crate::words::operation::{
-    Barrier, Condition, Listener, Mm, Mutex, Nic, Region, Remote, Semaphore, Socket,
+use crate::core::{
+    Backlog, BarrierState, Card, ConditionState, Core, DEFAULT_RING, Endpoint, Measured,
+    MutexState, Peer, RemoteState, SEM,
 };
-use crate::words::operator::Operator;
-use crate::words::program::{Mailbox, Program, RemotePeer, Running};
-use crate::words::spec::TaskSpec;
-use crate::words::weight::group_weight_of_nice;
+use crate::face::{Attach, Scheduler};
+use crate::words::{
+    Barrier, Condition, Group, GroupId, Limits, Listener, Mailbox, Mm, Mutex, Nic, Object,
+    Operator, Part, Program, Region, Remote, RemotePeer, Running, Semaphore, Socket, TaskSpec,
+    UnknownCost, group_weight_of_nice,
+};
 
 /// What is started on a machine. It knows nothing of schedulers.
 pub trait Workload {
@@ -96,7 +88,7 @@ impl Boot<'_> {
 
     /// Where `cpu` is in the machine.
     pub fn place(&self, cpu: CpuId) -> CpuPlace {
-        self.core.place(cpu)
+        self.core.hardware.places[cpu.index()]
     }
 
     /// The receive buffer that the kernel gives each end of a stream by itself.
@@ -273,7 +265,7 @@ impl Boot<'_> {
 
     /// The model of the machine's network card, if it is known.
     pub fn card(&self) -> Option<CardModel> {
-        self.core.card_model()
+        self.core.hardware.card
     }
 
     /// A network card of a model, with a delay of `delay` each way.
@@ -342,7 +334,7 @@ impl Boot<'_> {
         self.core.sync.barriers.add(BarrierState { tasks, waiters })
     }
 
-    /// Says what `part` is part of; [`Record::Block`] tells it of those who wait for it.
+    /// Says what `part` is part of; [`Record::Block`](warmq_trace::Record::Block) tells it of those who wait for it.
     pub fn part_of(&mut self, part: Part, object: Object) {
         self.core.recorder.part_of(part, object);
     }
@@ -369,7 +361,6 @@ impl Boot<'_> {
         let mailbox = Mailbox::new();
         let handle = Operator::new(mailbox.clone());
         let program: Running = Box::pin(program(handle));
-        let operator = OperatorState::new(mailbox, program, at);
-        self.core.operators.add(operator);
+        self.core.operators.add(mailbox, program, at);
     }
 }

@@ -4,18 +4,8 @@ use warmq_machine::{Access, CpuPlace};
 use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
 
-use crate::core::cpu::NeedResched;
-use crate::core::interrupt::Softirq;
-use crate::core::memory::Within;
-use crate::core::statistic::Statistic;
-use crate::core::task::View;
-use crate::core::time::timer::{Timer, TimerOwner};
-use crate::core::{Core, Event};
-use crate::words::costs::{Costs, UnknownCost};
-use crate::words::ending::Rule;
-use crate::words::group::{Group, GroupId};
-use crate::words::operation::Mm;
-use crate::words::settings::Preemption;
+use crate::core::{Core, Event, NeedResched, Softirq, Statistic, Timer, TimerOwner, View, Within};
+use crate::words::{Costs, Group, GroupId, Mm, Preemption, Rule, UnknownCost};
 
 /// What a scheduler may ask for when it is attached.
 pub struct Attach<'a> {
@@ -38,7 +28,7 @@ impl<'a> Attach<'a> {
     /// # Panics
     /// When the machine has no such CPU.
     pub fn place(&self, cpu: CpuId) -> CpuPlace {
-        self.core.place(cpu)
+        self.core.hardware.places[cpu.index()]
     }
 
     /// Whether somebody wants records in detail, as [`Context::tell`] makes them.
@@ -64,7 +54,8 @@ impl<'a> Attach<'a> {
     /// Size divided by associativity of the cache of `level` (1 is the innermost): addresses that
     /// differ by a multiple of it share a set. `None` if there is no such level.
     pub fn way_size(&self, level: usize) -> Option<Bytes> {
-        self.core.way_size(level)
+        let sizes = &self.core.hardware.way_sizes;
+        sizes.get(level.checked_sub(1)?).copied().map(Bytes)
     }
 
     /// Declares a spin lock, which lives in a cache line of its own.
@@ -177,7 +168,7 @@ impl<'a> Context<'a> {
     /// Works for `cycles`.
     #[inline]
     pub fn compute(&mut self, cycles: Cycles) {
-        self.at += self.core.clock.time_of(cycles);
+        self.at += self.core.hardware.clock.time_of(cycles);
     }
 
     /// Works for `span`.
@@ -188,7 +179,7 @@ impl<'a> Context<'a> {
 
     /// How long `cycles` take on this machine.
     pub fn time_of(&self, cycles: Cycles) -> Duration {
-        self.core.clock.time_of(cycles)
+        self.core.hardware.clock.time_of(cycles)
     }
 
     /// Reads or writes the scheduler's data at `address`, and waits for it.
@@ -355,7 +346,8 @@ impl<'a> Context<'a> {
     /// Takes `lock` if it is free. It must be released by [`Context::unlock`] in the same callback.
     pub fn try_lock(&mut self, lock: LockId) -> bool {
         let Core { locks, memory, .. } = &mut *self.core;
-        let (taken, takes) = locks.try_request(lock, memory, self.cpu, self.at);
+        let (word, spinning) = locks.lock(lock);
+        let (taken, takes) = word.try_request(spinning, memory, self.cpu, self.at);
         self.at += takes;
         self.locks_kept += u32::from(taken);
         if !taken {

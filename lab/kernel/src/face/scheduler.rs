@@ -24,11 +24,9 @@
 
 use warmq_units::{CpuId, LockId, TaskId};
 
-use crate::core::task::View;
-use crate::face::context::Context;
-use crate::words::group::GroupId;
-use crate::words::operation::Fragment;
-use crate::words::reason::{Balance, Locks, Why};
+use crate::core::View;
+use crate::face::Context;
+use crate::words::{Balance, Fragment, GroupId, Locks, Why};
 
 /// What `pick_next` may answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

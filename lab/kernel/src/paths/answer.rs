@@ -9,11 +9,8 @@
 use warmq_units::{Bytes, CpuId};
 
 use crate::core::Event;
-use crate::paths::cpu_loop::Flow;
-use crate::paths::engine::Engine;
-use crate::words::answer::Origin;
-use crate::words::operation::Socket;
-use crate::words::step::Step;
+use crate::paths::{Engine, Flow};
+use crate::words::{Origin, Socket, Step};
 
 impl Engine {
     /// Copies an answer of `bytes` to a datagram that came to `socket`, and sends it.

@@ -2,10 +2,9 @@
 
 use warmq_units::CpuId;
 
-use crate::core::interrupt::{Softirq, Vector};
-use crate::paths::engine::Engine;
-use crate::words::operation::Nic;
-use crate::words::step::Polled;
+use crate::core::{Softirq, Vector};
+use crate::paths::Engine;
+use crate::words::{Nic, Polled};
 
 impl Engine {
     /// A card with a model may have packets to report: if so, it raises an interrupt.

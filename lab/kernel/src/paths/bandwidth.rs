@@ -29,14 +29,9 @@ use std::cmp::Reverse;
 
 use warmq_units::{CpuId, Duration, TaskId};
 
-use crate::core::Core;
-use crate::core::cpu::NeedResched;
-use crate::core::groups::pool::Bandwidth;
-use crate::paths::cpu_loop::Flow;
-use crate::paths::engine::Engine;
-use crate::words::ending::Waiting;
-use crate::words::group::{GroupId, Limits};
-use crate::words::settings::Throttling;
+use crate::core::{Bandwidth, Core, NeedResched};
+use crate::paths::{Engine, Flow};
+use crate::words::{GroupId, Limits, Throttling, Waiting};
 
 /// The period of a group that gets a quota and has no period (`cpu.max`).
 const DEFAULT_PERIOD: Duration = Duration::from_ms(100);
@@ -147,8 +142,8 @@ impl Engine {
         group: GroupId,
         change: impl FnOnce(Limits) -> Limits,
     ) -> Flow {
-        for index in 0..self.core.cpus.len() {
-            self.core.charge_bandwidth(CpuId(index as u16));
+        for cpu in self.core.cpu_ids() {
+            self.core.charge_bandwidth(cpu);
         }
         let known = self.core.groups.bandwidth_mut(group).map(|it| it.limits());
         match known {
@@ -172,8 +167,7 @@ impl Engine {
 
     /// `group` has a quota from now on, and its running tasks use it.
     fn begin_charges_within(&mut self, group: GroupId) {
-        for index in 0..self.core.cpus.len() {
-            let cpu = CpuId(index as u16);
+        for cpu in self.core.cpu_ids() {
             let current = self.core.cpu(cpu).current;
             let within = |task: &TaskId| self.core.limits_of(*task).contains(&group);
             if current.filter(within).is_some() {

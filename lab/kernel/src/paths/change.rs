@@ -8,17 +8,10 @@
 use warmq_machine::Access;
 use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 
-use crate::core::Event;
-use crate::core::interrupt::Vector;
-use crate::core::memory::Within;
-use crate::core::task::State;
-use crate::face::scheduler::Callback;
-use crate::paths::cpu_loop::Flow;
-use crate::paths::engine::Engine;
-use crate::words::change::Change;
-use crate::words::group::{GroupId, Limits};
-use crate::words::operation::Fragment;
-use crate::words::step::Step;
+use crate::core::{Event, State, Vector, Within};
+use crate::face::Callback;
+use crate::paths::{Engine, Flow};
+use crate::words::{Change, Fragment, GroupId, Limits, Step};
 
 impl Engine {
     /// `task` waits, out of quota, in the queue of a CPU that it may not use any more: it goes to another

@@ -3,16 +3,10 @@
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
-use crate::core::Core;
-use crate::core::cpu::NeedResched;
-use crate::face::context::Context;
-use crate::face::scheduler::Scheduler;
-use crate::paths::engine::Engine;
-use crate::words::ending::{Ending, Rule, Stall};
-use crate::words::operation::Touch;
-use crate::words::program::resume;
-use crate::words::settings::Preemption;
-use crate::words::step::{Mode, Preemptible, Step, wake};
+use crate::core::{Core, NeedResched};
+use crate::face::{Context, Scheduler};
+use crate::paths::Engine;
+use crate::words::{Mode, Preemptible, Preemption, Rule, Step, Touch, resume, wake};
 
 /// The result of a step.
 pub(crate) enum Flow {
@@ -106,12 +100,10 @@ impl Engine {
     }
 
     pub(crate) fn no_progress(&mut self, cpu: CpuId) {
-        let at = self.core.now();
         let task = self.core.cpu(cpu).current;
         let name = |task: TaskId| self.core.tasks[task.index()].comm.to_string();
         let comm = task.map_or_else(|| "idle".to_owned(), name);
-        self.core
-            .end(Ending::Stalled(Stall::NoProgress { task, comm, at }));
+        self.core.no_progress(task, comm);
     }
 
     /// The next step: the top of the stack, or, on the way back to user mode, pending softirqs and
@@ -303,7 +295,7 @@ impl Engine {
 
     fn touch(&mut self, cpu: CpuId, mut touch: Touch, user: bool) -> Flow {
         let now = self.core.now();
-        let work = self.core.clock.time_of(touch.work);
+        let work = self.core.hardware.clock.time_of(touch.work);
         let took = self.core.memory.touch(cpu, &mut touch, work, now, CHUNK);
         if touch.lines > 0 {
             self.core.cpu(cpu).stack.push(Step::Touch { touch, user });
@@ -327,7 +319,8 @@ impl Engine {
         let now = self.core.now();
         self.core.cpu(cpu).irq_off += 1;
         let Core { locks, memory, .. } = &mut self.core;
-        match locks.request(lock, memory, cpu, now) {
+        let (word, spinning) = locks.lock(lock);
+        match word.request(spinning, memory, cpu, now) {
             Some(took) => Flow::Takes(took, self.mode(cpu, false)),
             None => Flow::Spins,
         }
@@ -335,12 +328,13 @@ impl Engine {
 
     fn begin_release(&mut self, cpu: CpuId, lock: LockId) -> Flow {
         let now = self.core.now();
-        let core = &mut self.core;
-        if !core.locks.has_lockmeter() {
+        let Core { locks, memory, .. } = &mut self.core;
+        let (word, spinning) = locks.lock(lock);
+        if !spinning.lockmeter {
             return self.unlock(cpu, lock);
         }
-        let read = core.locks.before_release(lock, &mut core.memory, cpu, now);
-        core.cpu(cpu).stack.push(Step::Unlock(lock));
+        let read = spinning.before_release(memory, word, cpu, now);
+        self.core.cpu(cpu).stack.push(Step::Unlock(lock));
         Flow::Takes(read, self.mode(cpu, false))
     }
 
@@ -355,7 +349,8 @@ impl Engine {
     pub(crate) fn release(&mut self, lock: LockId, cpu: CpuId) -> Duration {
         let now = self.core.now();
         let Core { locks, memory, .. } = &mut self.core;
-        let Some(released) = locks.release(lock, memory, cpu, now) else {
+        let (word, spinning) = locks.lock(lock);
+        let Some(released) = word.release(spinning, memory, cpu, now) else {
             self.core.broke(cpu, Rule::NotTheHolder);
             return Duration::ZERO;
         };

@@ -1,17 +1,12 @@
 //! The simulated system with its scheduler: handles one event after another. It knows nothing of
-//! observers: the run loop in `kernel.rs` passes records on.
+//! observers: the run loop in `run/kernel.rs` passes records on.
 
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
 
-use crate::core::cpu::{Cpu, NeedResched};
-use crate::core::interrupt::Vector;
-use crate::core::task::{State, TaskStruct};
-use crate::core::{Core, Event};
-use crate::face::context::Context;
-use crate::face::scheduler::Scheduler;
-use crate::words::ending::{Ending, Stall};
-use crate::words::step::Mode;
+use crate::core::{Core, Cpu, Event, NeedResched, State, TaskStruct, Vector};
+use crate::face::{Context, Scheduler};
+use crate::words::{Ending, Mode, Stall};
 
 /// The state of the system, and the scheduler that it calls.
 pub(crate) struct Engine {

@@ -4,16 +4,15 @@
 //! as if it slept, and what it does in the kernel, perhaps with locks, it does to the end. (Throttled
 //! tasks: since Linux 6.18.) So no scheduler needs to know of it. A task that sleeps goes on
 //! sleeping; when it is woken, the wakeup waits until nothing holds the task any more, but for tasks
-//! whose group is out of quota where [`Throttling::Tasks`] is set. Where [`Throttling::Groups`] is set, a
-//! task that is out of quota leaves at the next call of `schedule()`, wherever it is in the kernel.
+//! whose group is out of quota where `Throttling::Tasks` is set. Where `Throttling::Groups` is set,
+//! a task that is out of quota leaves at the next call of `schedule()`, wherever it is in the
+//! kernel.
 
 use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::core::Event;
-use crate::paths::cpu_loop::Flow;
-use crate::paths::engine::Engine;
-use crate::words::group::GroupId;
-use crate::words::step::{Preemptible, Step, wake};
+use crate::paths::{Engine, Flow};
+use crate::words::{GroupId, Preemptible, Step, wake};
 
 impl Engine {
     /// What the current task of `cpu` has to do on its way to user mode, if it is on it.

@@ -2,13 +2,12 @@
 
 use warmq_units::CpuId;
 
-use crate::core::Event;
-use crate::core::cpu::NeedResched;
-use crate::paths::engine::Engine;
+use crate::core::{Event, NeedResched};
+use crate::paths::Engine;
 
 impl Engine {
     /// Takes `target` offline or online, as a write to `/sys/devices/system/cpu/cpuN/online` does.
-    /// The caller has asked [`Core::may_set_online`].
+    /// The caller has asked `Core::may_set_online`.
     pub(crate) fn set_online(&mut self, cpu: CpuId, target: CpuId, online: bool) {
         self.core.mark(target, online);
         if online {

@@ -4,17 +4,10 @@ use warmq_machine::Access;
 use warmq_trace::{Interrupt, Record};
 use warmq_units::{Address, CpuId, Duration, Instant, TaskId};
 
-use crate::core::cpu::NeedResched;
-use crate::core::interrupt::{CARD_VECTORS, Softirq, Vector};
-use crate::core::memory::Within;
-use crate::core::time::timer::{Timer, TimerOwner};
-use crate::face::scheduler::Callback;
-use crate::paths::cpu_loop::Flow;
-use crate::paths::engine::Engine;
-use crate::words::ending::Waiting;
-use crate::words::operation::Nic;
-use crate::words::reason::Balance;
-use crate::words::step::{Mode, Run, Step, wake};
+use crate::core::{CARD_VECTORS, NeedResched, Softirq, Timer, TimerOwner, Vector, Within};
+use crate::face::Callback;
+use crate::paths::{Engine, Flow};
+use crate::words::{Balance, Mode, Nic, Run, Step, Waiting, wake};
 
 /// Lines at the top of the kernel stack that entering the kernel writes: saved registers and the
 /// frames of a short call chain, some 200 bytes.

@@ -1,20 +1,23 @@
 //! The paths of the kernel, from one event to the next: what CPUs, interrupts and remote peers do.
 
-pub(crate) mod answer;
-pub(crate) mod arrivals;
-pub(crate) mod bandwidth;
-pub(crate) mod change;
-pub(crate) mod cpu_loop;
-pub(crate) mod engine;
-pub(crate) mod hold;
-pub(crate) mod hotplug;
-pub(crate) mod irq;
-pub(crate) mod net_rx;
-pub(crate) mod operator;
-pub(crate) mod remote;
-pub(crate) mod schedule;
-pub(crate) mod semaphore;
-pub(crate) mod start;
-pub(crate) mod steal;
-pub(crate) mod syscalls;
-pub(crate) mod wakeup;
+mod answer;
+mod arrivals;
+mod bandwidth;
+mod change;
+mod cpu_loop;
+mod engine;
+mod hold;
+mod hotplug;
+mod irq;
+mod net_rx;
+mod operator;
+mod remote;
+mod schedule;
+mod semaphore;
+mod start;
+mod steal;
+mod syscalls;
+mod wakeup;
+
+pub(crate) use self::cpu_loop::{Flow, STEPS_AT_ONCE};
+pub(crate) use self::engine::Engine;

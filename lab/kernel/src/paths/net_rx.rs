@@ -2,10 +2,9 @@
 
 use warmq_units::CpuId;
 
-use crate::core::interrupt::Softirq;
-use crate::paths::cpu_loop::Flow;
-use crate::paths::engine::Engine;
-use crate::words::step::{Mode, Polled, Run, Step};
+use crate::core::Softirq;
+use crate::paths::{Engine, Flow};
+use crate::words::{Mode, Polled, Run, Step};
 
 impl Engine {
     /// Takes one packet after another from the poll list up the protocol stack, until the list is

@@ -2,10 +2,8 @@
 //! uses no CPU time of it.
 
 use crate::core::Event;
-use crate::paths::cpu_loop::STEPS_AT_ONCE;
-use crate::paths::engine::Engine;
-use crate::words::ending::{Ending, Stall};
-use crate::words::operator::Act;
+use crate::paths::{Engine, STEPS_AT_ONCE};
+use crate::words::Act;
 
 impl Engine {
     /// Schedules the beginnings of all operators.
@@ -40,9 +38,6 @@ impl Engine {
                 }
             }
         }
-        let (at, comm) = (self.core.now(), "operator".to_owned());
-        let task = None;
-        self.core
-            .end(Ending::Stalled(Stall::NoProgress { task, comm, at }));
+        self.core.no_progress(None, "operator".to_owned());
     }
 }

@@ -2,16 +2,9 @@
 
 use warmq_units::{CpuId, TaskId};
 
-use crate::core::Event;
-use crate::core::interrupt::Vector;
-use crate::core::net::socket::{Datagram, Endpoint, Packet, Peer};
-use crate::paths::cpu_loop::STEPS_AT_ONCE;
-use crate::paths::engine::Engine;
-use crate::words::answer::{Origin, Sender};
-use crate::words::ending::{Ending, Stall};
-use crate::words::operation::{Nic, Remote, RemoteOperation, Socket};
-use crate::words::program::resume;
-use crate::words::settings::SEGMENT;
+use crate::core::{Datagram, Endpoint, Event, Packet, Peer, Vector};
+use crate::paths::{Engine, STEPS_AT_ONCE};
+use crate::words::{Nic, Origin, Remote, RemoteOperation, SEGMENT, Sender, Socket, resume};
 
 /// Bytes of a packet that carries no data; the link adds the headers.
 const EMPTY: u64 = 0;
@@ -24,7 +17,8 @@ impl Engine {
             let now = self.core.now();
             let here = &mut self.core.net.remotes[remote];
             if here.count_step(now) > STEPS_AT_ONCE {
-                return self.no_progress_remote(remote);
+                let comm = format!("client {}", remote.0);
+                return self.core.no_progress(None, comm);
             }
             let Some(program) = &mut here.program else {
                 return;
@@ -40,16 +34,6 @@ impl Engine {
                 return;
             }
         }
-    }
-
-    fn no_progress_remote(&mut self, remote: Remote) {
-        let (at, comm) = (self.core.now(), format!("client {}", remote.0));
-        let stall = Stall::NoProgress {
-            task: None,
-            comm,
-            at,
-        };
-        self.core.end(Ending::Stalled(stall));
     }
 
     /// Begins an operation of a remote peer. True if it takes no time.

@@ -3,14 +3,10 @@
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
 
-use crate::core::cpu::NeedResched;
-use crate::core::task::State;
-use crate::face::scheduler::{Callback, Pick};
-use crate::paths::cpu_loop::Flow;
-use crate::paths::engine::Engine;
-use crate::words::ending::{Rule, Waiting};
-use crate::words::reason::{Balance, Locks};
-use crate::words::step::{Mode, Step};
+use crate::core::{NeedResched, State};
+use crate::face::{Callback, Pick};
+use crate::paths::{Engine, Flow};
+use crate::words::{Balance, Locks, Mode, Rule, Step, Waiting};
 
 /// The number of retries of one pick after which the scheduler is reported to loop.
 const TRIES: u32 = 1_000;

@@ -7,12 +7,9 @@
 use warmq_machine::Access;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
-use crate::core::sync::semaphore::Raised;
-use crate::paths::cpu_loop::Flow;
-use crate::paths::engine::Engine;
-use crate::words::ending::Waiting;
-use crate::words::operation::{Operation, Semaphore};
-use crate::words::step::{Mode, Step, wake};
+use crate::core::Raised;
+use crate::paths::{Engine, Flow};
+use crate::words::{Mode, Operation, Semaphore, Step, Waiting, wake};
 
 impl Engine {
     /// `semop()`: one semaphore up or down by one, under the lock of its set.

@@ -3,12 +3,9 @@
 use warmq_trace::Record;
 use warmq_units::{CpuId, Instant, TaskId};
 
-use crate::core::Event;
-use crate::core::cpu::NeedResched;
-use crate::core::task::State;
-use crate::paths::engine::Engine;
-use crate::words::operation::Remote;
-use crate::words::reason::Why;
+use crate::core::{Event, NeedResched, State};
+use crate::paths::Engine;
+use crate::words::{Remote, Why};
 
 impl Engine {
     /// The first tasks join the run queue, the ticks start, and every CPU picks a task. What the
@@ -42,8 +39,7 @@ impl Engine {
             here.tick_pending = true;
             self.core.schedule(first, Event::Tick(cpu));
         }
-        for index in 0..cpus {
-            let cpu = CpuId(index as u16);
+        for cpu in self.core.cpu_ids() {
             self.core.cpu(cpu).need_resched = NeedResched::Now;
             self.advance(cpu);
         }

@@ -4,10 +4,9 @@
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration};
 
-use crate::core::interrupt::Vector;
-use crate::paths::cpu_loop::Flow;
-use crate::paths::engine::Engine;
-use crate::words::step::Step;
+use crate::core::Vector;
+use crate::paths::{Engine, Flow};
+use crate::words::Step;
 
 impl Engine {
     /// A CPU is taken away, for as long as is drawn: at once, or as soon as it takes interrupts. The

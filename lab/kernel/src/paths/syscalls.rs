@@ -3,26 +3,20 @@
 use warmq_machine::Access;
 use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
 
-use crate::core::net::socket::{Datagram, Peer};
-use crate::core::time::timer::TimerOwner;
-use crate::face::scheduler::{Callback, Hint};
-use crate::paths::cpu_loop::Flow;
-use crate::paths::engine::Engine;
-use crate::words::answer::{Sender, SenderSlot};
-use crate::words::change::Change;
-use crate::words::ending::{Misuse, Waiting};
-use crate::words::operation::{
-    Barrier, Listener, Mutex, NewTask, Operation, Region, Socket, Touch,
+use crate::core::{Datagram, Peer, TimerOwner};
+use crate::face::{Callback, Hint};
+use crate::paths::{Engine, Flow};
+use crate::words::{
+    Barrier, Change, Listener, Misuse, Mode, Mutex, NewTask, Operation, Region, SEGMENT, Sender,
+    SenderSlot, Socket, Step, Touch, Waiting, wake,
 };
-use crate::words::settings::SEGMENT;
-use crate::words::step::{Mode, Step, wake};
 
 impl Engine {
     /// Puts the steps of `operation` onto the stack of `cpu`.
     pub(crate) fn begin_operation(&mut self, cpu: CpuId, current: TaskId, operation: Operation) {
         let step = match operation {
             Operation::Compute(cycles) => Step::Busy {
-                left: self.core.clock.time_of(cycles),
+                left: self.core.hardware.clock.time_of(cycles),
                 user: true,
             },
             Operation::ComputeFor(left) => Step::Busy { left, user: true },

@@ -3,15 +3,10 @@
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
 
-use crate::core::task::State;
-use crate::face::scheduler::Callback;
-use crate::paths::cpu_loop::Flow;
-use crate::paths::engine::Engine;
-use crate::words::ending::{Rule, Waiting};
-use crate::words::operation::Socket;
-use crate::words::reason::{WakeContext, Wakeup, Why};
-use crate::words::settings::Throttling;
-use crate::words::step::Step;
+use crate::core::State;
+use crate::face::Callback;
+use crate::paths::{Engine, Flow};
+use crate::words::{Rule, Socket, Step, Throttling, Waiting, WakeContext, Wakeup, Why};
 
 impl Engine {
     /// Wakes `task`, or starts a new one. Does nothing if it is awake already, or parked.

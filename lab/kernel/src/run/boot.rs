@@ -4,16 +4,11 @@ use warmq_machine::{Hierarchy, MachineDescription, PhysicalMemory};
 use warmq_trace::Observer;
 use warmq_units::CpuId;
 
-use crate::core::memory::Memory;
-use crate::core::recorder::Recorder;
-use crate::core::smt::Smt;
-use crate::core::{Core, Hardware};
-use crate::face::boot::{Boot, BootError, MakeScheduler, Workload};
-use crate::face::context::Attach;
-use crate::paths::engine::Engine;
+use crate::core::{Core, Hardware, Memory, Recorder, Smt};
+use crate::face::{Attach, Boot, BootError, MakeScheduler, Workload};
+use crate::paths::Engine;
 use crate::run::kernel::Kernel;
-use crate::words::costs::{Costs, Times};
-use crate::words::settings::Settings;
+use crate::words::{Costs, Settings, Times};
 
 impl<O: Observer> Kernel<O> {
     /// Switches `machine` on under `scheduler` and starts `workload`. No time has passed yet.
@@ -48,7 +43,7 @@ impl<O: Observer> Kernel<O> {
     }
 }
 
-fn hardware(machine: &MachineDescription, settings: &Settings) -> Hardware {
+fn hardware(machine: &MachineDescription, settings: &Settings) -> (Hardware, Memory) {
     let hierarchy = settings
         .caches
         .then(|| Hierarchy::new(machine, settings.counting));
@@ -56,14 +51,15 @@ fn hardware(machine: &MachineDescription, settings: &Settings) -> Hardware {
     let physical = PhysicalMemory::new(&machine.memory, settings.fragmentation, pages);
     let line = machine.caches[0].line;
     let page = machine.memory.page;
-    Hardware {
+    let memory = Memory::new(hierarchy, physical, page, line, machine.miss_overlap);
+    let hardware = Hardware {
         clock: machine.clock,
         places: machine.cpus.clone(),
         card: machine.card,
         way_sizes: way_sizes(machine),
         smt: Smt::of(machine),
-        memory: Memory::new(hierarchy, physical, page, line, machine.miss_overlap),
-    }
+    };
+    (hardware, memory)
 }
 
 /// Size divided by associativity of the caches that CPU 0 uses, innermost first.

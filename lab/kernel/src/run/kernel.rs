@@ -4,8 +4,8 @@ use warmq_trace::Observer;
 use warmq_units::Instant;
 
 use crate::core::Core;
-use crate::paths::engine::Engine;
-use crate::words::ending::{Ending, Stall};
+use crate::paths::Engine;
+use crate::words::{Ending, Stall};
 
 /// A simulated machine with its kernel, scheduler and workload, observed by `O`.
 pub struct Kernel<O: Observer> {

@@ -4,14 +4,9 @@ use warmq_machine::Counts;
 use warmq_trace::Observer;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
-use crate::core::memory::{AccessCounts, Within};
-use crate::core::net::card::PacketCounts;
-use crate::core::net::socket::DatagramCounts;
-use crate::core::statistic::{Sampled, Statistic};
+use crate::core::{AccessCounts, Cpu, DatagramCounts, PacketCounts, Sampled, Statistic, Within};
 use crate::run::kernel::Kernel;
-use crate::words::figures::{CpuTime, TaskCpuTime, Walks};
-use crate::words::operation::{Nic, Socket};
-use crate::words::step::Mode;
+use crate::words::{CpuTime, Mode, Nic, Socket, TaskCpuTime, Walks};
 
 impl<O: Observer> Kernel<O> {
     /// The time over which the figures were measured.
@@ -93,7 +88,7 @@ impl<O: Observer> Kernel<O> {
     pub fn task(&self, task: TaskId) -> Option<TaskCpuTime> {
         let state = self.core().tasks.get(task.index())?;
         let mut exact = state.cpu_time;
-        let running = |cpu: &&crate::core::cpu::Cpu| cpu.current == Some(task);
+        let running = |cpu: &&Cpu| cpu.current == Some(task);
         if let Some(cpu) = self.core().cpus.iter().find(running) {
             exact += cpu.of_current();
         }
@@ -137,6 +132,14 @@ impl<O: Observer> Kernel<O> {
             dropped: sum.dropped + it.dropped,
             received: sum.received + it.received,
         })
+    }
+
+    /// What the scheduler said of `task` since the measurement began.
+    pub fn statistic(&self, statistic: Statistic, task: TaskId) -> Sampled {
+        self.core()
+            .figures
+            .statistics
+            .get(self.now(), statistic, task)
     }
 
     /// How many tasks are runnable now.
@@ -184,15 +187,5 @@ mod tests {
             error.starts_with("the times of a task add up to"),
             "{error}"
         );
-    }
-}
-
-impl<O: warmq_trace::Observer> Kernel<O> {
-    /// What the scheduler said of `task` since the measurement began.
-    pub fn statistic(&self, statistic: Statistic, task: TaskId) -> Sampled {
-        self.core()
-            .figures
-            .statistics
-            .get(self.now(), statistic, task)
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::words::operation::{Nic, Remote};
+use crate::words::{Nic, Remote};
 
 /// Who sent a datagram to this machine, as `recvfrom()` tells it by the address. By default nobody
 /// who could be answered: a task of this machine.

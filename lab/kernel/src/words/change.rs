@@ -2,9 +2,7 @@
 
 use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 
-use crate::words::group::GroupId;
-use crate::words::operation::Fragment;
-use crate::words::spec::Policy;
+use crate::words::{Fragment, GroupId, Policy};
 
 /// Something that is set while the machine runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

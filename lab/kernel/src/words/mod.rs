@@ -1,20 +1,26 @@
-//! The words of the engine: what programs ask for, the steps that follow, reasons, settings, costs, endings.
-//! They know neither the state of the system nor each other's users.
+//! The words of the engine: what programs ask for, the steps that follow, reasons, settings, costs,
+//! endings. They know nothing of the state of the system.
 
-pub(crate) mod answer;
-pub(crate) mod change;
-pub(crate) mod costs;
-pub(crate) mod ending;
-pub(crate) mod figures;
-pub(crate) mod group;
-pub(crate) mod note;
-pub(crate) mod object;
-pub(crate) mod operation;
-pub(crate) mod operator;
-pub(crate) mod program;
-pub(crate) mod reason;
-pub(crate) mod settings;
-pub(crate) mod spec;
-pub(crate) mod step;
-pub(crate) mod table;
-pub(crate) mod weight;
+mod answer;
+mod change;
+mod costs;
+mod ending;
+mod figures;
+mod group;
+mod note;
+mod object;
+mod operation;
+mod operator;
+mod program;
+mod reason;
+mod settings;
+mod spec;
+mod step;
+mod table;
+mod weight;
+
+pub(crate) use self::table::*;
+pub use self::{
+    answer::*, change::*, costs::*, ending::*, figures::*, group::*, note::*, object::*,
+    operation::*, operator::*, program::*, reason::*, settings::*, spec::*, step::*, weight::*,
+};

@@ -2,7 +2,7 @@
 
 use warmq_trace::Cause;
 
-use crate::words::operation::{Barrier, Condition, Mutex, Semaphore, Socket};
+use crate::words::{Barrier, Condition, Mutex, Semaphore, Socket};
 
 /// Something that tasks can wait for, by its number in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

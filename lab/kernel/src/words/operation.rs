@@ -5,12 +5,7 @@ use std::rc::Rc;
 use warmq_machine::Access;
 use warmq_units::{Bytes, CpuSet, Cycles, Duration};
 
-use crate::words::answer::{Origin, SenderSlot};
-use crate::words::change::Change;
-use crate::words::note::Span;
-use crate::words::program::BoxedProgram;
-use crate::words::spec::TaskSpec;
-use crate::words::table::Handle;
+use crate::words::{BoxedProgram, Change, Handle, Origin, SenderSlot, Span, TaskSpec};
 
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {

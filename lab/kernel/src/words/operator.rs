@@ -5,8 +5,7 @@ use std::rc::Rc;
 use warmq_trace::Record;
 use warmq_units::Instant;
 
-use crate::words::change::Change;
-use crate::words::program::{Mailbox, ask};
+use crate::words::{Change, Mailbox, ask};
 
 /// The handle by which an operator acts.
 #[derive(Clone)]

@@ -11,15 +11,10 @@ use std::task::{Context, Poll, Waker};
 
 use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration, Instant, TaskId};
 
-use crate::words::answer::{Sender, SenderSlot};
-use crate::words::change::Change;
-use crate::words::group::GroupId;
-use crate::words::note::Span;
-use crate::words::operation::{
-    Barrier, Condition, Fragment, Listener, Mutex, NewTask, Nic, Operation, Remote,
-    RemoteOperation, Semaphore, Socket, Touch,
+use crate::words::{
+    Barrier, Change, Condition, Fragment, GroupId, Listener, Mutex, NewTask, Nic, Operation,
+    Policy, Remote, RemoteOperation, Semaphore, Sender, SenderSlot, Socket, Span, TaskSpec, Touch,
 };
-use crate::words::spec::{Policy, TaskSpec};
 
 /// What a task runs: anything that makes a future from the task's handle.
 pub trait Program {

@@ -2,7 +2,7 @@
 
 use warmq_units::{LockId, TaskId};
 
-use crate::words::ending::Waiting;
+use crate::words::Waiting;
 
 /// The context in which a task is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

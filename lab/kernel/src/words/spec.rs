@@ -3,9 +3,7 @@
 use warmq_trace::Comm;
 use warmq_units::{CpuId, CpuSet, Duration};
 
-use crate::words::group::GroupId;
-use crate::words::note::Role;
-use crate::words::operation::Mm;
+use crate::words::{GroupId, Mm, Role};
 
 /// How a task is scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

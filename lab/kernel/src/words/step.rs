@@ -8,13 +8,12 @@
 use warmq_trace::Interrupt;
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
-use crate::words::answer::Origin;
-use crate::words::group::GroupId;
-use crate::words::operation::{Fragment, Nic, Operation, Semaphore, Socket, Touch};
-use crate::words::reason::{Balance, Locks, Why};
+use crate::words::{
+    Balance, Fragment, GroupId, Locks, Nic, Operation, Origin, Semaphore, Socket, Touch, Why,
+};
 
 /// How a CPU's time is spent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Mode {
     /// In a program.
     User,
@@ -27,6 +26,7 @@ pub enum Mode {
     /// Waiting for a spin lock.
     Spin,
     /// Nothing to do.
+    #[default]
     Idle,
 }
 
@@ -202,7 +202,7 @@ pub(crate) enum Step {
 }
 
 /// What a CPU is doing, since `since`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Activity {
     pub(crate) mode: Mode,
     pub(crate) since: Instant,

@@ -1,4 +1,6 @@
 //! Groups of tasks as a tree, and their CPU time.
 
-pub(crate) mod pool;
-pub(crate) mod tree;
+mod pool;
+mod tree;
+
+pub(crate) use self::{pool::*, tree::*};

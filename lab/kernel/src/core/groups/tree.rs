@@ -3,8 +3,8 @@
 use warmq_trace::Comm;
 use warmq_units::{CpuId, CpuSet};
 
-use crate::core::groups::pool::Bandwidth;
-use crate::words::group::{Group, GroupId};
+use crate::core::groups::Bandwidth;
+use crate::words::{Group, GroupId};
 
 /// The default weight of a group (`cpu.weight`).
 pub(crate) const DEFAULT_WEIGHT: u32 = 100;

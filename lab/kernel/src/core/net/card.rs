@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, VecDeque};
 use warmq_machine::{CardModel, LastOfPoll, Moderation, on_ethernet};
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant};
 
-use crate::core::net::socket::Packet;
-use crate::words::settings::{LastPoll, SEGMENT};
+use crate::core::net::Packet;
+use crate::words::{LastPoll, SEGMENT};
 
 /// The packets sent to a card, by their fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

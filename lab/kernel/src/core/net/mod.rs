@@ -1,12 +1,11 @@
 //! Sockets and cards: what is in them, without when it happens.
 
-pub(crate) mod card;
-pub(crate) mod socket;
+mod card;
+mod socket;
 
-use crate::core::net::card::Card;
-use crate::core::net::socket::{Backlog, Endpoint, RemoteState};
-use crate::words::operation::{Listener, Nic, Remote, Socket};
-use crate::words::table::Table;
+pub use self::{card::*, socket::*};
+
+use crate::words::{Listener, Nic, Remote, Socket, Table};
 
 /// All sockets, cards and remote peers.
 #[derive(Default)]

@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use warmq_units::{Address, Bytes, Duration, Instant, TaskId};
 
-use crate::words::answer::{Origin, Sender};
-use crate::words::operation::{Listener, Nic, Region, Remote, RemoteOperation, Socket};
-use crate::words::program::{Mailbox, Running};
-use crate::words::settings::{ReceiveCharge, SEGMENT, SHORT};
+use crate::words::{
+    Listener, Mailbox, Nic, Origin, ReceiveCharge, Region, Remote, RemoteOperation, Running,
+    SEGMENT, SHORT, Sender, Socket,
+};
 
 /// One end of a stream, on this machine.
 ///

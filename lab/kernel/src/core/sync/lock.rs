@@ -134,7 +134,7 @@ impl SpinLock {
 mod tests {
     use super::*;
     use crate::core::memory::Memory;
-    use crate::words::settings::LockKind;
+    use crate::words::LockKind;
 
     fn lock(kind: LockKind) -> (SpinLock, Spinning, Memory) {
         let nodes = (0..8).map(|cpu| Address(0x1000 + cpu * 0x40)).collect();

@@ -1,10 +1,9 @@
 //! All spin locks of a kernel.
 
-use warmq_units::{Address, CpuId, Duration, Instant, LockId};
+use warmq_units::{Address, LockId};
 
-use crate::core::memory::Memory;
-use crate::core::sync::lock::{Released, SpinLock, Spinning};
-use crate::words::settings::LockKind;
+use crate::core::sync::{SpinLock, Spinning};
+use crate::words::LockKind;
 
 /// The spin locks, those that the scheduler declared first.
 pub(crate) struct SpinLocks {
@@ -50,52 +49,8 @@ impl SpinLocks {
         self.spinning.lockmeter = true;
     }
 
-    pub(crate) fn has_lockmeter(&self) -> bool {
-        self.spinning.lockmeter
-    }
-
-    /// See [`SpinLock::request`].
-    pub(crate) fn request(
-        &mut self,
-        lock: LockId,
-        memory: &mut Memory,
-        cpu: CpuId,
-        now: Instant,
-    ) -> Option<Duration> {
-        self.locks[lock.index()].request(&self.spinning, memory, cpu, now)
-    }
-
-    /// See [`SpinLock::try_request`].
-    pub(crate) fn try_request(
-        &mut self,
-        lock: LockId,
-        memory: &mut Memory,
-        cpu: CpuId,
-        now: Instant,
-    ) -> (bool, Duration) {
-        self.locks[lock.index()].try_request(&self.spinning, memory, cpu, now)
-    }
-
-    /// See [`Spinning::before_release`].
-    pub(crate) fn before_release(
-        &self,
-        lock: LockId,
-        memory: &mut Memory,
-        cpu: CpuId,
-        now: Instant,
-    ) -> Duration {
-        let lock = &self.locks[lock.index()];
-        self.spinning.before_release(memory, lock, cpu, now)
-    }
-
-    /// See [`SpinLock::release`].
-    pub(crate) fn release(
-        &mut self,
-        lock: LockId,
-        memory: &mut Memory,
-        cpu: CpuId,
-        now: Instant,
-    ) -> Option<Released> {
-        self.locks[lock.index()].release(&self.spinning, memory, cpu, now)
+    /// A lock, and how CPUs spin for it.
+    pub(crate) fn lock(&mut self, lock: LockId) -> (&mut SpinLock, &Spinning) {
+        (&mut self.locks[lock.index()], &self.spinning)
     }
 }

@@ -1,14 +1,14 @@
 //! What tasks and CPUs wait for each other with: spin locks, semaphores, mutexes.
 
-pub(crate) mod lock;
-pub(crate) mod locks;
-pub(crate) mod semaphore;
-pub(crate) mod user;
+mod lock;
+mod locks;
+mod semaphore;
+mod user;
 
-use crate::core::sync::semaphore::Semaphores;
-use crate::core::sync::user::{BarrierState, ConditionState, MutexState};
-use crate::words::operation::{Barrier, Condition, Mutex};
-use crate::words::table::Table;
+pub use self::lock::*;
+pub(crate) use self::{locks::*, semaphore::*, user::*};
+
+use crate::words::{Barrier, Condition, Mutex, Table};
 
 /// What tasks wait for each other with.
 #[derive(Default)]

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use warmq_units::{Address, LockId, TaskId};
 
-use crate::words::operation::Semaphore;
-use crate::words::table::Table;
+use crate::words::{Semaphore, Table};
 
 /// Bytes of `struct sem`: its value, and the pid of the last operation.
 pub(crate) const SEM: u64 = 8;

@@ -1,4 +1,6 @@
 //! Events in their order, and timers.
 
-pub(crate) mod timeline;
-pub(crate) mod timer;
+mod timeline;
+mod timer;
+
+pub use self::{timeline::*, timer::*};

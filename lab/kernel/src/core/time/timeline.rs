@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use warmq_units::{Duration, Instant};
 
-use crate::words::ending::MOST_PENDING;
+use crate::words::MOST_PENDING;
 
 /// An event that is scheduled for later than this from now is in a heap of its own. Steps of CPUs mostly end
 /// before; most timers expire later, and those that were cancelled stay until then.

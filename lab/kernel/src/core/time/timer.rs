@@ -2,7 +2,7 @@
 
 use warmq_units::{CpuId, TaskId};
 
-use crate::words::group::GroupId;
+use crate::words::GroupId;
 
 /// A handle of an armed timer, with which it can be cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use warmq_units::{CpuId, Duration, Instant};
 
-use crate::words::group::Limits;
+use crate::words::Limits;
 
 /// What `cpu.stat` counts of a group since it has a quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! TODO
+//! The bandwidth of one group, by hand and at random.
 
 use proptest::prelude::*;
 

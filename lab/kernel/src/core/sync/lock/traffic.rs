@@ -15,8 +15,8 @@ use warmq_machine::Access;
 use warmq_units::{Address, CpuId, Duration, Instant};
 
 use crate::core::memory::{Memory, Within};
-use crate::core::sync::lock::SpinLock;
-use crate::words::settings::LockKind;
+use crate::core::sync::SpinLock;
+use crate::words::LockKind;
 
 /// How the spin locks of this kernel work, and whether Lockmeter measures them.
 pub(crate) struct Spinning {
