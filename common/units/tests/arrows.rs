@@ -29,6 +29,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("common", "replay", &["units", "trace", "metrics"]),
     ("common", "report", &["units", "metrics"]),
     ("lab", "kernel", &["units", "trace", "machine"]),
+    ("lab", "random", &["units", "machine", "kernel"]),
     (
         "lab",
         "sched",

@@ -8,16 +8,24 @@ use warmq_units::Duration;
 /// How a kernel is configured, apart from its timers.
 #[derive(Clone, Copy, Debug)]
 pub struct Configuration {
+    /// Where it can be preempted.
     pub preemption: Preemption,
+    /// How its CPUs idle.
     pub idle_loop: IdleLoop,
+    /// Whether ticks of idle CPUs stop.
     pub nohz: bool,
+    /// Whether packets wake with `WF_SYNC` (`Settings::sync_socket_wakeups`).
     pub sync: bool,
+    /// The limits of its softirqs.
     pub softirqs: SoftirqLimits,
+    /// What it does with groups that are out of quota.
     pub throttling: Throttling,
+    /// Whether periods of quotas begin at drawn times.
     pub staggered_periods: bool,
 }
 
 impl Configuration {
+    /// Sets all of it.
     pub fn apply(self, settings: &mut Settings) {
         settings.preemption = self.preemption;
         settings.idle_loop = self.idle_loop;

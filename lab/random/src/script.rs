@@ -13,21 +13,32 @@ use warmq_units::{Bytes, CpuId, Cycles, Duration};
 /// One thing that a task does.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
+    /// Computes for so many cycles.
     Compute(u64),
+    /// Reads or writes lines of the memory that all tasks share.
     Touch {
+        /// The first line.
         first: u64,
+        /// How many.
         lines: u64,
+        /// Lines from one access to the next.
         stride: u64,
+        /// Whether they are written.
         write: bool,
     },
+    /// Sleeps for so many microseconds.
     Sleep(u64),
+    /// Yields the CPU.
     Yield,
     /// A mutex, held for so many cycles.
     Locked(usize, u64),
     /// Sends to a stream that an own task empties.
     Send(usize, u64),
+    /// Wakes all that wait for the condition.
     NotifyAll,
+    /// Creates a task that computes for so many cycles.
     Fork(u64),
+    /// Sets its own nice value.
     Nice(i8),
     /// Names a fragment, or none.
     Enter(Option<u32>),
@@ -40,16 +51,22 @@ pub enum Act {
 /// What a task is born with, and what it does.
 #[derive(Clone, Debug)]
 pub struct Part {
+    /// What it does, one after the other.
     pub acts: Vec<Act>,
+    /// Its nice value.
     pub nice: i8,
+    /// Its policy.
     pub policy: Policy,
+    /// Whether it has an address space of its own.
     pub mm: bool,
 }
 
 /// Datagrams from another machine, and a task that receives them.
 #[derive(Clone, Copy, Debug)]
 pub struct Flood {
+    /// How many there are.
     pub packets: u32,
+    /// The payload of each.
     pub bytes: u64,
     /// Microseconds from one to the next.
     pub gap: u64,
@@ -73,10 +90,13 @@ pub struct Bound {
 /// A whole workload.
 #[derive(Clone, Debug)]
 pub struct Script {
+    /// Its tasks.
     pub parts: Vec<Part>,
     /// Sizes of the streams' buffers.
     pub streams: Vec<u64>,
+    /// Datagrams from another machine, if there are any.
     pub flood: Option<Flood>,
+    /// Where tasks are bound, if they are.
     pub bound: Option<Bound>,
     /// All sleeps, gaps and links are so many times longer or slower. What takes cycles is not: that
     /// depends on the machine's clock.
