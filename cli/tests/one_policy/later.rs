@@ -5,7 +5,7 @@ use warmq_kernel::{Boot, Change, GroupId, Workload};
 use warmq_machine::OutOfMemory;
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
-use crate::scripts::Script;
+use warmq_random::Script;
 
 /// The root, one in it, one in that, and another in the root.
 const GROUPS: usize = 4;

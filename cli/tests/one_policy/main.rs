@@ -10,19 +10,17 @@
 
 mod later;
 mod pair;
-#[path = "../../../lab/sched/tests/stories/scripts.rs"]
-mod scripts;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use warmq_config::{Chosen, Value};
 use warmq_kernel::{Costs, Ending, Kernel, MakeScheduler, Policy, Settings};
 use warmq_machine::{CpuPlace, builtin, read_toml};
+use warmq_random::{Act, Script, scripts};
 use warmq_units::{Cycles, Duration, Instant, Seed};
 
 use crate::later::{Changing, Later, later};
 use crate::pair::Pair;
-use crate::scripts::{Act, Script, scripts};
 
 /// What the model of sched_ext does not have is left out.
 fn playable(mut script: Script) -> Script {

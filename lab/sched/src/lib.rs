@@ -18,10 +18,6 @@ mod linux24;
 mod mq;
 mod o1;
 mod pls;
-/// Random scripts, for the tests of schedulers from within.
-#[cfg(test)]
-#[path = "../tests/stories/scripts.rs"]
-mod scripts;
 mod scx_warmq;
 #[cfg(test)]
 mod twins;

@@ -7,11 +7,11 @@ use warmq_kernel::{
     Why,
 };
 use warmq_machine::{builtin, read_toml};
+use warmq_random::{Script, scripts};
 use warmq_units::{CpuId, Duration, Instant, LockId, Seed, TaskId};
 
 use crate::linux24::{self, Linux24};
 use crate::pls::{self, Pls};
-use crate::scripts::{Script, scripts};
 
 /// Both schedulers over the same tasks. Each hears everything; what PLS picks is run, as a pick
 /// changes nothing in vanilla's queue.

@@ -1,21 +1,14 @@
 //! Invariants over random workloads under round robin; those under real schedulers are in lab/sched.
 
-#[path = "../../../sched/tests/stories/scripts.rs"]
-mod scripts;
-
-#[path = "../../../sched/tests/stories/configurations.rs"]
-mod configurations;
-
 use proptest::prelude::*;
 
 use warmq_kernel::*;
+use warmq_random::{Configuration, Script, configurations, scripts};
 use warmq_trace::Invariant;
 use warmq_units::{Bytes, Instant, Seed};
 
 use crate::round_robin::*;
 use crate::support::*;
-use configurations::{Configuration, configurations};
-use scripts::{Script, scripts};
 
 struct Case {
     script: Script,

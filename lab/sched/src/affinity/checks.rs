@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use warmq_config::{Chosen, Value};
 use warmq_kernel::{Boot, Context, Costs, Ending, Kernel, MakeScheduler, Settings, Workload};
 use warmq_machine::{builtin, read_toml};
+use warmq_random::{Act, Script, scripts};
 use warmq_units::{CpuId, Duration, Instant, Seed, TaskId};
 
 use super::{Affinity, Base};
-use crate::scripts::{Act, Script, scripts};
 
 impl<B: Base> Affinity<B> {
     pub(super) fn check(&self, context: &Context<'_>) {

@@ -9,11 +9,11 @@ use warmq_kernel::{
     Pick, Scheduler, Settings, UnknownCost, Why,
 };
 use warmq_machine::{OutOfMemory, builtin, read_toml};
+use warmq_random::{Script, scripts};
 use warmq_units::{CpuId, Duration, Instant, LockId, Seed, TaskId};
 
 use super::state::{Class, State, What};
 use super::{Cfs, settings};
-use crate::scripts::{Script, scripts};
 
 /// CFS, looked at after every callback.
 struct Watched {

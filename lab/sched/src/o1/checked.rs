@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use warmq_config::{Chosen, Value};
 use warmq_kernel::*;
 use warmq_machine::{OutOfMemory, builtin, read_toml};
+use warmq_random::{Act, Script, scripts};
 use warmq_units::{CpuId, Duration, Instant, LockId, Seed, TaskId};
 
 use super::{O1, Release, of_2_6_4, settings};
-use crate::scripts::{Act, Script, scripts};
 
 /// A scheduler whose state is looked at after each callback.
 struct Checked {

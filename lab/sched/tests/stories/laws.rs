@@ -11,11 +11,10 @@ use warmq_kernel::{
     SoftirqLimits, Task, Throttling,
 };
 use warmq_play::{Counters, workload};
+use warmq_random::{Act, Configuration, Script, configurations, scripts};
 use warmq_sched::{Entry, SCHEDULERS};
 use warmq_trace::Digest;
 
-use crate::configurations::{Configuration, configurations};
-use crate::scripts::{Act, Script, scripts};
 use crate::stage::*;
 
 /// A run but for its scheduler.

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 use warmq_kernel::{Boot, Change, Ending, Fragment, GroupId, Limits, Policy, Task};
+use warmq_random::configurations;
 use warmq_sched::{Entry, SCHEDULERS};
 use warmq_trace::Record;
 use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
 
-use crate::configurations::configurations;
 use crate::laws::may_stop_ticks;
 use crate::stage::*;
 use crate::told::Kept;

@@ -7,12 +7,12 @@ use warmq_config::Value;
 use warmq_kernel::{Costs, PollTime, Settings};
 use warmq_machine::MachineDescription;
 use warmq_machine::description::Coherence;
+use warmq_random::{Act, Bound, Script};
 use warmq_sched::{Entry, SCHEDULERS};
 use warmq_trace::{Observer, Record};
 use warmq_units::{CpuId, Cycles, Duration, Hertz, Instant, LockId};
 
 use crate::laws::{Case, a_case, cases};
-use crate::scripts::{Act, Bound, Script};
 use crate::stage::*;
 
 /// Everything that happened, as it is to be compared.

@@ -1,0 +1,263 @@
+//! Records in detail: why tasks sleep, who wakes them, what they are like, packets, idling. They
+//! are made only for an observer that wants them (see `Observer::DETAIL`).
+
+use warmq_trace::{Cause, Context, Record, State};
+use warmq_units::{CpuId, Duration, TaskId};
+
+use crate::core::Core;
+use crate::words::{
+    Barrier, Condition, Fragment, GroupId, IdleLoop, Mutex, Part, Policy, Role, Semaphore, Socket,
+    Span, Waiting, WakeContext, Wakeup,
+};
+
+impl Core {
+    /// Records that `record` happened now, if somebody wants details.
+    #[inline]
+    pub(crate) fn record_detail(&mut self, record: impl FnOnce(&Core) -> Record) {
+        if self.recorder.wants_details() {
+            let record = record(self);
+            self.record(record);
+        }
+    }
+
+    /// `task` is about to leave `cpu`, or the queue of `cpu`, and to wait for `waiting`. That of one that stays runnable is
+    /// always recorded, since without that it would look as if it slept and was woken.
+    #[inline]
+    pub(crate) fn record_block(&mut self, cpu: CpuId, task: TaskId, waiting: Waiting) {
+        if !self.recorder.wants_details() && waiting != Waiting::Quota {
+            return;
+        }
+        let object = part(waiting).and_then(|part| self.recorder.object(part));
+        self.record(Record::Block {
+            cpu,
+            task,
+            cause: object.map_or(cause(waiting), |object| object.cause),
+            state: state(waiting),
+            object: object.map(|object| object.number),
+        });
+    }
+
+    /// `cpu` is about to wake `task`.
+    #[inline]
+    pub(crate) fn record_waking(&mut self, cpu: CpuId, task: TaskId, wakeup: &Wakeup) {
+        self.record_detail(|_| Record::Waking {
+            cpu,
+            waker: wakeup.current,
+            task,
+            context: match wakeup.context {
+                WakeContext::Interrupt => Context::Interrupt,
+                WakeContext::Softirq => Context::Softirq,
+                WakeContext::Task => Context::Task,
+            },
+            synchronous: wakeup.sync,
+        });
+    }
+
+    /// Records that `task` begins or ends a span.
+    pub(crate) fn note_span(&mut self, task: TaskId, Span { span, number }: Span, begins: bool) {
+        self.record(match begins {
+            true => Record::SpanBegin { task, span, number },
+            false => Record::SpanEnd { task, span, number },
+        });
+    }
+
+    /// Records which task of its scenario `task` is, right after its fork.
+    pub(crate) fn record_role(&mut self, task: TaskId) {
+        if let Some(Role { table, number }) = self.task(task).role {
+            self.record(Record::Role {
+                task,
+                table,
+                number,
+            });
+        }
+    }
+
+    pub(crate) fn record_nice(&mut self, task: TaskId) {
+        self.record_detail(|core| Record::Nice {
+            task,
+            nice: core.task(task).nice,
+        });
+    }
+
+    pub(crate) fn record_policy(&mut self, task: TaskId) {
+        self.record_detail(|core| {
+            let (policy, priority) = traced(core.task(task).policy);
+            Record::Policy {
+                task,
+                policy,
+                priority,
+            }
+        });
+    }
+
+    pub(crate) fn record_slice(&mut self, task: TaskId) {
+        self.record_detail(|core| Record::Slice {
+            task,
+            slice: core.task(task).slice.unwrap_or(Duration::ZERO),
+        });
+    }
+
+    pub(crate) fn record_group(&mut self, task: TaskId) {
+        self.record_detail(|core| Record::Group {
+            task,
+            group: core.task(task).group.0,
+        });
+    }
+
+    /// Records what `group` is: when it is made, and when its weight changes.
+    pub(crate) fn record_cgroup(&mut self, group: GroupId) {
+        self.record_detail(|core| core.cgroup(group));
+    }
+
+    /// What `group` is, as a record.
+    pub(crate) fn cgroup(&self, group: GroupId) -> Record {
+        let known = self.groups.get(group);
+        Record::Cgroup {
+            group: group.0,
+            parent: known.parent.map_or(0, |parent| parent.0),
+            weight: known.weight,
+            name: known.name,
+        }
+    }
+
+    pub(crate) fn record_fragment(&mut self, task: TaskId) {
+        let named = |fragment: Fragment| (fragment.app, fragment.number);
+        self.record_detail(|core| Record::Fragment {
+            task,
+            fragment: core.task(task).fragment.map(named),
+        });
+    }
+
+    /// Records what a task is like that has just been forked, where that is not the default.
+    pub(crate) fn record_attributes(&mut self, task: TaskId) {
+        if !self.recorder.wants_details() {
+            return;
+        }
+        if self.task(task).nice != 0 {
+            self.record_nice(task);
+        }
+        if self.task(task).policy != Policy::Other {
+            self.record_policy(task);
+        }
+        if self.task(task).slice.is_some() {
+            self.record_slice(task);
+        }
+        if self.task(task).group.0 != 0 {
+            self.record_group(task);
+        }
+    }
+
+    /// A packet of `bytes` for `socket` came up the protocol stack on `cpu`. What goes through a
+    /// pipe is no packet.
+    pub(crate) fn record_packet(&mut self, cpu: CpuId, socket: Socket, bytes: u64) {
+        if !self.recorder.wants_details() {
+            return;
+        }
+        let object = self.recorder.object(Part::Socket(socket));
+        if object.is_none_or(|object| object.cause != Cause::Pipe) {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            self.record(Record::Packet { cpu, bytes });
+        }
+    }
+
+    /// `cpu` dropped a packet. The numbers of reasons differ from one release to the next, so that
+    /// none is given.
+    pub(crate) fn record_drop(&mut self, cpu: CpuId) {
+        self.record_detail(|_| Record::Drop { cpu, reason: 0 });
+    }
+
+    /// `cpu` has polled a card and took so many packets.
+    pub(crate) fn record_poll(&mut self, cpu: CpuId, packets: u32) {
+        self.record_detail(|core| Record::Poll {
+            cpu,
+            packets,
+            budget: core.settings.softirqs.weight,
+        });
+    }
+
+    /// `cpu` goes idle, in the state that its idle loop has: polling is 0, as in Linux.
+    pub(crate) fn record_idle(&mut self, cpu: CpuId) {
+        if self.recorder.wants_details() && !std::mem::replace(&mut self.cpu(cpu).shown_idle, true)
+        {
+            let state = Some(match self.settings.idle_loop {
+                IdleLoop::Poll => 0,
+                IdleLoop::Halt => 1,
+            });
+            self.record(Record::Idle { cpu, state });
+        }
+    }
+
+    /// `cpu`, which was recorded to be idle, has something to do.
+    pub(crate) fn record_busy(&mut self, cpu: CpuId) {
+        self.cpu(cpu).shown_idle = false;
+        let state = None;
+        self.record(Record::Idle { cpu, state });
+    }
+}
+
+/// What a task that waits for `waiting` waits for, where it is part of no object.
+fn cause(waiting: Waiting) -> Cause {
+    match waiting {
+        Waiting::Timer => Cause::Timer,
+        Waiting::Data(_) | Waiting::Room(_) | Waiting::Socket(_) | Waiting::Connection(_) => {
+            Cause::Socket
+        }
+        Waiting::Mutex(_) => Cause::Mutex,
+        Waiting::Condition(_) => Cause::Condition,
+        Waiting::Barrier(_) => Cause::Barrier,
+        Waiting::Semaphore(_) => Cause::Semaphore,
+        Waiting::Softirqs => Cause::Unknown,
+        Waiting::Continue => Cause::Continue,
+        Waiting::Thaw => Cause::Thaw,
+        Waiting::Quota => Cause::Quota,
+    }
+}
+
+/// The state in which Linux lets a task wait for `waiting`: a frozen one in `do_freezer_trap()`
+/// sleeps interruptibly, a throttled one stays runnable, and `lock_sock()` is not interrupted.
+fn state(waiting: Waiting) -> State {
+    match waiting {
+        Waiting::Continue => State::Stopped,
+        Waiting::Quota => State::Runnable,
+        Waiting::Socket(_) => State::Uninterruptible,
+        Waiting::Timer
+        | Waiting::Data(_)
+        | Waiting::Room(_)
+        | Waiting::Connection(_)
+        | Waiting::Mutex(_)
+        | Waiting::Condition(_)
+        | Waiting::Barrier(_)
+        | Waiting::Semaphore(_)
+        | Waiting::Softirqs
+        | Waiting::Thaw => State::Interruptible,
+    }
+}
+
+fn part(waiting: Waiting) -> Option<Part> {
+    match waiting {
+        Waiting::Data(socket) | Waiting::Room(socket) | Waiting::Socket(socket) => {
+            Some(Part::Socket(Socket(socket)))
+        }
+        Waiting::Mutex(mutex) => Some(Part::Mutex(Mutex(mutex))),
+        Waiting::Condition(condition) => Some(Part::Condition(Condition(condition))),
+        Waiting::Barrier(barrier) => Some(Part::Barrier(Barrier(barrier))),
+        Waiting::Semaphore(semaphore) => Some(Part::Semaphore(Semaphore(semaphore))),
+        Waiting::Timer
+        | Waiting::Connection(_)
+        | Waiting::Softirqs
+        | Waiting::Continue
+        | Waiting::Thaw
+        | Waiting::Quota => None,
+    }
+}
+
+/// A policy with its real-time priority, as records have it.
+fn traced(policy: Policy) -> (warmq_trace::Policy, u8) {
+    match policy {
+        Policy::Other => (warmq_trace::Policy::Other, 0),
+        Policy::Batch => (warmq_trace::Policy::Batch, 0),
+        Policy::Idle => (warmq_trace::Policy::Idle, 0),
+        Policy::Fifo(priority) => (warmq_trace::Policy::Fifo, priority),
+        Policy::RoundRobin(priority) => (warmq_trace::Policy::RoundRobin, priority),
+    }
+}

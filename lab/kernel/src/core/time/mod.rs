@@ -1,0 +1,6 @@
+//! Events in their order, and timers.
+
+mod timeline;
+mod timer;
+
+pub use self::{timeline::*, timer::*};

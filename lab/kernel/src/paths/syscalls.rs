@@ -1,0 +1,547 @@
+//! System calls: from an operation that a program asked for to the steps that perform it.
+
+use warmq_machine::Access;
+use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
+
+use crate::core::{Datagram, Peer, TimerOwner};
+use crate::face::{Callback, Hint};
+use crate::paths::{Engine, Flow};
+use crate::words::{
+    Barrier, Change, Listener, Misuse, Mode, Mutex, NewTask, Operation, Region, SEGMENT, Sender,
+    SenderSlot, Socket, Step, Touch, Waiting, wake,
+};
+
+impl Engine {
+    /// Puts the steps of `operation` onto the stack of `cpu`.
+    pub(crate) fn begin_operation(&mut self, cpu: CpuId, current: TaskId, operation: Operation) {
+        let step = match operation {
+            Operation::Compute(cycles) => Step::Busy {
+                left: self.core.hardware.clock.time_of(cycles),
+                user: true,
+            },
+            Operation::ComputeFor(left) => Step::Busy { left, user: true },
+            Operation::Now => Step::Answer(self.core.now().0),
+            Operation::Ran => {
+                let task = self.core.task(current);
+                Step::Answer((task.ran + (self.core.now() - task.switched_in)).0)
+            }
+            Operation::Span { span, begins } => {
+                return self.core.note_span(current, span, begins);
+            }
+            Operation::GiveUp(why) => {
+                let why = why.to_string();
+                return self.core.program_broke(current, Misuse::GivesUp(why));
+            }
+            Operation::NoProgress => return self.no_progress(cpu),
+            Operation::Touch(touch) => Step::Touch {
+                touch: Touch {
+                    work: touch.work + self.core.times.access,
+                    ..touch
+                },
+                user: true,
+            },
+            Operation::Lock(mutex) if self.core.sync.mutexes[mutex].owner.is_none() => {
+                self.core.sync.mutexes[mutex].owner = Some(current);
+                Step::Busy {
+                    left: self.core.times.lock_uncontended,
+                    user: true,
+                }
+            }
+            Operation::SetFragment(fragment) if self.scheduler.hint() == Hint::MemoryWrite => {
+                self.write_hint(cpu, current, fragment)
+            }
+            operation => {
+                let now = self.core.now();
+                let left = self.core.times.system_call + self.stack_touch(cpu, now);
+                let here = self.core.cpu(cpu);
+                here.in_user = false;
+                here.stack.push(Step::Perform(operation));
+                Step::Busy { left, user: false }
+            }
+        };
+        self.core.cpu(cpu).stack.push(step);
+    }
+
+    /// Performs a system call in the kernel, or as much of it as can be done before sleeping.
+    pub(crate) fn perform_operation(&mut self, cpu: CpuId, operation: Operation) -> Flow {
+        let current = self
+            .core
+            .cpu(cpu)
+            .current
+            .expect("system calls come from tasks");
+        match operation {
+            Operation::Compute(_)
+            | Operation::ComputeFor(_)
+            | Operation::Now
+            | Operation::Ran
+            | Operation::Span { .. }
+            | Operation::GiveUp(_)
+            | Operation::NoProgress
+            | Operation::Touch(_) => unreachable!("these need no kernel"),
+            Operation::Sleep(span) => self.sleep_for(cpu, current, span),
+            Operation::Yield => {
+                let locks = self.scheduler.locks(Callback::YieldTask, cpu);
+                self.push_locked(cpu, locks, Step::YieldTask(current));
+                Flow::Next
+            }
+            Operation::Send { socket, left } => self.send(cpu, current, socket, left),
+            Operation::Receive { socket, at_most } => self.receive(cpu, current, socket, at_most),
+            Operation::SendDatagram { socket, bytes } => self.send_datagram(cpu, socket, bytes),
+            Operation::ReceiveDatagram { socket, from } => {
+                self.receive_datagram(cpu, current, socket, from)
+            }
+            Operation::Answer { socket, to, bytes } => self.answer(cpu, socket, to, bytes),
+            Operation::Close(socket) => self.close(cpu, socket),
+            Operation::Accept(listener) => self.accept(cpu, current, listener),
+            Operation::Lock(mutex) => self.lock_mutex(cpu, current, mutex),
+            Operation::Unlock(mutex) => self.unlock_mutex(cpu, current, mutex),
+            Operation::Semop { semaphore, up } => self.semop(cpu, semaphore, up),
+            Operation::Wait(condition, mutex) => {
+                self.core.sync.conditions[condition]
+                    .waiters
+                    .push_back(current);
+                self.core
+                    .cpu(cpu)
+                    .stack
+                    .push(Step::Perform(Operation::Lock(mutex)));
+                self.sleep(cpu, current, Waiting::Condition(condition.0));
+                self.unlock_mutex(cpu, current, mutex)
+            }
+            Operation::Notify { condition, all } => {
+                let waiters = &mut self.core.sync.conditions[condition].waiters;
+                let count = if all {
+                    waiters.len()
+                } else {
+                    waiters.len().min(1)
+                };
+                let woken: Vec<_> = waiters.drain(..count).rev().map(wake).collect();
+                self.core.cpu(cpu).stack.extend(woken);
+                Flow::Next
+            }
+            Operation::Meet(barrier) => self.meet(cpu, current, barrier),
+            Operation::Spawn(child) => {
+                let NewTask { spec, program } = *child;
+                let Ok(child) = self.core.create_task(&spec, Some(cpu)) else {
+                    self.core.run_out_of_memory();
+                    return Flow::Next;
+                };
+                self.core.give_program(child, program);
+                let steps = [
+                    Step::Answer(child.0.into()),
+                    wake(child),
+                    Step::Fork { child },
+                ];
+                self.core.cpu(cpu).stack.extend(steps);
+                Flow::Takes(self.core.times.fork, Mode::System)
+            }
+            Operation::Change(Change::Online(target, online)) => {
+                let changes = self.core.may_set_online(target, online);
+                let answer = Step::Answer(changes.into());
+                self.core.cpu(cpu).stack.push(answer);
+                self.change(cpu, Change::Online(target, online))
+            }
+            Operation::Change(change) => self.change(cpu, change),
+            Operation::SetFragment(fragment) => self.set_fragment(cpu, current, fragment),
+        }
+    }
+
+    fn sleep_for(&mut self, cpu: CpuId, current: TaskId, span: Duration) -> Flow {
+        let resolution = self.core.settings.timer_resolution.0.max(1);
+        let at = Instant((self.core.now() + span).0.next_multiple_of(resolution));
+        let owner = TimerOwner::Sleep(current);
+        self.core.arm_timer(cpu, at, owner);
+        self.sleep(cpu, current, Waiting::Timer);
+        Flow::Next
+    }
+
+    // Mutexes.
+
+    fn lock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
+        let state = &mut self.core.sync.mutexes[mutex];
+        match state.owner {
+            Some(owner) if owner == current => {}
+            None => state.owner = Some(current),
+            Some(_) => {
+                state.waiters.push_back(current);
+                // When it wakes, the mutex has been handed over to it.
+                self.sleep(cpu, current, Waiting::Mutex(mutex.0));
+            }
+        }
+        Flow::Next
+    }
+
+    /// `pthread_barrier_wait()`: sleeps, or wakes all that sleep there.
+    fn meet(&mut self, cpu: CpuId, current: TaskId, barrier: Barrier) -> Flow {
+        let state = &mut self.core.sync.barriers[barrier];
+        if state.waiters.len() as u64 + 1 < state.tasks {
+            state.waiters.push(current);
+            self.sleep(cpu, current, Waiting::Barrier(barrier.0));
+            return Flow::Next;
+        }
+        let woken: Vec<_> = state.waiters.drain(..).rev().map(wake).collect();
+        self.core.cpu(cpu).stack.extend(woken);
+        Flow::Next
+    }
+
+    fn unlock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
+        let state = &mut self.core.sync.mutexes[mutex];
+        if state.owner != Some(current) {
+            let (mutex, owner) = (mutex.0, state.owner);
+            let misuse = Misuse::UnlocksWhatItDoesNotHold { mutex, owner };
+            self.core.program_broke(current, misuse);
+            return Flow::Next;
+        }
+        if let Some(next_owner) = state.hand_on() {
+            self.core.cpu(cpu).stack.push(wake(next_owner));
+        }
+        Flow::Takes(self.core.times.lock_uncontended, Mode::System)
+    }
+
+    // Sockets.
+
+    pub(crate) fn lines_of(&self, buffer: Region, position: u64, bytes: u64) -> Touch {
+        let line = self.core.memory.line();
+        let first = position / line;
+        let lines = (position + bytes).div_ceil(line) - first;
+        Touch::read(buffer, first, lines).working(self.core.times.copy_per_line)
+    }
+
+    fn send(&mut self, cpu: CpuId, current: TaskId, socket: Socket, left: Bytes) -> Flow {
+        match self.core.net.endpoints[socket].peer {
+            Peer::Local(peer) => self.send_local(cpu, current, socket, peer, left),
+            Peer::Remote { .. } => self.send_out(cpu, socket, left),
+            Peer::None => Flow::Next,
+        }
+    }
+
+    fn send_local(
+        &mut self,
+        cpu: CpuId,
+        current: TaskId,
+        socket: Socket,
+        peer: Socket,
+        left: Bytes,
+    ) -> Flow {
+        let to = &mut self.core.net.endpoints[peer];
+        if to.closed || left.0 == 0 {
+            return Flow::Next;
+        }
+        let bytes = to.room().min(left.0);
+        if bytes == 0 {
+            to.writers.push_back(current);
+            self.core
+                .cpu(cpu)
+                .stack
+                .push(Step::Perform(Operation::Send { socket, left }));
+            self.sleep(cpu, current, Waiting::Room(peer.0));
+            return Flow::Next;
+        }
+        let again = Operation::Send { socket, left };
+        if !self.own_socket(cpu, current, socket, again) {
+            return Flow::Next;
+        }
+        let to = &mut self.core.net.endpoints[peer];
+        let (buffer, written, there) = (to.buffer, to.written, to.state);
+        let loopback = to.is_loopback();
+        let passed = to.passes(bytes);
+        let acknowledged = to.is_acknowledged_quickly(passed);
+        let segments = self.core.settings.loopback.segments(passed, to.capacity);
+        let packets = segments + u64::from(acknowledged);
+        to.reserved += bytes;
+        to.written += bytes;
+        let waiting = Bytes(to.waiting());
+        if self.core.memory.grow(buffer, waiting).is_err() {
+            self.core.run_out_of_memory();
+            return Flow::Next;
+        }
+        let touch = Touch {
+            access: Access::Write,
+            ..self.lines_of(buffer, written, bytes)
+        };
+        let rest = Bytes(left.0 - bytes);
+        let stack = &mut self.core.cpu(cpu).stack;
+        if rest.0 > 0 {
+            stack.push(Step::Perform(Operation::Send { socket, left: rest }));
+        }
+        stack.push(Step::ReleaseSocket(socket));
+        stack.push(Step::Deliver {
+            socket: peer,
+            bytes,
+        });
+        stack.push(Step::Touch { touch, user: false });
+        let here = self.core.net.endpoints[socket].state;
+        let there = there.filter(|_| passed > 0);
+        let work = self.core.times.socket_send + self.core.stream_work(loopback, packets);
+        Flow::Takes(
+            work + self.core.write_sockets(cpu, [here, there]),
+            Mode::System,
+        )
+    }
+
+    fn send_out(&mut self, cpu: CpuId, socket: Socket, left: Bytes) -> Flow {
+        let endpoint = &mut self.core.net.endpoints[socket];
+        if endpoint.closed || left.0 == 0 {
+            return Flow::Next;
+        }
+        let (buffer, written) = (endpoint.buffer, endpoint.written);
+        endpoint.written += left.0;
+        let touch = Touch {
+            access: Access::Write,
+            ..self.lines_of(buffer, written, left.0)
+        };
+        let stack = &mut self.core.cpu(cpu).stack;
+        stack.push(Step::Deliver {
+            socket,
+            bytes: left.0,
+        });
+        stack.push(Step::Touch { touch, user: false });
+        let packets = left.0.div_ceil(SEGMENT);
+        Flow::Takes(
+            self.core.times.socket_send + self.core.times.network_packet * packets,
+            Mode::System,
+        )
+    }
+
+    /// Makes a call of `current` the owner of `socket`, where calls own sockets. Returns false if another one is: then the
+    /// task sleeps, and does `operation` when that is over.
+    fn own_socket(
+        &mut self,
+        cpu: CpuId,
+        current: TaskId,
+        socket: Socket,
+        operation: Operation,
+    ) -> bool {
+        let end = &mut self.core.net.endpoints[socket];
+        if end.owned {
+            end.callers.push_back(current);
+            self.core.cpu(cpu).stack.push(Step::Perform(operation));
+            self.sleep(cpu, current, Waiting::Socket(socket.0));
+            return false;
+        }
+        end.owned = self.core.settings.loopback.owned && end.is_loopback();
+        true
+    }
+
+    /// The owner's call of `socket` is over; the next of those that wait for it is woken.
+    pub(crate) fn release_socket(&mut self, cpu: CpuId, socket: Socket) -> Flow {
+        let end = &mut self.core.net.endpoints[socket];
+        end.owned = false;
+        let next = end.callers.pop_front().map(wake);
+        self.core.cpu(cpu).stack.extend(next);
+        Flow::Next
+    }
+
+    /// Moves the copied bytes to the socket's buffer, or to the link of its card.
+    pub(crate) fn deliver(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
+        if let Peer::Remote { remote, nic } = self.core.net.endpoints[socket].peer {
+            self.transmit(remote, nic, socket, bytes);
+            self.run_pending_softirqs(cpu);
+            return Flow::Next;
+        }
+        let endpoint = &mut self.core.net.endpoints[socket];
+        endpoint.reserved -= bytes;
+        let (passed, pipe) = (endpoint.deliver(bytes), endpoint.pipe);
+        self.core.delay_acknowledgement(socket);
+        if passed > 0 {
+            self.core.record_packet(cpu, socket, passed);
+        }
+        // What stays with the sender's end comes to no softirq.
+        if passed > 0 && !pipe {
+            self.disable_softirqs(cpu);
+        }
+        self.wake_ends(cpu, socket);
+        Flow::Next
+    }
+
+    /// Makes the steps that follow on the stack of `cpu` run as a softirq: on loopback the
+    /// receiving side of the protocols runs when the sender enables softirqs again
+    /// (`local_bh_enable()`).
+    fn disable_softirqs(&mut self, cpu: CpuId) {
+        let here = self.core.cpu(cpu);
+        here.softirq_depth += 1;
+        here.stack.push(Step::EnableSoftirqs);
+    }
+
+    fn send_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: Bytes) -> Flow {
+        let endpoint = &mut self.core.net.endpoints[socket];
+        endpoint.datagrams.sent += 1;
+        let (buffer, written) = (endpoint.buffer, endpoint.arrived);
+        endpoint.arrived += bytes.0;
+        let copied = self.lines_of(buffer, written, bytes.0);
+        let bytes = bytes.0;
+        self.copy_datagram(cpu, copied, Step::DeliverDatagram { socket, bytes })
+    }
+
+    /// Copies a datagram to the lines of `copied`, and `then` sends it.
+    pub(crate) fn copy_datagram(&mut self, cpu: CpuId, copied: Touch, then: Step) -> Flow {
+        let touch = Touch {
+            access: Access::Write,
+            ..copied
+        };
+        let copy = Step::Touch { touch, user: false };
+        self.core.cpu(cpu).stack.extend([then, copy]);
+        let times = &self.core.times;
+        Flow::Takes(times.socket_send + times.network_packet, Mode::System)
+    }
+
+    /// Delivers the copied datagram to its socket, which queues or drops it.
+    pub(crate) fn deliver_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
+        self.disable_softirqs(cpu);
+        self.core.record_packet(cpu, socket, bytes);
+        let datagram = Datagram {
+            bytes: Bytes(bytes),
+            from: Sender::default(),
+            true_size: self.core.true_size(None, Bytes(bytes)),
+        };
+        if self.core.queue_datagram(cpu, socket, datagram)
+            && let Some(task) = self.core.net.endpoints[socket].readers.pop_front()
+        {
+            let sync = self.core.settings.sync_socket_wakeups;
+            self.core.cpu(cpu).stack.push(Step::Wake { task, sync });
+        }
+        Flow::Next
+    }
+
+    fn receive_datagram(
+        &mut self,
+        cpu: CpuId,
+        current: TaskId,
+        socket: Socket,
+        from: Option<SenderSlot>,
+    ) -> Flow {
+        let endpoint = &mut self.core.net.endpoints[socket];
+        let Some(datagram) = endpoint.take_datagram() else {
+            endpoint.readers.push_back(current);
+            let again = Step::Perform(Operation::ReceiveDatagram { socket, from });
+            self.core.cpu(cpu).stack.push(again);
+            self.sleep(cpu, current, Waiting::Data(socket.0));
+            return Flow::Next;
+        };
+        if let Some(from) = from {
+            from.set(datagram.from);
+        }
+        let bytes = datagram.bytes;
+        let (buffer, read) = (endpoint.buffer, endpoint.read);
+        endpoint.read += bytes.0;
+        let touch = self.lines_of(buffer, read, bytes.0);
+        let stack = &mut self.core.cpu(cpu).stack;
+        stack.push(Step::Answer(bytes.0));
+        stack.push(Step::Touch { touch, user: false });
+        Flow::Takes(self.core.times.socket_receive, Mode::System)
+    }
+
+    fn receive(&mut self, cpu: CpuId, current: TaskId, socket: Socket, at_most: Bytes) -> Flow {
+        let endpoint = &mut self.core.net.endpoints[socket];
+        let bytes = endpoint.filled.min(at_most.0);
+        if bytes == 0 && (endpoint.peer_closed || at_most.0 == 0) {
+            let next = endpoint.readers.pop_front().map(wake);
+            let stack = &mut self.core.cpu(cpu).stack;
+            stack.push(Step::Answer(0));
+            stack.extend(next);
+            return Flow::Next;
+        }
+        if bytes == 0 {
+            endpoint.readers.push_back(current);
+            let again = Step::Perform(Operation::Receive { socket, at_most });
+            self.core.cpu(cpu).stack.push(again);
+            self.sleep(cpu, current, Waiting::Data(socket.0));
+            return Flow::Next;
+        }
+        let again = Operation::Receive { socket, at_most };
+        if !self.own_socket(cpu, current, socket, again) {
+            return Flow::Next;
+        }
+        let endpoint = &mut self.core.net.endpoints[socket];
+        let (buffer, read, here) = (endpoint.buffer, endpoint.read, endpoint.state);
+        let (received, loopback) = (endpoint.receive(bytes), endpoint.is_loopback());
+        let (peer, capacity) = (endpoint.peer, endpoint.capacity);
+        self.core.delay_acknowledgement(socket);
+        if received.came > 0 {
+            self.core.record_packet(cpu, socket, received.came);
+        }
+        let touch = self.lines_of(buffer, read, bytes);
+        let stack = &mut self.core.cpu(cpu).stack;
+        stack.push(Step::Answer(bytes));
+        stack.push(Step::ReleaseSocket(socket));
+        stack.push(Step::Take { socket, bytes });
+        stack.push(Step::Touch { touch, user: false });
+        let settings = &self.core.settings.loopback;
+        let segments = settings.segments(received.came, capacity);
+        let acknowledgements = match received.emptied {
+            true => segments.max(1).min(settings.acknowledgements),
+            false => 0,
+        };
+        let acknowledges = acknowledgements > 0;
+        let protocols = self.core.stream_work(loopback, segments + acknowledgements);
+        let work = self.core.times.socket_receive + protocols;
+        let there = match peer {
+            Peer::Local(peer) if acknowledges => self.core.net.endpoints[peer].state,
+            Peer::Local(_) | Peer::Remote { .. } | Peer::None => None,
+        };
+        Flow::Takes(
+            work + self.core.write_sockets(cpu, [here, there]),
+            Mode::System,
+        )
+    }
+
+    /// Removes the copied bytes from the buffer and wakes a sender that waits for room.
+    pub(crate) fn take(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
+        let endpoint = &mut self.core.net.endpoints[socket];
+        endpoint.reserved -= bytes;
+        self.wake_ends(cpu, socket);
+        Flow::Next
+    }
+
+    /// Wakes the tasks that can continue with `socket`: a reader if there is data, a writer if
+    /// there is room. If several wait, each wakes the next if it leaves data or room.
+    fn wake_ends(&mut self, cpu: CpuId, socket: Socket) {
+        let endpoint = &mut self.core.net.endpoints[socket];
+        let writer = match endpoint.peer {
+            Peer::Local(_) if endpoint.wakes_sender() => endpoint.writers.pop_front(),
+            Peer::Local(_) | Peer::Remote { .. } | Peer::None => None,
+        };
+        let reader = match endpoint.filled {
+            0 => None,
+            _ => endpoint.readers.pop_front(),
+        };
+        let sync = self.core.settings.sync_socket_wakeups;
+        let woken = writer.into_iter().chain(reader);
+        let woken = woken.map(|task| Step::Wake { task, sync });
+        self.core.cpu(cpu).stack.extend(woken);
+    }
+
+    fn close(&mut self, cpu: CpuId, socket: Socket) -> Flow {
+        let endpoint = &mut self.core.net.endpoints[socket];
+        if std::mem::replace(&mut endpoint.closed, true) {
+            return Flow::Next;
+        }
+        match endpoint.peer {
+            Peer::Local(peer) => {
+                let there = &mut self.core.net.endpoints[peer];
+                there.peer_closed = true;
+                let readers: Vec<_> = there.readers.drain(..).collect();
+                let writers = self.core.net.endpoints[socket].writers.drain(..);
+                let woken: Vec<_> = readers.into_iter().chain(writers).map(wake).collect();
+                self.core.cpu(cpu).stack.extend(woken);
+            }
+            Peer::Remote { .. } => self.core.net.reuse_if_closed(socket),
+            Peer::None => {}
+        }
+        Flow::Next
+    }
+
+    fn accept(&mut self, cpu: CpuId, current: TaskId, listener: Listener) -> Flow {
+        let backlog = &mut self.core.net.backlogs[listener];
+        let Some(socket) = backlog.connections.pop_front() else {
+            backlog.acceptors.push_back(current);
+            self.core
+                .cpu(cpu)
+                .stack
+                .push(Step::Perform(Operation::Accept(listener)));
+            self.sleep(cpu, current, Waiting::Connection(listener.0));
+            return Flow::Next;
+        };
+        self.core.cpu(cpu).stack.push(Step::Answer(socket.0.into()));
+        Flow::Takes(self.core.times.accept, Mode::System)
+    }
+}

@@ -1,0 +1,77 @@
+//! Switching a machine on: the state, the scheduler, the workload's first tasks, and time.
+
+use warmq_machine::{Hierarchy, MachineDescription, PhysicalMemory};
+use warmq_trace::Observer;
+use warmq_units::CpuId;
+
+use crate::core::{Core, Hardware, Memory, Recorder, Smt};
+use crate::face::{Attach, Boot, BootError, MakeScheduler, Workload};
+use crate::paths::Engine;
+use crate::run::kernel::Kernel;
+use crate::words::{Costs, Settings, Times};
+
+impl<O: Observer> Kernel<O> {
+    /// Switches `machine` on under `scheduler` and starts `workload`. No time has passed yet.
+    ///
+    /// # Errors
+    /// When the machine's table lacks a cost, or its memory does not hold the workload.
+    pub fn boot(
+        machine: &MachineDescription,
+        costs: &Costs,
+        settings: Settings,
+        scheduler: MakeScheduler,
+        workload: &dyn Workload,
+        observer: O,
+    ) -> Result<Kernel<O>, BootError> {
+        let times = Times::new(costs, machine.clock)?;
+        let recorder = Recorder::new(O::LISTENS, O::LISTENS && O::DETAIL);
+        let mut core = Core::new(hardware(machine, &settings), settings, times, recorder);
+        let scheduler = scheduler(&mut Attach::new(&mut core, costs))?;
+        core.locks.end_of_scheduler();
+        workload.start(&mut Boot::new(&mut core))?;
+        core.create_ksoftirqds()?;
+        core.name_outside();
+        let mut engine = Engine { core, scheduler };
+        engine.core.start_steals(&machine.steals);
+        engine.start_time(engine.core.settings.skewed_ticks || machine.steals.is_empty());
+        if let Some(full) = engine.core.memory_full() {
+            return Err(BootError::Memory(full));
+        }
+        let mut kernel = Kernel::new(engine, observer);
+        kernel.hand_records_on();
+        Ok(kernel)
+    }
+}
+
+fn hardware(machine: &MachineDescription, settings: &Settings) -> (Hardware, Memory) {
+    let hierarchy = settings
+        .caches
+        .then(|| Hierarchy::new(machine, settings.counting));
+    let pages = settings.seed.stream("pages");
+    let physical = PhysicalMemory::new(&machine.memory, settings.fragmentation, pages);
+    let line = machine.caches[0].line;
+    let page = machine.memory.page;
+    let memory = Memory::new(hierarchy, physical, page, line, machine.miss_overlap);
+    let hardware = Hardware {
+        clock: machine.clock,
+        places: machine.cpus.clone(),
+        card: machine.card,
+        way_sizes: way_sizes(machine),
+        smt: Smt::of(machine),
+    };
+    (hardware, memory)
+}
+
+/// Size divided by associativity of the caches that CPU 0 uses, innermost first.
+fn way_sizes(machine: &MachineDescription) -> Vec<u64> {
+    let mut caches: Vec<_> = machine
+        .caches
+        .iter()
+        .filter(|cache| cache.cpus.contains(&CpuId(0)))
+        .collect();
+    caches.sort_by_key(|cache| cache.level);
+    caches
+        .iter()
+        .map(|cache| cache.size.0 / u64::from(cache.ways))
+        .collect()
+}
