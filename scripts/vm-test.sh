@@ -30,7 +30,7 @@ bin=${CARGO_TARGET_DIR:-target}/debug
 run_guest() { # NAME, OPTIONS of vm run... -- COMMAND...
     local name=$1
     shift
-    "$bin/warmq" vm run --file "$bin/scx_warmq:/bin/scx_warmq" --memory 2048 --timeout 1800 "$@" 2>&1 |
+    "$bin/warmq" vm run --file "$bin/scx_warmq:/bin/scx_warmq" --memory 2048 --timeout 900 "$@" 2>&1 |
         sed -u "/^test result/!s/^/$name: /"
 }
 

@@ -11,7 +11,7 @@ use crate::sys;
 use crate::workers::wait_until;
 
 /// How long loading may take. The verifier is slow in an emulated guest.
-const LOADING: Duration = Duration::from_secs(600);
+const LOADING: Duration = Duration::from_secs(60);
 
 /// The kernel's state of sched_ext: `enabled`, `disabled`...
 pub fn state() -> String {

@@ -86,9 +86,12 @@ static __always_inline u64 counts_for(struct cgroup_state *cgroup)
  * Brings `counted` of a cgroup up to date, and returns by how much its parent's `active` must change for that. Whoever
  * changes `active` or `weight` does so first and then calls this. Of several at a time each adds to the parent what it
  * changed itself, so that nothing is counted twice, and the last one sees what all did.
+ *
+ * Like cgroup_add() a global function, which the verifier looks at once: the loops of callers would multiply it.
  */
-static __always_inline u64 recount(struct cgroup_state *cgroup)
+__noinline u64 recount(u32 number)
 {
+	struct cgroup_state *cgroup = cgroup_of(number);
 	u64 change = 0, now;
 	int i;
 
@@ -109,7 +112,7 @@ static __always_inline void free_if_removed(struct cgroup_state *cgroup)
 }
 
 /* Adds to what is active in a cgroup, and in those that it is in where it becomes active or no longer is. */
-static void cgroup_add(u32 number, u64 weight)
+__noinline int cgroup_add(u32 number, u64 weight)
 {
 	int level;
 
@@ -122,13 +125,14 @@ static void cgroup_add(u32 number, u64 weight)
 		before = __sync_fetch_and_add(&cgroup->active, weight);
 		if (before && before + weight)
 			break;
-		weight = recount(cgroup);
+		weight = recount(number);
 		number = cgroup->parent;
 		free_if_removed(cgroup);
 	}
+	return 0;
 }
 
-static void cgroup_sub(u32 number, u64 weight)
+static __always_inline void cgroup_sub(u32 number, u64 weight)
 {
 	cgroup_add(number, -weight);
 }

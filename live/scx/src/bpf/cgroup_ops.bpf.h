@@ -22,20 +22,24 @@ static u32 free_cgroup(void)
 u64 quotas_refused SEC(".data");
 
 /* Puts a cgroup's weight in force. */
-static void weigh_cgroup(struct cgroup_state *state)
+static void weigh_cgroup(u32 number)
 {
+	struct cgroup_state *state = cgroup_of(number);
+
 	/* In order: see recount(). */
 	__sync_lock_test_and_set(&state->weight, state->idle ? WEIGHT_IDLE_CGROUP : state->given);
-	cgroup_add(state->parent, recount(state));
+	cgroup_add(state->parent, recount(number));
 }
 
-static void set_idle(struct cgroup_state *state, bool idle)
+static void set_idle(u32 number, bool idle)
 {
+	struct cgroup_state *state = cgroup_of(number);
+
 	if (state->idle == idle)
 		return;
 	state->idle = idle;
 	__sync_fetch_and_add(&nr_idle_cgroups, idle ? 1 : -1);
-	weigh_cgroup(state);
+	weigh_cgroup(number);
 }
 
 /* Whether a cgroup has cpu.idle, of which the kernel says nothing when it tells of the cgroup. */
@@ -92,7 +96,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(warmq_cgroup_init, struct cgroup *cgrp, struct scx_
 	state->id = id;
 	state->parent = number_of_parent(cgrp);
 	state->given = state->weight = args->weight * (WARMQ_WEIGHT_NICE_0 / 100);
-	set_idle(state, has_idle(cgrp));
+	set_idle(number, has_idle(cgrp));
 	bpf_map_update_elem(&cgroup_numbers, &id, &number, BPF_ANY);
 	if (says_quota)
 		set_quota(state, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
@@ -108,7 +112,7 @@ void BPF_STRUCT_OPS(warmq_cgroup_exit, struct cgroup *cgrp)
 		return;
 	bpf_map_delete_elem(&cgroup_numbers, &id);
 	set_quota(cgroup_of(number), 0, NO_QUOTA, 0);
-	set_idle(cgroup_of(number), false);
+	set_idle(number, false);
 	/* Whoever sees both that it is removed and that nothing of it is active frees it. */
 	__sync_lock_test_and_set(&cgroup_of(number)->state, CGROUP_REMOVED);
 	free_if_removed(cgroup_of(number));
@@ -121,7 +125,7 @@ void BPF_STRUCT_OPS(warmq_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 	if (!number)
 		return;
 	cgroup_of(number)->given = weight * (WARMQ_WEIGHT_NICE_0 / 100);
-	weigh_cgroup(cgroup_of(number));
+	weigh_cgroup(number);
 }
 
 /* Linux 6.19 and later. */
@@ -130,7 +134,7 @@ void BPF_STRUCT_OPS(warmq_cgroup_set_idle, struct cgroup *cgrp, bool idle)
 	u32 number = number_of_id(cgroup_id(cgrp));
 
 	if (number)
-		set_idle(cgroup_of(number), idle);
+		set_idle(number, idle);
 }
 
 void BPF_STRUCT_OPS(warmq_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us)

@@ -406,7 +406,9 @@ static void leave_groups(u64 now)
 	}
 }
 
-static u32 make_group(const struct task_struct *p, const struct group_key *key, u32 cpu, u64 now, u32 origin)
+/* A global function, which the verifier looks at once, however many ways lead here. */
+__noinline u32 make_group(struct task_struct *p __arg_trusted, struct group_key *key __arg_nonnull, u32 cpu, u64 now,
+			  u32 origin)
 {
 	u32 number, *faster, payer = key->uid ? payer_of(p) + 1 : 0;
 	struct group_state *group;
@@ -508,7 +510,7 @@ static __always_inline bool is_inferred(struct task_state *t)
 	return t->group && group_of(t->group)->origin == ORIGIN_INFERRED;
 }
 
-static u32 find_group(const struct task_struct *p, const struct group_key *key, u32 cpu, u64 now, u32 origin)
+static u32 find_group(struct task_struct *p, struct group_key *key, u32 cpu, u64 now, u32 origin)
 {
 	u32 *number = bpf_map_lookup_elem(&group_numbers, key);
 

@@ -13,7 +13,7 @@ static bool has_room(u32 group)
 	return members_of(group_of(group)) < infer_size;
 }
 
-static u32 found_group(const struct task_struct *p, u32 cpu, u64 now)
+static u32 found_group(struct task_struct *p, u32 cpu, u64 now)
 {
 	struct group_key key = { .uid = user_of(p) + 1 };
 
