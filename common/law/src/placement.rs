@@ -87,7 +87,7 @@ impl Placement {
         }
     }
 
-    /// `record` has made `board` what it is; `ours` tells the tasks of the scenario.
+    /// `board` has seen `record` already; `ours` says whether a task is one of the scenario's.
     pub(crate) fn see(
         &mut self,
         at: Instant,

@@ -154,7 +154,7 @@ impl Taker {
         let task = self.tasks.touch(id);
         let woken = task.wants_since.is_some_and(|since| since >= ended.from);
         let slept = match (did, task.birth.take()) {
-            // Whoever runs was woken, though nobody told. Of one that left unseen nobody knows
+            // Whoever runs was woken, though no record says so. Of one that left unseen nobody knows
             // whether it slept: as if it did.
             (Doing::Sleeps, None) => true,
             (Doing::Unknown, None) => seen(ended) && !woken,
@@ -380,7 +380,7 @@ impl Observer for Taker {
     }
 }
 
-/// Whether a record told of the task before.
+/// Whether a record named the task before.
 fn seen(ended: &Ended) -> bool {
     ended.from > Instant::START
 }

@@ -32,7 +32,7 @@ pub(crate) struct Task {
     pub rests: bool,
 }
 
-/// How a task came to be.
+/// How a task was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Birth {
     /// One of the first tasks of a run: what makes it runnable is nobody's doing.

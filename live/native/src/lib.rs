@@ -701,6 +701,18 @@ mod tests {
         assert!((1_950..2_050).contains(&ran[0]), "{ran:?}");
     }
 
+    /// A new task of a cgroup wakes on CPU 0.
+    fn starts_in(program: &mut Program, task: u32, cgroup: u32) {
+        let birth = Birth {
+            parent: None,
+            weight: 100,
+            allowed: 1,
+            cgroup,
+        };
+        program.fork(task, birth, 0, 0);
+        wake(program, task, 0);
+    }
+
     #[test]
     fn a_cgroup_beyond_all_room_counts_as_the_one_it_is_in() {
         let mut program = one_cpu();
@@ -710,14 +722,7 @@ mod tests {
         program.set_quota(2, Some(1_000), 0);
         assert_eq!(program.quotas_refused(), 1);
         for (task, cgroup) in [(0, 0), (1, 2)] {
-            let birth = Birth {
-                parent: None,
-                weight: 100,
-                allowed: 1,
-                cgroup,
-            };
-            program.fork(task, birth, 0, 0);
-            wake(&mut program, task, 0);
+            starts_in(&mut program, task, cgroup);
         }
         let ran = shares(&mut program);
         assert!((2_950..3_050).contains(&ran[1]), "{ran:?}");
@@ -732,14 +737,7 @@ mod tests {
         program.remove_cgroup(1);
         program.make_cgroup(2, 0, 300);
         for (task, cgroup) in [(0, 0), (1, 2)] {
-            let birth = Birth {
-                parent: None,
-                weight: 100,
-                allowed: 1,
-                cgroup,
-            };
-            program.fork(task, birth, 0, 0);
-            wake(&mut program, task, 0);
+            starts_in(&mut program, task, cgroup);
         }
         let ran = shares(&mut program);
         assert!((2_950..3_050).contains(&ran[1]), "{ran:?}");

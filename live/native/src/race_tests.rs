@@ -84,16 +84,21 @@ fn answer_kicks(program: &mut Program, mut kicked: Cpus, now: u64) -> Option<u32
     None
 }
 
+/// Task 2 wakes, and meanwhile CPU 1 does something else.
+fn runs_on_the_cpu_that_is_kicked(program: &mut Program, other: Other) -> bool {
+    let mut kicked = Cpus::default();
+    let came_in = other.during(program, |program| kicked = wake(program, 2, MS).idle);
+    let runs = answer_kicks(program, kicked, MS);
+    assert!(!came_in || runs == Some(2), "moment {}", other.moment);
+    came_in
+}
+
 #[test]
 fn a_task_that_is_queued_while_a_cpu_goes_idle_runs_there() {
     at_each_moment(Meanwhile::GoIdle(1), |other| {
         let mut program = two_cpus();
         two_run(&mut program);
-        let mut kicked = Cpus::default();
-        let came_in = other.during(&mut program, |program| kicked = wake(program, 2, MS).idle);
-        let runs = answer_kicks(&mut program, kicked, MS);
-        assert!(!came_in || runs == Some(2), "moment {}", other.moment);
-        came_in
+        runs_on_the_cpu_that_is_kicked(&mut program, other)
     });
 }
 
@@ -133,12 +138,7 @@ fn runs_what_woke(program: &mut Program, other: Other) -> bool {
 #[test]
 fn a_task_that_is_queued_while_a_cpu_looks_for_another_in_vain_runs_there() {
     at_each_moment(Meanwhile::Look(1), |other| {
-        let mut program = kicked_in_vain();
-        let mut kicked = Cpus::default();
-        let came_in = other.during(&mut program, |program| kicked = wake(program, 2, MS).idle);
-        let runs = answer_kicks(&mut program, kicked, MS);
-        assert!(!came_in || runs == Some(2), "moment {}", other.moment);
-        came_in
+        runs_on_the_cpu_that_is_kicked(&mut kicked_in_vain(), other)
     });
 }
 

@@ -206,7 +206,7 @@ impl Watcher {
         self.llcs.get(cpu.index()).copied()
     }
 
-    /// A switch of `cpu` was not told: who waits there may have run since, and where it seemed to
+    /// No record shows a switch of `cpu`: who waits there may have run since, and where it seemed to
     /// idle it may have been busy.
     fn distrust(&mut self, at: Instant, cpu: CpuId) {
         let state = self.cpus.entry(cpu).or_default();

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use warmq_trace::{Board, Comm, Context, Who};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
-/// Of those who ran while a task waited, at most so many are told apart; of the others, so many
+/// Of those who ran while a task waited, at most so many are listed by name; of the others, so many
 /// programs.
 const MOST_BESIDE: usize = 24;
-/// Of those who wake a task, at most so many are told apart.
+/// Of those who wake a task, at most so many are listed by name.
 const MOST_WAKERS: usize = 8;
 
 /// A wait for a CPU.
@@ -28,7 +28,7 @@ pub(super) struct Wait {
     pub interrupted: Duration,
     /// For how long its own CPU had idled when it began to wait there.
     pub idled_here: Duration,
-    /// Something happened on its CPU since then that was not told: it may have run.
+    /// Something happened on its CPU since then that no record shows: it may have run.
     pub doubtful: bool,
 }
 

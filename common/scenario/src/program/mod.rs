@@ -34,11 +34,11 @@ use crate::task::Policy;
 /// In which order lines are touched.
 #[derive(Clone, Debug)]
 pub enum Lines {
-    /// From a first line on, so many lines apart.
+    /// The first line, and then each one at a fixed distance from the one before.
     Stride {
         /// The first line.
         first: Number,
-        /// How many lines apart.
+        /// The distance, in lines.
         stride: Number,
     },
     /// At random, by numbers from the stream.
