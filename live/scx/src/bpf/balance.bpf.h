@@ -50,7 +50,7 @@ static bool has_to_give(u32 place, u32 calm)
 }
 
 /* The busiest of the places that have something to give; `calm` itself if there is none. */
-static u32 busiest_place(u32 calm)
+__noinline u32 busiest_place(u32 calm)
 {
 	u32 place, best = calm;
 
@@ -73,7 +73,7 @@ static bool is_calmer(u32 place, u32 than, u64 now)
 			    place_cpus(than), core_load(than, now));
 }
 
-static u32 calmest_place(u64 now)
+__noinline u32 calmest_place(u64 now)
 {
 	u32 place, best = 0;
 	bool found = false;
@@ -101,7 +101,7 @@ static bool is_short_of_cpus(u32 number, u64 now)
  * A group with queued tasks at `place`: the one whose move corrects `excess` best, of those that do not run
  * or are short of CPUs; or, `to_split`, the heaviest that is short of CPUs. 0: there is none.
  */
-static u32 best_group(u32 place, u64 excess, bool to_split, u64 now)
+__noinline u32 best_group(u32 place, u64 excess, bool to_split, u64 now)
 {
 	u32 i, number = 0, best = 0;
 	u64 best_weight = 0;
@@ -302,7 +302,7 @@ static bool pull_unmanaged(u32 domain)
 	return false;
 }
 
-static bool pull(u32 cpu)
+__noinline int pull(u32 cpu)
 {
 	if (groups_used > 1 && pull_for_place(cpu, scx_bpf_now()))
 		return true;
@@ -362,7 +362,7 @@ static void sum_up(u32 entity, u32 domain)
  * they are summed anew, and a difference is corrected once it has been the same for several rounds. A
  * new sum alone is no proof: tasks join and leave while it is made.
  */
-static void correct_sums(void)
+__noinline int correct_sums(void)
 {
 	u32 domain, place, number, cpu;
 
@@ -386,6 +386,7 @@ static void correct_sums(void)
 	}
 	bpf_for(place, 0, nr_places)
 		correct(&place_errors[within(place, WARMQ_MAX_CPUS)], &place_of(place)->managed);
+	return 0;
 }
 
 /* How often queued tasks are clamped, in rounds of the balance timer. */
@@ -513,7 +514,7 @@ extern const struct cpuhp_cpu_state___target cpuhp_state __ksym __weak;
  * loader that restarts must wait until the CPU is really offline (hotplug.rs), or it would queue
  * tasks for a CPU that no longer dispatches.
  */
-static bool cpu_going_offline(void)
+__noinline int cpu_going_offline(void)
 {
 	const struct cpuhp_cpu_state___target *own, *other;
 	u32 cpu;
@@ -532,7 +533,7 @@ static bool cpu_going_offline(void)
 }
 
 /* Whether any task of ours has a CPU or waits for one. */
-static bool is_anything_runnable(void)
+__noinline int is_anything_runnable(void)
 {
 	u32 number;
 

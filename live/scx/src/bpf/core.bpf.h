@@ -51,7 +51,7 @@ static bool is_room_for(const struct task_struct *p, struct task_state *t, u32 c
 }
 
 /* Whether the group of a task that runs `here`, at its home, could live on `cpu` instead. */
-static bool may_take_group(const struct task_struct *p, struct task_state *t, u32 here, u32 cpu)
+static bool may_take_group(struct task_struct *p, struct task_state *t, u32 here, u32 cpu)
 {
 	struct group_state *group = group_of(t->group);
 

@@ -75,7 +75,7 @@ static __always_inline u64 usable_weight(struct task_struct *p, u32 entity, u64 
 }
 
 /* The vtime of a task that joins `entity`. `awake`: it comes from another, without having slept. */
-static __always_inline u64 place(struct task_state *t, u32 entity, u64 weight, bool awake, bool keeps_lag)
+__noinline u64 place(struct task_state *t __arg_nonnull, u32 entity, u64 weight, bool awake, bool keeps_lag)
 {
 	u32 domain = domain_of_entity(entity);
 	struct warmq_domain *time = time_of(domain);

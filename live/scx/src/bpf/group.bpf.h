@@ -136,7 +136,7 @@ static __always_inline struct bpf_cpumask *mask_of_domain(u32 domain)
  * The runnable weight of a place: its groups, and its part of the unmanaged tasks of its domain.
  * See place_cpus().
  */
-static u64 load_of_place(u32 place)
+__noinline u64 load_of_place(u32 place)
 {
 	u32 domain = domain_of_place(place);
 	u64 unmanaged = entity_of(domain)->time.weight, cpus_there = time_of(domain)->cpus;
@@ -155,17 +155,27 @@ static __always_inline u64 place_cpus(u32 place)
 	return time_of(place)->cpus;
 }
 
-/* Whether p may run on every CPU of a place. */
-static __always_inline bool fits(const struct task_struct *p, u32 place)
+/* See fits(). */
+__noinline int fits_narrowly(struct task_struct *p __arg_trusted, u32 place)
 {
 	struct bpf_cpumask *mask;
+	int does;
 
-	if (p->nr_cpus_allowed >= nr_cpus)
-		return true;
-	if (place_is_cpu)
-		return bpf_cpumask_test_cpu(place, p->cpus_ptr);
-	mask = mask_of_domain(place);
-	return mask && bpf_cpumask_subset(cast_mask(mask), p->cpus_ptr);
+	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
+	if (place_is_cpu) {
+		does = bpf_cpumask_test_cpu(place, p->cpus_ptr);
+	} else {
+		mask = mask_of_domain(place);
+		does = mask && bpf_cpumask_subset(cast_mask(mask), p->cpus_ptr);
+	}
+	bpf_rcu_read_unlock();
+	return does;
+}
+
+/* Whether p may run on every CPU of a place. */
+static __always_inline bool fits(struct task_struct *p, u32 place)
+{
+	return p->nr_cpus_allowed >= nr_cpus || fits_narrowly(p, place);
 }
 
 /* The entity of a task that is, or will be, on `cpu`. */
@@ -182,7 +192,7 @@ static __always_inline u32 entity_for(struct task_struct *p, struct task_state *
 }
 
 /* The load that a new group must expect at a place. */
-static u64 expected_load(u32 place, u64 now)
+__noinline u64 expected_load(u32 place, u64 now)
 {
 	struct place_state *there = place_of(place);
 	u64 newcomers = warmq_newcomers(&policy, there->founded, elapsed(there->founded_since, now));
@@ -191,7 +201,7 @@ static u64 expected_load(u32 place, u64 now)
 }
 
 /* The load that the other CPUs of a home's core must expect. */
-static u64 core_load(u32 place, u64 now)
+__noinline u64 core_load(u32 place, u64 now)
 {
 	u32 sibling = cpu_sibling[within(place, WARMQ_MAX_CPUS)];
 	u64 load = 0;
@@ -221,7 +231,7 @@ static void found_at(u32 place, u64 now)
 }
 
 /* The online place where p may run and that is the best home for a new group; its own if there is no better one. */
-static u32 place_for_new_group(const struct task_struct *p, u32 here, u64 now)
+__noinline u32 place_for_new_group(struct task_struct *p __arg_trusted, u32 here, u64 now)
 {
 	u64 least = expected_load(here, now), its_core = core_load(here, now);
 	u32 place, best = here;
@@ -284,7 +294,7 @@ static __always_inline u64 user_owner_of(u32 payer)
  * The user among whose groups those of a task count: its own or, in a user namespace, where one user has many, the one who
  * made that. (Of nested ones, the outermost.)
  */
-static u32 payer_of(const struct task_struct *p)
+__noinline u32 payer_of(struct task_struct *p __arg_trusted)
 {
 	struct user_namespace *namespace = BPF_CORE_READ(p, cred, user_ns);
 	u32 payer = BPF_CORE_READ(p, cred, uid.val), i;
@@ -347,7 +357,7 @@ static void take_key(struct group_state *group)
 }
 
 /* Claims a group without members for a new key or, where none is left, one whose members all sleep. 0: there is none. */
-static u32 claim_group(u64 now)
+__noinline u32 claim_group(u64 now)
 {
 	u32 try, found = 0;
 

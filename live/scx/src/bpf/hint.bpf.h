@@ -81,7 +81,7 @@ static __always_inline u32 user_of(const struct task_struct *p)
  * Puts a task into the group of a hint; it moves when it is next enqueued. Returns whether anything
  * changed.
  */
-static bool follow(struct task_struct *p, struct task_state *t, u64 hint, bool label, u32 cpu)
+__noinline int follow(struct task_struct *p __arg_trusted, struct task_state *t __arg_nonnull, u64 hint, bool label, u32 cpu)
 {
 	struct group_key key = { .hint = hint };
 	u64 now = scx_bpf_now();
@@ -136,10 +136,11 @@ static u32 usual_group(struct task_struct *p, struct task_state *t, u32 cpu, u64
 }
 
 /* Looks once a period whether a task without a group has got one. */
-static void look_for_usual_group(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
+__noinline int look_for_usual_group(struct task_struct *p __arg_trusted, struct task_state *t __arg_nonnull, u32 cpu, u64 now)
 {
 	if (group_by && !t->group && !t->hint && !t->labelled)
 		enter_unnamed(t, usual_group(p, t, cpu, now), now);
+	return 0;
 }
 
 /* The cgroup or the memory of a task has changed. */
@@ -188,7 +189,7 @@ static void read_task_hint(struct task_struct *p, struct task_state *t, u32 cpu)
 }
 
 /* Follows a label that was set or removed, or whatever else a task is to follow. Called once a period. */
-static void look_for_label(struct task_struct *p, struct task_state *t, u32 cpu)
+__noinline int look_for_label(struct task_struct *p __arg_trusted, struct task_state *t __arg_nonnull, u32 cpu)
 {
 	u64 *label = bpf_task_storage_get(&labels, p, 0, 0);
 	struct reported *reported;
@@ -199,6 +200,7 @@ static void look_for_label(struct task_struct *p, struct task_state *t, u32 cpu)
 		reported = bpf_task_storage_get(&hints, p, 0, 0);
 		follow(p, t, reported ? reported->hint : 0, false, cpu);
 	}
+	return 0;
 }
 
 /* Follows what a task wrote into its slot, if it has one, or what was written for it. */

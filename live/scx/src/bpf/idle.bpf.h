@@ -90,22 +90,25 @@ static void clear_may_idle(u32 domain)
 }
 
 /* Kicks the CPUs that idle but are not marked so, for a task that is queued in `entity`: each may have looked before. */
-static void kick_searching(const struct task_struct *p, u32 entity)
+__noinline int kick_searching(struct task_struct *p __arg_trusted, u32 entity)
 {
 	u32 domain = domain_of_entity(entity), cpu;
 
 	if (!domain_of(domain)->may_idle) /* as most often: a loop costs something even if it ends at once */
-		return;
+		return 0;
+	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
 	bpf_for(cpu, 0, nr_cpus) {
 		if (domain_of_cpu(cpu) != domain || !cpu_of(cpu)->idle)
 			continue;
 		if (serves(cpu, entity) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	}
+	bpf_rcu_read_unlock();
+	return 0;
 }
 
 /* An idle CPU of the core of `cpu`, or -1. */
-static s32 idle_in_core(const struct task_struct *p, s32 cpu)
+__noinline s32 idle_in_core(struct task_struct *p __arg_trusted, s32 cpu)
 {
 	u32 sibling = cpu_sibling[within(cpu, WARMQ_MAX_CPUS)];
 	int i;

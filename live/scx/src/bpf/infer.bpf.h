@@ -22,17 +22,17 @@ static u32 found_group(struct task_struct *p, u32 cpu, u64 now)
 }
 
 /* `p` was woken by the current task. */
-static void infer_from_wakeup(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
+__noinline int infer_from_wakeup(struct task_struct *p __arg_trusted, struct task_state *t __arg_nonnull, u32 cpu, u64 now)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
 	struct task_state *w;
 	u32 group;
 
 	if (bpf_in_interrupt() || waker->pid == p->pid || (waker->flags & PF_KTHREAD) || (p->flags & PF_KTHREAD) || t->hint)
-		return;
+		return 0;
 	w = task_of(waker);
 	if (!w || w->hint || user_of(p) != user_of(waker))
-		return;
+		return 0;
 	switch (warmq_meet(group_number(t), group_number(w), &t->firmness)) {
 	case WARMQ_FOUND:
 		group = found_group(p, cpu, now);
@@ -51,4 +51,5 @@ static void infer_from_wakeup(struct task_struct *p, struct task_state *t, u32 c
 	case WARMQ_STRANGERS:
 		break;
 	}
+	return 0;
 }

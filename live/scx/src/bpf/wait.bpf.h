@@ -41,22 +41,13 @@ static __always_inline u32 wait_class(u64 waited)
 	return class < WARMQ_WAIT_CLASSES ? class : WARMQ_WAIT_CLASSES - 1;
 }
 
-/*
- * Counts a wait, and compares it with the bound that is promised. Computes the bound only for long
- * waits.
- */
-static __always_inline void judge_wait(struct task_struct *p, struct task_state *t, struct cpu_state *c, u64 now)
+/* Compares a wait with the bound that is promised. */
+__noinline int judge_long_wait(struct task_struct *p __arg_trusted, struct task_state *t __arg_nonnull, u64 now)
 {
-	u64 waited = elapsed(t->queued_at, now);
-	u32 class = wait_class(waited);
+	struct cpu_state *c = cpu_of(scx_bpf_task_cpu(p));
+	u64 waited = elapsed(t->queued_at, now), bound;
 	struct warmq_domain then;
-	u64 bound;
 
-	c->waits[class]++;
-	if (is_group(t->entity))
-		__sync_fetch_and_add(&group_of(t->entity)->waits[class], 1);
-	if (waited <= c->counters[COUNT_LONGEST_WAIT] && waited < policy.period)
-		return;
 	then = *time_of(t->domain);
 	if (then.weight < (u64)t->queued_weight * QUEUED_WEIGHT)
 		then.weight = (u64)t->queued_weight * QUEUED_WEIGHT;
@@ -70,4 +61,18 @@ static __always_inline void judge_wait(struct task_struct *p, struct task_state 
 	}
 	if (waited > bound)
 		note_overdue(p, t, now, bound, then.weight);
+	return 0;
+}
+
+/* Counts a wait, and computes its bound if it was long. */
+static __always_inline void judge_wait(struct task_struct *p, struct task_state *t, struct cpu_state *c, u64 now)
+{
+	u64 waited = elapsed(t->queued_at, now);
+	u32 class = wait_class(waited);
+
+	c->waits[class]++;
+	if (is_group(t->entity))
+		__sync_fetch_and_add(&group_of(t->entity)->waits[class], 1);
+	if (waited > c->counters[COUNT_LONGEST_WAIT] || waited >= policy.period)
+		judge_long_wait(p, t, now);
 }
