@@ -3,6 +3,7 @@
 //!
 //! `cargo test --test tidy -- --nocapture` prints the lines of production Rust of each crate.
 
+mod dependencies;
 mod lines;
 mod pages;
 mod tree;

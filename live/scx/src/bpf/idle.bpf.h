@@ -89,13 +89,11 @@ static void clear_may_idle(u32 domain)
 		domain_of(domain)->may_idle = 1;
 }
 
-/* Kicks the CPUs that idle but are not marked so, for a task that is queued in `entity`: each may have looked before. */
-__noinline int kick_searching(struct task_struct *p __arg_trusted, u32 entity)
+/* See kick_searching(). */
+__noinline int kick_each_searching(struct task_struct *p __arg_trusted, u32 entity)
 {
 	u32 domain = domain_of_entity(entity), cpu;
 
-	if (!domain_of(domain)->may_idle) /* as most often: a loop costs something even if it ends at once */
-		return 0;
 	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
 	bpf_for(cpu, 0, nr_cpus) {
 		if (domain_of_cpu(cpu) != domain || !cpu_of(cpu)->idle)
@@ -105,6 +103,13 @@ __noinline int kick_searching(struct task_struct *p __arg_trusted, u32 entity)
 	}
 	bpf_rcu_read_unlock();
 	return 0;
+}
+
+/* Kicks the CPUs that idle but are not marked so, for a task that is queued in `entity`: each may have looked before. */
+static __always_inline void kick_searching(struct task_struct *p, u32 entity)
+{
+	if (domain_of(domain_of_entity(entity))->may_idle) /* seldom; and a loop costs something even if it ends at once */
+		kick_each_searching(p, entity);
 }
 
 /* An idle CPU of the core of `cpu`, or -1. */
