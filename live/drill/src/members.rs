@@ -85,7 +85,11 @@ impl Seen {
     }
 }
 
-/// A thread that looks at members until this is dropped, whatever the drill waits for meanwhile.
+/// Before the real-time tasks of drills.
+const PRIORITY: i32 = 99;
+
+/// A thread that looks at members until this is dropped, whatever the drill waits for meanwhile. It is a real-time one: what it
+/// looks at must not delay it, or it would take all the waits of a member meanwhile for one.
 struct Watch {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -96,6 +100,7 @@ impl Watch {
         let (over, seen) = (Arc::new(AtomicBool::new(false)), Arc::clone(seen));
         let is_over = Arc::clone(&over);
         let thread = thread::spawn(move || {
+            let _ = sys::be_real_time(PRIORITY); // as root, which drills need
             while !is_over.load(Ordering::Relaxed) {
                 locked(&seen).look();
                 thread::sleep(LOOKS);

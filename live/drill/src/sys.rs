@@ -141,9 +141,11 @@ pub fn has_ended(pid: i32) -> bool {
     unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) != 0 }
 }
 
-/// Makes the calling thread a real-time one (SCHED_FIFO).
-pub fn be_real_time() -> io::Result<()> {
-    let param = libc::sched_param { sched_priority: 50 };
+/// Makes the calling thread a real-time one (SCHED_FIFO) with that priority, 1 to 99.
+pub fn be_real_time(priority: i32) -> io::Result<()> {
+    let param = libc::sched_param {
+        sched_priority: priority,
+    };
     // SAFETY: `param` outlives the call.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &param) } {
         0 => Ok(()),

@@ -149,7 +149,7 @@ fn beside_real_time() -> Result<Outcome, Failure> {
         compute,
     )?];
     let urgent = Members::start(1, place, || {
-        let _ = sys::be_real_time();
+        let _ = sys::be_real_time(50);
         compute();
     })?;
     thread::sleep(Duration::from_secs(1));
@@ -347,7 +347,7 @@ impl Storm {
                 cpus: self.dice.one_of(&CPUS),
             };
             self.urgent = Some(Members::start(1, place, || {
-                let _ = sys::be_real_time();
+                let _ = sys::be_real_time(50);
                 let until = Instant::now() + Duration::from_millis(30);
                 while Instant::now() < until {
                     compute();
