@@ -215,9 +215,7 @@ pub enum Action {
     Yield,
     /// Names data.
     Fragment(Fragment),
-    /// Sets the task's own nice value.
-    Nice(Expr),
-    /// Sets the task's own CPUs, policy, slice or group.
+    /// Sets the task's own CPUs, nice value, policy, slice or group.
     Set(Box<Set>),
     /// Begins a latency span.
     Begin(SpanReference),

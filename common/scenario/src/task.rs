@@ -15,7 +15,7 @@ use crate::step::{Reference, Step};
 pub struct TaskKindId(pub u32);
 
 /// A scheduling policy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Policy {
     /// SCHED_OTHER.
     Normal,

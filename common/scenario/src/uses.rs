@@ -55,7 +55,13 @@ fn is_real_time(policy: &Policy) -> bool {
 
 /// Everything that steps and changes set.
 fn all_set(scenario: &Scenario) -> Vec<&Set> {
-    let mut found: Vec<&Set> = scenario.changes().iter().flat_map(|it| &it.set).collect();
+    let mut found = set_by_steps(scenario);
+    found.extend(scenario.changes().iter().flat_map(|it| &it.set));
+    found
+}
+
+fn set_by_steps(scenario: &Scenario) -> Vec<&Set> {
+    let mut found: Vec<&Set> = Vec::new();
     for step in scenario.tasks().iter().flat_map(|task| task.steps()) {
         step.walk(&mut |step| {
             if let Action::Set(set) = &step.action {
@@ -88,13 +94,7 @@ fn moves_in_real_time(scenario: &Scenario) -> bool {
 fn nice_values(scenario: &Scenario) -> Vec<&Expr> {
     let tasks = scenario.tasks();
     let mut found: Vec<&Expr> = tasks.iter().filter_map(|task| task.nice.as_ref()).collect();
-    for step in tasks.iter().flat_map(|task| task.steps()) {
-        step.walk(&mut |step| {
-            if let Action::Nice(nice) = &step.action {
-                found.push(nice);
-            }
-        });
-    }
+    found.extend(set_by_steps(scenario).into_iter().filter_map(nice_of));
     found.extend(changed_nice(scenario, false));
     found
 }
@@ -112,12 +112,14 @@ fn changed_nice(scenario: &Scenario, of_groups: bool) -> impl Iterator<Item = &E
     let changes = scenario.changes().iter().filter(move |change| {
         matches!(change.target, Target::Group(_) | Target::Groups(_)) == of_groups
     });
-    changes
-        .flat_map(|change| &change.set)
-        .filter_map(|set| match set {
-            Set::Nice(nice) => Some(nice),
-            _ => None,
-        })
+    changes.flat_map(|change| &change.set).filter_map(nice_of)
+}
+
+fn nice_of(set: &Set) -> Option<&Expr> {
+    match set {
+        Set::Nice(nice) => Some(nice),
+        _ => None,
+    }
 }
 
 fn has_quota(scenario: &Scenario) -> bool {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use warmq_units::Duration;
+use warmq_units::{Duration, Seed};
 
-use super::{Draws, Streams};
+use super::{Drawn, Draws, SharedStreams};
 use crate::amount::StreamName;
 use crate::bind::{Bound, EvalError, Indexes};
 use crate::expr::Expr;
 use crate::object::{ObjectId, ObjectKind, Rate, Source};
+use crate::task::TaskKindId;
 
 /// A table of sources.
 #[derive(Clone, Debug)]
@@ -39,6 +40,15 @@ enum Gaps {
     Listed(Arc<[Duration]>, usize),
     /// The first gap, the last one, and how long the way takes from one to the other.
     Even(u64, u64, u64),
+}
+
+impl SourceProgram {
+    /// The streams that the `number`th source draws from. Those of sources are numbered behind those
+    /// of all tasks.
+    pub fn drawn<S: SharedStreams>(&self, seed: Seed, number: u64, shared: S) -> Drawn<S> {
+        let owner = TaskKindId(u32::MAX - self.id.0);
+        Drawn::new(&self.streams, seed, (owner, number), shared)
+    }
 }
 
 /// The bursts of one source that is under way. Times are picoseconds from the start of the run.
@@ -142,7 +152,11 @@ impl Bursts {
     ///
     /// # Errors
     /// As [`Bound::draw`].
-    pub fn advance(&mut self, bound: &Bound, streams: &mut impl Streams) -> Result<(), EvalError> {
+    pub fn advance(
+        &mut self,
+        bound: &Bound,
+        streams: &mut Drawn<impl SharedStreams>,
+    ) -> Result<(), EvalError> {
         let gap = self.gap(bound, streams)?.max(self.least);
         self.due = self.due.saturating_add(gap);
         self.sending = self.sending.saturating_add(gap);
@@ -153,7 +167,11 @@ impl Bursts {
         Ok(())
     }
 
-    fn gap(&mut self, bound: &Bound, streams: &mut impl Streams) -> Result<u64, EvalError> {
+    fn gap(
+        &mut self,
+        bound: &Bound,
+        streams: &mut Drawn<impl SharedStreams>,
+    ) -> Result<u64, EvalError> {
         let since = self.due.saturating_sub(self.start);
         Ok(match &mut self.gaps {
             Gaps::Drawn(amount) => amount.next(bound, &self.indexes, streams)?,

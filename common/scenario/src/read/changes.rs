@@ -227,7 +227,8 @@ fn feature(key: &'static str) -> &'static str {
     }
 }
 
-fn one(key: &str, item: &Item<'_>, scope: &Scope<'_>) -> Option<Set> {
+/// What `key` sets, for steps and for changes.
+pub(super) fn one(key: &str, item: &Item<'_>, scope: &Scope<'_>) -> Option<Set> {
     let only_true = |set: Set| match item.node.kind {
         warmq_config::NodeKind::Bool(true) => Some(set),
         _ => item.wrong("true"),

@@ -2,10 +2,10 @@
 
 use warmq_config::{Entry, Fields, Item, NodeKind, did_you_mean};
 
-use super::references::{self, NO_JOINING, OF_TABLE};
+use super::changes;
+use super::references;
 use super::scope::{Scope, spot};
-use super::values::{amount, optional, place, policy};
-use crate::change::Set;
+use super::values::{amount, optional};
 use crate::expr::{Expr, SettingId};
 use crate::object::Class;
 use crate::quantity::Quantity::{Count, Cycles, Size, Time};
@@ -61,24 +61,11 @@ const VERBS: &[(&str, Read)] = &[
     ("fragment", |it| {
         fragment(&it.verb, it.scope).map(Action::Fragment)
     }),
-    ("nice", |it| {
-        it.scope.expr(&it.verb, &[Count]).map(Action::Nice)
-    }),
-    ("cpus", |it| {
-        let place = place(&it.verb, it.scope)?;
-        Some(Action::Set(Box::new(Set::Cpus(place))))
-    }),
-    ("policy", |it| {
-        Some(Action::Set(Box::new(Set::Policy(policy(&it.verb)?))))
-    }),
-    ("slice", |it| {
-        let slice = it.scope.expr(&it.verb, &[Time])?;
-        Some(Action::Set(Box::new(Set::Slice(slice))))
-    }),
-    ("group", |it| {
-        let group = references::cgroup(&it.verb, it.scope, NO_JOINING, OF_TABLE)?;
-        Some(Action::Set(Box::new(Set::Group(group))))
-    }),
+    ("nice", |it| it.set("nice")),
+    ("cpus", |it| it.set("cpus")),
+    ("policy", |it| it.set("policy")),
+    ("slice", |it| it.set("slice")),
+    ("group", |it| it.set("group")),
     ("begin", |it| {
         references::span(&it.verb, it.scope).map(Action::Begin)
     }),
@@ -246,6 +233,12 @@ impl<'a> Reader<'_, 'a, '_> {
             NodeKind::Bool(true) => Some(action),
             _ => self.verb.wrong("true"),
         }
+    }
+
+    /// What a change of the task could set under the same key.
+    fn set(&self, key: &str) -> Option<Action> {
+        let set = changes::one(key, &self.verb, self.scope)?;
+        Some(Action::Set(Box::new(set)))
     }
 
     fn touch(self) -> Option<Action> {

@@ -5,7 +5,8 @@
 
 use warmq_kernel::{Boot, Nic};
 use warmq_machine::CardModel;
-use warmq_scenario::{Card, EvalError, Object, ObjectId, ObjectKind, Set, Source};
+use warmq_scenario::program::To;
+use warmq_scenario::{Card, Object, ObjectId, ObjectKind, Source};
 use warmq_units::{CpuSet, Duration};
 
 use super::Trouble;
@@ -51,7 +52,7 @@ impl Cards {
     ) -> Result<Nic, Trouble> {
         let named = named(source, &stage.bound.indexes_of_object(id, number), stage)?;
         let kind = (named, source.card);
-        if moves(stage, id, number)? {
+        if moves(stage, id, number) {
             return Ok(card(&kind, boot));
         }
         if let Some((_, shared)) = self.0.iter().find(|(known, _)| *known == kind) {
@@ -80,7 +81,7 @@ fn named(source: &Source, at: &[u64], stage: &Stage) -> Result<Option<CpuSet>, T
     let Some(place) = &source.cpu else {
         return Ok(None);
     };
-    let cpus = stage.machine.cpus_of(&stage.bound, place, at)?;
+    let cpus = stage.cpus.at(&stage.bound, place, at)?;
     match cpus.is_empty() {
         true => Err(Trouble::Lacking(NO_CPU)),
         false => Ok(Some(cpus)),
@@ -88,10 +89,12 @@ fn named(source: &Source, at: &[u64], stage: &Stage) -> Result<Option<CpuSet>, T
 }
 
 /// Whether a change says which CPUs take the interrupts of this source from then on.
-fn moves(stage: &Stage, id: ObjectId, number: u64) -> Result<bool, EvalError> {
-    let moves = |set: &Set| matches!(set, Set::Arrival(_));
-    let changes = stage.bound.changes_of_source(id, number)?;
-    Ok(changes.iter().any(|change| change.set.iter().any(moves)))
+fn moves(stage: &Stage, id: ObjectId, number: u64) -> bool {
+    let mut changes = stage.changes.iter();
+    changes.any(|change| {
+        let moves = |to: &To| matches!(to, To::Arrival(_));
+        change.is_of_source(id, number) && change.set.iter().any(moves)
+    })
 }
 
 #[cfg(test)]

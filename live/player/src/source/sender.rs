@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use warmq_scenario::SpanId;
 use warmq_scenario::program::{Bursts, SourceProgram};
-use warmq_scenario::{SpanId, TaskKindId};
 
 use super::{Orders, Stamp};
 use crate::error::PlayError;
@@ -53,8 +53,6 @@ impl Sender {
             return Err(PlayError::Input(text));
         }
         let to = bound.object_place(&source.to, &indexes)?;
-        // Streams of sources are numbered behind those of all tasks.
-        let owner = TaskKindId(u32::MAX - of.id.0);
         Ok(Sender {
             name,
             orders: &stage.orders[bound.object_of_class(of.id, number) as usize],
@@ -64,7 +62,7 @@ impl Sender {
             port: stage.objects().datagrams[to].1,
             payload: vec![0; bytes as usize],
             bursts: Bursts::new(of, number, LEAST, bound)?,
-            streams: Drawn::new(stage, &of.streams, owner, number),
+            streams: of.drawn(stage.seed, number, &stage.streams),
             sequence: 0,
         })
     }
