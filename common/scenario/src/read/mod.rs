@@ -7,8 +7,10 @@ mod references;
 mod scope;
 mod settings;
 mod steps;
+mod table;
 mod tasks;
 mod values;
+mod verbs;
 
 use std::sync::Arc;
 
@@ -19,7 +21,9 @@ use crate::scenario::{Order, Scenario};
 use crate::site::Site;
 use names::Names;
 
-pub(crate) use steps::verbs;
+pub(crate) use verbs::VERBS;
+#[cfg(test)]
+pub(crate) use verbs::{Verb, verbs};
 
 impl Scenario {
     /// Reads and checks `document`.
