@@ -242,13 +242,12 @@ pub enum Action {
 }
 
 impl Step {
-    /// Calls `visit` for this step and all steps within it, in the order of the text.
-    pub fn walk<'s>(&'s self, visit: &mut dyn FnMut(&'s Step)) {
-        visit(self);
-        if let Action::Repeat { body: inner, .. }
-        | Action::Recorded(Recorded { steps: inner, .. }) = &self.action
-        {
-            inner.iter().for_each(|step| step.walk(visit));
+    /// The steps within it.
+    pub(crate) fn inner(&self) -> &[Step] {
+        match &self.action {
+            Action::Repeat { body: inner, .. }
+            | Action::Recorded(Recorded { steps: inner, .. }) => inner,
+            _ => &[],
         }
     }
 }

@@ -166,15 +166,8 @@ fn check_priorities(scenario: &Scenario) -> Result<(), PlayError> {
         Policy::Normal | Policy::Batch | Policy::Idle | Policy::Deadline(_) => false,
     };
     let set_too_high = |set: &Set| matches!(set, Set::Policy(policy) if too_high(policy));
-    let steps = scenario.tasks().iter().flat_map(TaskKind::steps);
-    let mut found = scenario.tasks().iter().any(|kind| too_high(&kind.policy));
-    for step in steps {
-        step.walk(&mut |step| {
-            found |= matches!(&step.action, Action::Set(set) if set_too_high(set));
-        });
-    }
-    let mut changes = scenario.changes().iter().flat_map(|change| &change.set);
-    if !found && !changes.any(set_too_high) {
+    let mut tasks = scenario.tasks().iter();
+    if !tasks.any(|kind| too_high(&kind.policy)) && !scenario.sets().any(set_too_high) {
         return Ok(());
     }
     Err(PlayError::Refused {
@@ -189,20 +182,18 @@ fn say_other_processes(scenario: &Scenario, notes: &Notes) {
     let object = |kind: &TaskKind| kind.process.as_ref().map(|it| it.object);
     for spawner in scenario.tasks() {
         for step in spawner.steps() {
-            step.walk(&mut |step| {
-                let Action::Spawn(task) = &step.action else {
-                    return;
-                };
-                let kind = scenario.task(task.task);
-                if kind.process.is_some() && object(kind) != object(spawner) {
-                    let what = format!("process of `{}`", kind.key);
-                    let why = format!(
-                        "a thread is in the process of `{}`, which spawns it",
-                        spawner.key
-                    );
-                    notes.say(&what, &why);
-                }
-            });
+            let Action::Spawn(task) = &step.action else {
+                continue;
+            };
+            let kind = scenario.task(task.task);
+            if kind.process.is_some() && object(kind) != object(spawner) {
+                let what = format!("process of `{}`", kind.key);
+                let why = format!(
+                    "a thread is in the process of `{}`, which spawns it",
+                    spawner.key
+                );
+                notes.say(&what, &why);
+            }
         }
     }
 }
@@ -232,13 +223,10 @@ fn check_schedulers(
     options: &Options,
     schedulers: &Schedulers,
 ) -> Result<(), PlayError> {
-    let changes = bound.scenario().changes().iter();
-    let changed = changes
-        .flat_map(|change| &change.set)
-        .filter_map(|set| match set {
-            Set::Scheduler(SchedulerChoice::Loaded { name, .. }) => Some(name),
-            _ => None,
-        });
+    let changed = bound.scenario().sets().filter_map(|set| match set {
+        Set::Scheduler(SchedulerChoice::Loaded { name, .. }) => Some(name),
+        _ => None,
+    });
     let names: Vec<&String> = changed
         .chain(options.load.iter().map(|(name, _)| name))
         .collect();

@@ -368,10 +368,6 @@ fn has_cpusets(bound: &Bound) -> bool {
 
 /// Whether a change freezes or thaws a group.
 fn freezes(bound: &Bound) -> bool {
-    let mut sets = bound
-        .scenario()
-        .changes()
-        .iter()
-        .flat_map(|change| &change.set);
+    let mut sets = bound.scenario().sets();
     sets.any(|set| matches!(set, Set::Freeze | Set::Thaw))
 }

@@ -1,7 +1,7 @@
 //! Which threads send for which sources, and on which CPUs.
 
 use warmq_scenario::program::{Cpus, Planned, SourceProgram, To, Whom};
-use warmq_scenario::{Action, Bound, EvalError, ObjectId, Set, Step, TaskKindId};
+use warmq_scenario::{Bound, EvalError, ObjectId, Set, TaskKindId};
 use warmq_units::CpuSet;
 
 use crate::error::PlayError;
@@ -146,19 +146,17 @@ fn common(
 fn busy(bound: &Bound, cpus: &Cpus, changes: &[Planned]) -> Result<CpuSet, EvalError> {
     let mut busy = CpuSet::default();
     let mut add = |those: &CpuSet| those.iter().for_each(|cpu| busy.insert(cpu));
-    for (id, kind) in (0..).map(TaskKindId).zip(bound.scenario().tasks()) {
+    let kinds = 0..bound.scenario().tasks().len() as u32;
+    for id in kinds.map(TaskKindId) {
         for number in 0..bound.tasks(id) {
             let spec = bound.spec(cpus, id, number)?;
             add(&spec.cpus.unwrap_or_else(|| cpus.all()));
         }
-        let mut visit = |step: &Step| {
-            if let Action::Set(set) = &step.action
-                && let Set::Cpus(place) = &**set
-            {
-                add(&cpus.reach(bound, place));
-            }
-        };
-        kind.steps().for_each(|step| step.walk(&mut visit));
+    }
+    for set in bound.scenario().set_by_steps() {
+        if let Set::Cpus(place) = set {
+            add(&cpus.reach(bound, place));
+        }
     }
     let of_tasks = changes
         .iter()
