@@ -80,13 +80,6 @@ pub enum To {
     Scheduler(SchedulerChoice),
 }
 
-impl Planned {
-    /// Whether it is about the `number`th source of a table.
-    pub fn is_of_source(&self, id: ObjectId, number: u64) -> bool {
-        matches!(&self.whom, Whom::Sources(table, which) if *table == id && which.contains(&number))
-    }
-}
-
 impl Bound {
     /// All changes, in the order of the file, on a machine of these `cpus`.
     ///

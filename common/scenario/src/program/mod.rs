@@ -26,7 +26,7 @@ pub use cpus::{Cpu, Cpus};
 pub use loops::Loops;
 pub use number::{Drawn, Draws, Number, SharedStreams, StreamOf, Which};
 pub use row::{Order, Parts, Row};
-pub use source::{Bursts, SourceProgram};
+pub use source::{Bursts, SourceProgram, SourceSpec};
 pub use spec::{APP, Group, GroupSpec, Spec};
 
 use crate::amount::StreamName;

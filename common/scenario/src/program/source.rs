@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use warmq_units::{Duration, Seed};
+use warmq_units::{Bytes, CpuSet, Duration, Seed};
 
-use super::{Drawn, Draws, SharedStreams};
+use super::{Cpus, Drawn, Draws, Planned, SharedStreams, To, Whom};
 use crate::amount::StreamName;
 use crate::bind::{Bound, EvalError, Indexes};
 use crate::expr::Expr;
@@ -42,7 +42,48 @@ enum Gaps {
     Even(u64, u64, u64),
 }
 
+/// What a source is given.
+#[derive(Clone, Debug)]
+pub struct SourceSpec {
+    /// The place among all datagram sockets of the one that it sends to.
+    pub to: usize,
+    /// The payload of a datagram.
+    pub bytes: Bytes,
+    /// On which CPUs its datagrams arrive: an empty set where the machine lacks them.
+    pub cpus: Option<CpuSet>,
+    /// The places of the changes that are about it.
+    pub changes: Vec<usize>,
+    /// Whether one of them says on which CPUs its datagrams arrive from then on.
+    pub moves: bool,
+}
+
 impl SourceProgram {
+    /// What the `number`th source is given on a machine of these `cpus`, with these changes later.
+    ///
+    /// # Errors
+    /// As [`Bound::eval`].
+    pub fn spec(
+        &self,
+        number: u64,
+        bound: &Bound,
+        (cpus, changes): (&Cpus, &[Planned]),
+    ) -> Result<SourceSpec, EvalError> {
+        let at = &bound.indexes_of_object(self.id, number);
+        let is_own = |place: &usize| match &changes[*place].whom {
+            Whom::Sources(table, numbers) => *table == self.id && numbers.contains(&number),
+            _ => false,
+        };
+        let own: Vec<usize> = (0..changes.len()).filter(is_own).collect();
+        let mut sets = own.iter().flat_map(|place| &changes[*place].set);
+        Ok(SourceSpec {
+            to: bound.object_place(&self.source.to, at)?,
+            bytes: Bytes(bound.eval(&self.source.bytes, at)?),
+            cpus: bound.cpus(cpus, &self.source.cpu, at)?,
+            moves: sets.any(|to| matches!(to, To::Arrival(_))),
+            changes: own,
+        })
+    }
+
     /// The streams that the `number`th source draws from. Those of sources are numbered behind those
     /// of all tasks.
     pub fn drawn<S: SharedStreams>(&self, seed: Seed, number: u64, shared: S) -> Drawn<S> {

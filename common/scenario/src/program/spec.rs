@@ -176,7 +176,7 @@ impl Bound {
         Ok(value.transpose()?.map(Duration))
     }
 
-    fn cpus(
+    pub(super) fn cpus(
         &self,
         cpus: &Cpus,
         place: &Option<Place>,

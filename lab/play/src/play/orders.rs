@@ -3,7 +3,6 @@
 //! Their times are known from the beginning, so that the source looks at them by itself: nobody has
 //! to wake it.
 
-use warmq_scenario::ObjectId;
 use warmq_scenario::program::Occurrences;
 use warmq_units::Instant;
 
@@ -13,11 +12,10 @@ use super::stage::Stage;
 pub(super) struct Orders(Vec<(Occurrences, usize)>);
 
 impl Orders {
-    /// Those of the `number`th source of table `id`.
-    pub(super) fn of(stage: &Stage, id: ObjectId, number: u64) -> Orders {
-        let changes = stage.changes.iter().enumerate();
-        let own = changes.filter(|(_, change)| change.is_of_source(id, number));
-        Orders(own.map(|(place, change)| (change.times, place)).collect())
+    /// Those at `places` among all changes.
+    pub(super) fn of(stage: &Stage, places: &[usize]) -> Orders {
+        let times = |place: &usize| (stage.changes[*place].times, *place);
+        Orders(places.iter().map(times).collect())
     }
 
     /// When the next change takes place.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use warmq_kernel::{Boot, Nic, RemotePeer, Socket};
-use warmq_scenario::program::{Bursts, SourceProgram, To};
+use warmq_scenario::program::{Bursts, SourceProgram, SourceSpec, To};
 use warmq_scenario::{EvalError, ObjectId};
 use warmq_units::{Bytes, Duration};
 
@@ -17,8 +17,9 @@ pub(super) fn start(stage: &Rc<Stage>, boot: &mut Boot<'_>) -> Result<(), Troubl
     let mut cards = Cards::new(stage, boot);
     for of in &stage.sources {
         for number in 0..stage.bound.objects(of.id) {
-            let nic = cards.of((&of.source, of.id, number), stage, boot)?;
-            let sender = Sender::new(stage, of, number, nic)?;
+            let spec = of.spec(number, &stage.bound, (&stage.cpus, &stage.changes))?;
+            let nic = cards.of(of, &spec, boot)?;
+            let sender = Sender::new(stage, (of, number), &spec, nic)?;
             match of.source.echo {
                 Some(span) => boot.measuring_remote(span.0, move |peer| sender.run(peer)),
                 None => boot.remote(move |peer| sender.run(peer)),
@@ -53,24 +54,21 @@ const LEAST: Duration = Duration(1);
 impl Sender {
     fn new(
         stage: &Rc<Stage>,
-        of: &SourceProgram,
-        number: u64,
+        (of, number): (&SourceProgram, u64),
+        spec: &SourceSpec,
         nic: Nic,
     ) -> Result<Sender, Trouble> {
-        let (bound, id) = (&stage.bound, of.id);
-        let indexes = bound.indexes_of_object(id, number);
-        let to = bound.object_place(&of.source.to, &indexes)?;
         Ok(Sender {
-            to: stage.objects.datagrams[to],
-            bytes: Bytes(bound.eval(&of.source.bytes, &indexes)?),
-            bursts: Bursts::new(of, number, LEAST.0, bound)?,
+            to: stage.objects.datagrams[spec.to],
+            bytes: spec.bytes,
+            bursts: Bursts::new(of, number, LEAST.0, &stage.bound)?,
             streams: of.drawn(stage.seed, number, stage.shared.clone()),
-            orders: Orders::of(stage, id, number),
-            of: (id, number),
+            orders: Orders::of(stage, &spec.changes),
+            of: (of.id, number),
             stage: stage.clone(),
             nic,
             echo: of.source.echo.is_some(),
-            first_number: bound.echo_number(id, number, 0),
+            first_number: stage.bound.echo_number(of.id, number, 0),
             sent: 0,
         })
     }

@@ -43,23 +43,22 @@ impl Sender {
         of: &SourceProgram,
         number: u64,
     ) -> Result<Sender, PlayError> {
-        let (bound, source) = (&stage.bound, &of.source);
-        let indexes = bound.indexes_of_object(of.id, number);
+        let bound = &stage.bound;
         let name = bound.scenario().object(of.id).name.clone();
-        let bytes = bound.eval(&source.bytes, &indexes)?;
+        let spec = of.spec(number, bound, (&stage.cpus, &stage.changes))?;
+        let bytes = spec.bytes.0;
         if bytes > MOST_BYTES {
             let text =
                 format!("source `{name}`: a datagram of {bytes} bytes; {MOST_BYTES} are the most");
             return Err(PlayError::Input(text));
         }
-        let to = bound.object_place(&source.to, &indexes)?;
         Ok(Sender {
             name,
             orders: &stage.orders[bound.object_of_class(of.id, number) as usize],
             turn: 0,
-            echo: source.echo,
+            echo: of.source.echo,
             first_number: bound.echo_number(of.id, number, 0),
-            port: stage.objects().datagrams[to].1,
+            port: stage.objects().datagrams[spec.to].1,
             payload: vec![0; bytes as usize],
             bursts: Bursts::new(of, number, LEAST, bound)?,
             streams: of.drawn(stage.seed, number, &stage.streams),

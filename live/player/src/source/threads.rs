@@ -1,6 +1,6 @@
 //! Which threads send for which sources, and on which CPUs.
 
-use warmq_scenario::program::{Cpus, Planned, SourceProgram, To, Whom};
+use warmq_scenario::program::{Cpus, Planned, SourceProgram, SourceSpec, To, Whom};
 use warmq_scenario::{Bound, EvalError, ObjectId, Set, TaskKindId};
 use warmq_units::CpuSet;
 
@@ -48,37 +48,31 @@ pub fn plan(
     let mut shared: Vec<(Common, SenderThread)> = Vec::new();
     for (place, of) in sources.iter().enumerate() {
         for number in 0..bound.objects(of.id) {
-            let mut changes = changes.iter().filter(|it| it.is_of_source(of.id, number));
-            let moves = |change: &Planned| change.set.iter().any(|to| matches!(to, To::Arrival(_)));
-            let common = common(bound, cpus, (of, number), changes.clone().any(moves))?;
+            let spec = of.spec(number, bound, (cpus, changes))?;
+            let common = common(bound, cpus, (of, number), &spec)?;
             let found = shared.iter().position(|(known, _)| *known == common);
             let at = match found {
                 Some(at) => at,
                 None => {
-                    shared.push((common.clone(), thread(&common)?));
+                    shared.push((common, thread(spec.cpus)?));
                     shared.len() - 1
                 }
             };
             let thread = &mut shared[at].1;
             thread.sources.push((place, number));
             thread.echoes |= of.source.echo.is_some();
-            thread.changes |= changes.next().is_some();
+            thread.changes |= !spec.changes.is_empty();
         }
     }
     give_cpus(&mut shared, &cpus.all(), &busy(bound, cpus, changes)?);
     Ok(shared.into_iter().map(|(_, thread)| thread).collect())
 }
 
-fn thread(common: &Common) -> Result<SenderThread, PlayError> {
+fn thread(cpus: Option<CpuSet>) -> Result<SenderThread, PlayError> {
     let news_fd = event_fd().map_err(|error| {
         let fix = "allow more descriptors (ulimit -n)";
         PlayError::refused("a descriptor for a source", &error, fix)
     })?;
-    let cpus = match common {
-        Common::Anywhere => None,
-        Common::At(cpus) => Some(cpus.clone()),
-        Common::Moving(_, _, cpus) => cpus.clone(),
-    };
     Ok(SenderThread {
         sources: Vec::new(),
         cpus,
@@ -122,12 +116,9 @@ fn common(
     bound: &Bound,
     cpus: &Cpus,
     (of, number): (&SourceProgram, u64),
-    moves: bool,
+    spec: &SourceSpec,
 ) -> Result<Common, PlayError> {
-    let at = bound.indexes_of_object(of.id, number);
-    let named = of.source.cpu.as_ref();
-    let named = named.map(|place| cpus.at(bound, place, &at)).transpose()?;
-    if named.as_ref().is_some_and(CpuSet::is_empty) {
+    if spec.cpus.as_ref().is_some_and(CpuSet::is_empty) {
         let name = &bound.scenario().object(of.id).name;
         return Err(PlayError::Refused {
             what: format!("datagrams of source `{name}` arrive on CPUs that this machine lacks"),
@@ -135,7 +126,7 @@ fn common(
             fix: "name another `cpu`".to_owned(),
         });
     }
-    Ok(match (moves, named) {
+    Ok(match (spec.moves, spec.cpus.clone()) {
         (true, named) => Common::Moving(of.id, number, named),
         (false, Some(named)) => Common::At(named),
         (false, None) => Common::Anywhere,
