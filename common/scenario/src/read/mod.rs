@@ -34,8 +34,7 @@ impl Scenario {
         let document = Arc::new(document);
         let scenario = document.read(|fields| Some(read(fields, &document)))?;
         check::structure(&scenario)?;
-        let defaults = Chosen::new(scenario.settings(), Default::default());
-        let defaults = defaults.expect("no value is chosen that could be wrong");
+        let defaults = Chosen::defaults(scenario.settings());
         scenario.bind(&defaults, &Site::default())?;
         Ok(scenario)
     }
