@@ -1,6 +1,6 @@
 //! `warmq check`: whether files are right, of every kind that a command reads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
@@ -130,10 +130,8 @@ fn experiment(name: &str, trust: &Trust) -> Result<String, Failure> {
 
 /// What a scenario is made of, and what each world plays otherwise.
 fn contents(name: &str, kind: &str, scenario: &Scenario) -> String {
-    let usual = Chosen::new(scenario.settings(), BTreeMap::new());
-    let bound = usual
-        .ok()
-        .and_then(|usual| scenario.bind(&usual, &Site::default()).ok());
+    let usual = Chosen::defaults(scenario.settings());
+    let bound = scenario.bind(&usual, &Site::default()).ok();
     let tasks = |bound: &Bound| {
         let kinds = (0..scenario.tasks().len() as u32).map(TaskKindId);
         kinds.map(|kind| bound.tasks(kind)).sum::<u64>()

@@ -117,9 +117,8 @@ fn skipped(law: &Law, column: &Column, cores: usize) -> Option<String> {
 
 /// Whether the scheduler of a run gives way to the kernel's own and comes back.
 fn replaces_the_first(law: &Law) -> bool {
-    let sets = law.scenario.changes().iter().flat_map(|it| &it.set);
-    let mut choices = sets.filter(|set| matches!(set, Set::Scheduler(SchedulerChoice::First)));
-    choices.next().is_some()
+    let mut sets = law.scenario.sets();
+    sets.any(|set| matches!(set, Set::Scheduler(SchedulerChoice::First)))
 }
 
 /// Whether it says what cgroups get beside each other.

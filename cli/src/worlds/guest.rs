@@ -231,8 +231,7 @@ fn in_guest(program: &Path) -> String {
 fn changed_to(request: &Request<'_>) -> BTreeSet<String> {
     // Whoever asks has read the scenario before.
     let scenario = Scenario::read_any(request.file, request.text);
-    let changes = scenario.iter().flat_map(|it| it.changes());
-    let sets = changes.flat_map(|change| &change.set);
+    let sets = scenario.iter().flat_map(Scenario::sets);
     sets.filter_map(|set| match set {
         Set::Scheduler(SchedulerChoice::Loaded { name, .. }) => Some(name.clone()),
         _ => None,

@@ -56,6 +56,11 @@ impl<'a> Fields<'a> {
         Some(self.entry_item(entry))
     }
 
+    /// Whether somebody has asked for `key`.
+    pub fn is_asked(&self, key: &str) -> bool {
+        self.asked.borrow().contains(&key)
+    }
+
     /// The value of `key`, whose absence is a problem that `help` solves.
     pub fn required(&self, key: &'static str, help: &str) -> Option<Item<'a>> {
         let item = self.item(key);

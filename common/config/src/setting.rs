@@ -131,6 +131,12 @@ impl Chosen {
         }
     }
 
+    /// Every one of `settings` at its default.
+    pub fn defaults(settings: Vec<Setting>) -> Chosen {
+        let values = BTreeMap::new();
+        Chosen { settings, values }
+    }
+
     /// The value of `name`, chosen or default.
     ///
     /// # Panics

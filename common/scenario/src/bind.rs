@@ -6,7 +6,6 @@ use warmq_config::{Chosen, Kind, Problem, Problems, Setting, Value};
 use warmq_units::{Bytes, Stream};
 
 use crate::amount::{Amount, Draw};
-use crate::change::{Change, Occurs, Target};
 use crate::check::{self, Findings};
 use crate::expr::{Expr, Fault, Spot};
 use crate::object::{Dimension, ObjectId, ObjectKind};
@@ -305,42 +304,6 @@ impl Bound {
     pub fn object_place(&self, reference: &Reference, indexes: &[u64]) -> Result<usize, EvalError> {
         let number = self.object_number(reference, indexes)?;
         Ok(self.object_of_class(reference.object, number) as usize)
-    }
-
-    /// The changes that are about the `number`th source of a table.
-    ///
-    /// # Errors
-    /// As [`Bound::object_number`].
-    pub fn changes_of_source(&self, id: ObjectId, number: u64) -> Result<Vec<&Change>, EvalError> {
-        let mut found = Vec::new();
-        for change in self.scenario.changes() {
-            let meant = match &change.target {
-                Target::Sources(table) => *table == id,
-                Target::Source(one) => one.object == id && self.object_number(one, &[])? == number,
-                _ => false,
-            };
-            found.extend(meant.then_some(change));
-        }
-        Ok(found)
-    }
-
-    /// When a change takes place first; if it does so again and again, after what period, and until
-    /// when. In picoseconds from the start of the run.
-    ///
-    /// # Errors
-    /// As [`Bound::eval`].
-    pub fn times(&self, occurs: &Occurs) -> Result<(u64, Option<(u64, u64)>), EvalError> {
-        // Nothing has indexes here.
-        let at = |expr: &Expr| self.eval(expr, &[]);
-        Ok(match occurs {
-            Occurs::At(when) => (at(when)?, None),
-            Occurs::Every { period, start, end } => {
-                let period = at(period)?;
-                let first = start.as_ref().map_or(Ok(period), at)?;
-                let end = end.as_ref().map_or(Ok(u64::MAX), at)?;
-                (first, Some((period, end)))
-            }
-        })
     }
 
     /// Whether a step takes place that has this condition.

@@ -23,6 +23,7 @@ mod change;
 mod check;
 mod expr;
 mod fidelity;
+mod keys;
 mod object;
 mod place;
 pub mod program;

@@ -174,6 +174,18 @@ impl Card {
         ("per-packet", Card::PerPacket),
     ];
 
+    /// Their names.
+    pub(crate) const WORDS: [&'static str; 4] = {
+        let [(a, _), (b, _), (c, _), (d, _)] = Card::NAMES;
+        [a, b, c, d]
+    };
+
+    /// The model called `name`.
+    pub(crate) fn named(name: &str) -> Option<Card> {
+        let named = Card::NAMES.iter().find(|(it, _)| *it == name);
+        named.map(|(_, card)| *card)
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         let named = Card::NAMES.iter().find(|(_, card)| *card == self);

@@ -9,7 +9,7 @@ use crate::change::{Change, Phase, Set, Target};
 use crate::expr::SettingId;
 use crate::fidelity::{Note, World};
 use crate::object::{Object, ObjectId, ObjectKind};
-use crate::step::{CounterId, SpanId};
+use crate::step::{Action, CounterId, SpanId};
 use crate::task::{TaskKind, TaskKindId};
 
 /// In which order tasks start that start at the same time.
@@ -141,6 +141,21 @@ impl Scenario {
     /// What changes meanwhile, in the order of the file.
     pub fn changes(&self) -> &[Change] {
         &self.changes
+    }
+
+    /// Everything that steps set, and then everything that changes set.
+    pub fn sets(&self) -> impl Iterator<Item = &Set> {
+        let changes = self.changes.iter().flat_map(|change| &change.set);
+        self.set_by_steps().chain(changes)
+    }
+
+    /// Everything that steps set.
+    pub fn set_by_steps(&self) -> impl Iterator<Item = &Set> {
+        let steps = self.tasks.iter().flat_map(TaskKind::steps);
+        steps.filter_map(|step| match &step.action {
+            Action::Set(set) => Some(&**set),
+            _ => None,
+        })
     }
 
     /// Parts of the run that get metrics of their own, in the order of the file.

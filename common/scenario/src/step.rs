@@ -215,9 +215,7 @@ pub enum Action {
     Yield,
     /// Names data.
     Fragment(Fragment),
-    /// Sets the task's own nice value.
-    Nice(Expr),
-    /// Sets the task's own CPUs, policy, slice or group.
+    /// Sets the task's own CPUs, nice value, policy, slice or group.
     Set(Box<Set>),
     /// Begins a latency span.
     Begin(SpanReference),
@@ -244,13 +242,12 @@ pub enum Action {
 }
 
 impl Step {
-    /// Calls `visit` for this step and all steps within it, in the order of the text.
-    pub fn walk<'s>(&'s self, visit: &mut dyn FnMut(&'s Step)) {
-        visit(self);
-        if let Action::Repeat { body: inner, .. }
-        | Action::Recorded(Recorded { steps: inner, .. }) = &self.action
-        {
-            inner.iter().for_each(|step| step.walk(visit));
+    /// The steps within it.
+    pub(crate) fn inner(&self) -> &[Step] {
+        match &self.action {
+            Action::Repeat { body: inner, .. }
+            | Action::Recorded(Recorded { steps: inner, .. }) => inner,
+            _ => &[],
         }
     }
 }

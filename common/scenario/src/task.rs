@@ -15,7 +15,7 @@ use crate::step::{Reference, Step};
 pub struct TaskKindId(pub u32);
 
 /// A scheduling policy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Policy {
     /// SCHED_OTHER.
     Normal,
@@ -87,8 +87,18 @@ pub struct TaskKind {
 }
 
 impl TaskKind {
-    /// Setup and body.
+    /// The steps of setup and body, and all within them, in the order of the text.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
-        self.setup.iter().chain(&self.body)
+        let mut lists = vec![self.body.iter(), self.setup.iter()];
+        std::iter::from_fn(move || {
+            let step = loop {
+                match lists.last_mut()?.next() {
+                    Some(step) => break step,
+                    None => _ = lists.pop(),
+                }
+            };
+            lists.push(step.inner().iter());
+            Some(step)
+        })
     }
 }

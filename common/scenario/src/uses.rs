@@ -5,7 +5,6 @@ use crate::change::{Set, Target};
 use crate::expr::Expr;
 use crate::object::ObjectKind;
 use crate::scenario::Scenario;
-use crate::step::Action;
 use crate::task::Policy;
 
 type Test = fn(&Scenario) -> bool;
@@ -53,21 +52,8 @@ fn is_real_time(policy: &Policy) -> bool {
     matches!(policy, Policy::Fifo(_) | Policy::RoundRobin(_))
 }
 
-/// Everything that steps and changes set.
-fn all_set(scenario: &Scenario) -> Vec<&Set> {
-    let mut found: Vec<&Set> = scenario.changes().iter().flat_map(|it| &it.set).collect();
-    for step in scenario.tasks().iter().flat_map(|task| task.steps()) {
-        step.walk(&mut |step| {
-            if let Action::Set(set) = &step.action {
-                found.push(set);
-            }
-        });
-    }
-    found
-}
-
 fn any_policy(scenario: &Scenario, test: impl Fn(&Policy) -> bool) -> bool {
-    let set = all_set(scenario).into_iter().any(|set| match set {
+    let set = scenario.sets().any(|set| match set {
         Set::Policy(policy) => test(policy),
         _ => false,
     });
@@ -76,7 +62,7 @@ fn any_policy(scenario: &Scenario, test: impl Fn(&Policy) -> bool) -> bool {
 
 /// Whether a real-time task may run on several CPUs: which is decided by where it is pushed and pulled.
 fn moves_in_real_time(scenario: &Scenario) -> bool {
-    let set = all_set(scenario).into_iter().any(|set| match set {
+    let set = scenario.sets().any(|set| match set {
         Set::Policy(policy) => is_real_time(policy),
         _ => false,
     });
@@ -88,13 +74,7 @@ fn moves_in_real_time(scenario: &Scenario) -> bool {
 fn nice_values(scenario: &Scenario) -> Vec<&Expr> {
     let tasks = scenario.tasks();
     let mut found: Vec<&Expr> = tasks.iter().filter_map(|task| task.nice.as_ref()).collect();
-    for step in tasks.iter().flat_map(|task| task.steps()) {
-        step.walk(&mut |step| {
-            if let Action::Nice(nice) = &step.action {
-                found.push(nice);
-            }
-        });
-    }
+    found.extend(scenario.set_by_steps().filter_map(nice_of));
     found.extend(changed_nice(scenario, false));
     found
 }
@@ -112,20 +92,20 @@ fn changed_nice(scenario: &Scenario, of_groups: bool) -> impl Iterator<Item = &E
     let changes = scenario.changes().iter().filter(move |change| {
         matches!(change.target, Target::Group(_) | Target::Groups(_)) == of_groups
     });
-    changes
-        .flat_map(|change| &change.set)
-        .filter_map(|set| match set {
-            Set::Nice(nice) => Some(nice),
-            _ => None,
-        })
+    changes.flat_map(|change| &change.set).filter_map(nice_of)
+}
+
+fn nice_of(set: &Set) -> Option<&Expr> {
+    match set {
+        Set::Nice(nice) => Some(nice),
+        _ => None,
+    }
 }
 
 fn has_quota(scenario: &Scenario) -> bool {
     let mut groups = scenario.objects().iter();
     let own = groups.any(|it| matches!(it.kind, ObjectKind::Group { quota: Some(_), .. }));
-    own || all_set(scenario)
-        .into_iter()
-        .any(|set| matches!(set, Set::Quota(_)))
+    own || scenario.sets().any(|set| matches!(set, Set::Quota(_)))
 }
 
 #[cfg(test)]

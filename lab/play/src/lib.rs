@@ -15,27 +15,28 @@ mod web;
 pub use counter::{Counter, Counters};
 pub use shipped::{workload, workloads};
 
-use std::collections::BTreeSet;
-
 use warmq_config::{Chosen, Problems, Setting};
 use warmq_kernel::Workload;
 use warmq_machine::{CpuPlace, MachineDescription};
+use warmq_scenario::program::{Cpu, Cpus};
 use warmq_scenario::{Scenario, Site};
+use warmq_units::CpuId;
 
-/// What a scenario may know of `machine`. A memory node of these machines is a socket.
+/// What a scenario may know of `machine`.
 pub fn site(machine: &MachineDescription) -> Site {
-    let different = |part: fn(&CpuPlace) -> u16| {
-        let parts: BTreeSet<u16> = machine.cpus.iter().map(part).collect();
-        parts.len() as u64
+    cpus(machine.cpus.iter().copied()).site()
+}
+
+/// The CPUs at `places`, in their order. A memory node of these machines is a socket.
+pub(crate) fn cpus(places: impl IntoIterator<Item = CpuPlace>) -> Cpus {
+    let cpu = |(id, place): (u16, CpuPlace)| Cpu {
+        id: CpuId(id),
+        llc: place.llc.into(),
+        node: place.socket.into(),
+        socket: place.socket.into(),
+        core: place.core.into(),
     };
-    let sockets = different(|cpu| cpu.socket);
-    Site {
-        cpus: machine.cpus.len() as u64,
-        llcs: different(|cpu| cpu.llc),
-        nodes: sockets,
-        sockets,
-        cores: different(|cpu| cpu.core),
-    }
+    (0..).zip(places).map(cpu).collect()
 }
 
 /// A workload that can be asked for by name.

@@ -1,130 +1,43 @@
 //! Where the CPUs of this machine are, from /sys. The root of the file system is a parameter, so
 //! that tests feed a tree of their own.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use warmq_scenario::{Bound, EvalError, Place, Site};
+use warmq_scenario::program::{Cpu, Cpus};
 use warmq_units::{CpuId, CpuSet};
-
-/// A CPU that a run may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cpu {
-    id: CpuId,
-    llc: u64,
-    node: u64,
-    socket: u64,
-    core: u64,
-}
-
-/// The CPUs that a run may use, in their order.
-#[derive(Clone, Debug, Default)]
-pub struct Cpus {
-    list: Vec<Cpu>,
-    /// The line of the caches, in bytes.
-    pub line: u64,
-}
 
 const CPUS: &str = "sys/devices/system/cpu";
 const NODES: &str = "sys/devices/system/node";
 /// The line where /sys names none.
 const LINE: u64 = 64;
 
-impl Cpus {
-    /// Those of `allowed`, below the file system's `root`. Where the system does not say what a CPU
-    /// shares with others, it shares its caches with its socket and its core with nobody.
-    pub fn read(root: &Path, allowed: &CpuSet) -> Cpus {
-        let mut cpus: Vec<Raw> = allowed.iter().map(|cpu| Raw::read(root, cpu)).collect();
-        // Caches and cores are numbered in the order of their first CPUs.
-        let number = |of: fn(&Raw) -> u16, cpus: &[Raw]| -> Vec<u64> {
-            let mut firsts: Vec<u16> = cpus.iter().map(of).collect();
-            let all = firsts.clone();
-            firsts.sort_unstable();
-            firsts.dedup();
-            let place = |first| firsts.partition_point(|it| it < first) as u64;
-            all.iter().map(place).collect()
-        };
-        let llcs = number(|cpu| cpu.llc_first, &cpus);
-        let cores = number(|cpu| cpu.core_first, &cpus);
-        let list = cpus
-            .drain(..)
-            .zip(llcs)
-            .zip(cores)
-            .map(|((raw, llc), core)| Cpu {
-                id: raw.id,
-                llc,
-                core,
-                node: raw.node,
-                socket: raw.socket,
-            });
-        let line = number_in(
-            &root
-                .join(CPUS)
-                .join("cpu0/cache/index0/coherency_line_size"),
-        );
-        Cpus {
-            list: list.collect(),
-            line: line.filter(|line| *line > 0).unwrap_or(LINE),
-        }
-    }
+/// Those of `allowed`, below the file system's `root`. Where the system does not say what a CPU
+/// shares with others, it shares its caches with its socket and its core with nobody.
+pub fn cpus(root: &Path, allowed: &CpuSet) -> Cpus {
+    let cpus: Vec<Raw> = allowed.iter().map(|cpu| Raw::read(root, cpu)).collect();
+    // Caches and cores are numbered in the order of their first CPUs.
+    let number = |of: fn(&Raw) -> u16, cpu: &Raw| {
+        let firsts: BTreeSet<u16> = cpus.iter().map(of).collect();
+        firsts.range(..of(cpu)).count() as u64
+    };
+    let cpu = |cpu: &Raw| Cpu {
+        id: cpu.id,
+        llc: number(|cpu| cpu.llc_first, cpu),
+        node: cpu.node,
+        socket: cpu.socket,
+        core: number(|cpu| cpu.core_first, cpu),
+    };
+    cpus.iter().map(cpu).collect()
+}
 
-    /// How many there are of what.
-    pub fn site(&self) -> Site {
-        let distinct = |of: fn(&Cpu) -> u64| {
-            let all: std::collections::BTreeSet<u64> = self.list.iter().map(of).collect();
-            all.len().max(1) as u64
-        };
-        Site {
-            cpus: self.list.len().max(1) as u64,
-            llcs: distinct(|cpu| cpu.llc),
-            nodes: distinct(|cpu| cpu.node),
-            sockets: distinct(|cpu| cpu.socket),
-            cores: distinct(|cpu| cpu.core),
-        }
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    /// All of them.
-    pub fn all(&self) -> CpuSet {
-        self.list.iter().map(|cpu| cpu.id).collect()
-    }
-
-    /// The CPUs at `place`; none where the machine lacks it.
-    ///
-    /// # Errors
-    /// As [`Bound::eval`].
-    pub fn at(&self, bound: &Bound, place: &Place, indexes: &[u64]) -> Result<CpuSet, EvalError> {
-        let number = |expr| bound.eval(expr, indexes);
-        Ok(match place {
-            Place::All => self.all(),
-            Place::Cpu(cpu) => self.those(number(cpu)?, |_, cpu| cpu.id.0.into()),
-            Place::Cpus(ranges) => {
-                let within =
-                    |cpu: u16| ranges.iter().any(|(from, to)| (*from..=*to).contains(&cpu));
-                let ids = self.list.iter().map(|cpu| cpu.id);
-                ids.filter(|cpu| within(cpu.0)).collect()
-            }
-            Place::Llc(llc) => self.those(number(llc)?, |_, cpu| cpu.llc),
-            Place::Node(node) => self.those(number(node)?, |_, cpu| cpu.node),
-            Place::Socket(socket) => self.those(number(socket)?, |_, cpu| cpu.socket),
-            Place::Core(core) => self.those(number(core)?, |_, cpu| cpu.core),
-            Place::Part { part, of } => {
-                let (part, of) = (number(part)?, number(of)?.max(1));
-                let all = self.list.len().max(1) as u64;
-                self.those(part, |index, _| index * of / all)
-            }
-        })
-    }
-
-    fn those(&self, wanted: u64, what: impl Fn(u64, &Cpu) -> u64) -> CpuSet {
-        let cpus = (0..).zip(&self.list);
-        let those = cpus.filter(|(index, cpu)| what(*index, cpu) == wanted);
-        those.map(|(_, cpu)| cpu.id).collect()
-    }
+/// The line of the caches, in bytes.
+pub fn line(root: &Path) -> u64 {
+    let file = root
+        .join(CPUS)
+        .join("cpu0/cache/index0/coherency_line_size");
+    number_in(&file).filter(|line| *line > 0).unwrap_or(LINE)
 }
 
 /// A CPU as /sys has it.
@@ -255,8 +168,8 @@ mod tests {
     #[test]
     fn places_are_those_of_the_system() {
         let root = tree();
-        let cpus = Cpus::read(root.path(), &CpuSet::first_cpus(8));
-        assert_eq!(cpus.line, 128);
+        let cpus = cpus(root.path(), &CpuSet::first_cpus(8));
+        assert_eq!(line(root.path()), 128);
         for (place, wanted) in [
             ("all", "0-7"),
             ("cpu 3", "3"),
@@ -278,7 +191,7 @@ mod tests {
     fn cpus_that_may_not_be_used_are_not_there() {
         let root = tree();
         let allowed = [2, 6, 7].map(CpuId).into_iter().collect();
-        let cpus = Cpus::read(root.path(), &allowed);
+        let cpus = cpus(root.path(), &allowed);
         for (place, wanted) in [
             ("all", "2,6-7"),
             ("cpu 0", ""),
@@ -292,7 +205,7 @@ mod tests {
     #[test]
     fn a_system_that_says_nothing_has_one_cache_and_a_core_a_cpu() {
         let root = tempfile::tempdir().expect("a folder");
-        let cpus = Cpus::read(root.path(), &CpuSet::first_cpus(3));
+        let cpus = cpus(root.path(), &CpuSet::first_cpus(3));
         for (place, wanted) in [
             ("llc 0", "0-2"),
             ("core 1", "1"),
@@ -301,6 +214,6 @@ mod tests {
         ] {
             assert_eq!(at(&cpus, place), wanted, "{place}");
         }
-        assert_eq!(cpus.line, LINE);
+        assert_eq!(line(root.path()), LINE);
     }
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use warmq_scenario::program::Cpus;
 use warmq_scenario::{
     Action, Bound, Fidelity, Policy, Scenario, SchedulerChoice, Set, Site, TaskKind, TaskKindId,
     World,
@@ -17,12 +18,12 @@ use crate::crew::{self, Lines};
 use crate::error::PlayError;
 use crate::groups::{self, Groups};
 use crate::notes::Notes;
-use crate::places::Cpus;
+use crate::places;
 use crate::recorder::{Recording, Start};
 use crate::scheduler::{self, Schedulers};
 use crate::sessions::{self, Sessions};
 use crate::settle::settle;
-use crate::specs::{HIGHEST_OF_TASKS, Spec};
+use crate::specs::HIGHEST_OF_TASKS;
 use crate::speed::Speed;
 use crate::stage::Stage;
 use crate::stage::plan::Wanted;
@@ -59,7 +60,7 @@ const SPARE: Duration = Duration::from_s(10);
 
 /// The numbers of this machine that a scenario may use.
 pub fn site() -> Site {
-    Cpus::read(Path::new("/"), &sched::allowed()).site()
+    places::cpus(Path::new("/"), &sched::allowed()).site()
 }
 
 /// Plays `bound` and writes the trace to `out`, also of a run that ended early.
@@ -110,7 +111,7 @@ pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayE
 }
 
 fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<Stage, PlayError> {
-    let cpus = Cpus::read(Path::new("/"), &sched::allowed());
+    let cpus = places::cpus(Path::new("/"), &sched::allowed());
     check(&bound, &cpus)?;
     check_priorities(bound.scenario())?;
     say_other_processes(bound.scenario(), notes);
@@ -122,7 +123,7 @@ fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<S
             "the system does not say the clock: 1 GHz is assumed",
         );
     }
-    let sessions = Sessions::plan(&bound)?;
+    let sessions = Sessions::plan(&bound, &cpus)?;
     sessions::say_if_without(&sessions, &bound, options.load.is_some(), notes);
     Stage::plan(Wanted {
         groups: Groups::plan(&bound, options.world == GUEST, &cpus)?,
@@ -130,6 +131,7 @@ fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<S
         bound,
         seed: options.seed,
         cpus,
+        line: places::line(Path::new("/")),
         speed,
         log_bytes: options.log_bytes,
         marks,
@@ -141,14 +143,14 @@ fn check(bound: &Bound, cpus: &Cpus) -> Result<(), PlayError> {
     let kinds = (0..).map(TaskKindId).zip(bound.scenario().tasks());
     for (id, kind) in kinds {
         for number in 0..bound.tasks(id) {
-            let spec = Spec::of(bound, cpus, id, number)?;
+            let spec = bound.spec(cpus, id, number)?;
             if spec.cpus.is_some_and(|cpus| cpus.is_empty()) {
                 return Err(PlayError::Refused {
                     what: format!(
                         "`{}` {number} is bound to CPUs that this machine lacks",
                         kind.key
                     ),
-                    why: format!("it has {} CPUs that may be used", cpus.len()),
+                    why: format!("it has {} CPUs that may be used", cpus.all().len()),
                     fix: "name other `cpus`".to_owned(),
                 });
             }
@@ -164,15 +166,8 @@ fn check_priorities(scenario: &Scenario) -> Result<(), PlayError> {
         Policy::Normal | Policy::Batch | Policy::Idle | Policy::Deadline(_) => false,
     };
     let set_too_high = |set: &Set| matches!(set, Set::Policy(policy) if too_high(policy));
-    let steps = scenario.tasks().iter().flat_map(TaskKind::steps);
-    let mut found = scenario.tasks().iter().any(|kind| too_high(&kind.policy));
-    for step in steps {
-        step.walk(&mut |step| {
-            found |= matches!(&step.action, Action::Set(set) if set_too_high(set));
-        });
-    }
-    let mut changes = scenario.changes().iter().flat_map(|change| &change.set);
-    if !found && !changes.any(set_too_high) {
+    let mut tasks = scenario.tasks().iter();
+    if !tasks.any(|kind| too_high(&kind.policy)) && !scenario.sets().any(set_too_high) {
         return Ok(());
     }
     Err(PlayError::Refused {
@@ -187,20 +182,18 @@ fn say_other_processes(scenario: &Scenario, notes: &Notes) {
     let object = |kind: &TaskKind| kind.process.as_ref().map(|it| it.object);
     for spawner in scenario.tasks() {
         for step in spawner.steps() {
-            step.walk(&mut |step| {
-                let Action::Spawn(task) = &step.action else {
-                    return;
-                };
-                let kind = scenario.task(task.task);
-                if kind.process.is_some() && object(kind) != object(spawner) {
-                    let what = format!("process of `{}`", kind.key);
-                    let why = format!(
-                        "a thread is in the process of `{}`, which spawns it",
-                        spawner.key
-                    );
-                    notes.say(&what, &why);
-                }
-            });
+            let Action::Spawn(task) = &step.action else {
+                continue;
+            };
+            let kind = scenario.task(task.task);
+            if kind.process.is_some() && object(kind) != object(spawner) {
+                let what = format!("process of `{}`", kind.key);
+                let why = format!(
+                    "a thread is in the process of `{}`, which spawns it",
+                    spawner.key
+                );
+                notes.say(&what, &why);
+            }
         }
     }
 }
@@ -230,13 +223,10 @@ fn check_schedulers(
     options: &Options,
     schedulers: &Schedulers,
 ) -> Result<(), PlayError> {
-    let changes = bound.scenario().changes().iter();
-    let changed = changes
-        .flat_map(|change| &change.set)
-        .filter_map(|set| match set {
-            Set::Scheduler(SchedulerChoice::Loaded { name, .. }) => Some(name),
-            _ => None,
-        });
+    let changed = bound.scenario().sets().filter_map(|set| match set {
+        Set::Scheduler(SchedulerChoice::Loaded { name, .. }) => Some(name),
+        _ => None,
+    });
     let names: Vec<&String> = changed
         .chain(options.load.iter().map(|(name, _)| name))
         .collect();

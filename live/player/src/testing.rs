@@ -8,7 +8,7 @@ use warmq_units::Seed;
 
 use crate::groups::Groups;
 use crate::notes::Notes;
-use crate::places::Cpus;
+use crate::places;
 use crate::sessions::Sessions;
 use crate::speed::Speed;
 use crate::stage::Stage;
@@ -31,7 +31,8 @@ pub fn stage(text: &str) -> &'static Stage {
     let stage = Stage::plan(Wanted {
         bound: bound(text),
         seed: Seed(1),
-        cpus: Cpus::read(Path::new("/"), &sched::allowed()),
+        cpus: places::cpus(Path::new("/"), &sched::allowed()),
+        line: places::line(Path::new("/")),
         speed: Speed::measure(Some(1_000_000_000)),
         log_bytes: 1 << 20,
         marks: true,

@@ -10,16 +10,15 @@ use crate::step::{Action, Step};
 pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
     for task in scenario.tasks() {
         let mut received = BTreeSet::new();
-        let mut visit = |step: &Step| match &step.action {
-            Action::Receive { from, .. } => {
-                received.insert(from.object);
+        for step in task.steps() {
+            match &step.action {
+                Action::Receive { from, .. } => _ = received.insert(from.object),
+                Action::Reply { socket, .. } if !received.contains(&socket.object) => {
+                    unanswerable(scenario, socket.object, step, findings);
+                }
+                _ => {}
             }
-            Action::Reply { socket, .. } if !received.contains(&socket.object) => {
-                unanswerable(scenario, socket.object, step, findings);
-            }
-            _ => {}
-        };
-        task.steps().for_each(|step| step.walk(&mut visit));
+        }
     }
 }
 

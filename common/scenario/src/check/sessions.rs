@@ -94,13 +94,11 @@ fn cannot_leave(member: &TaskKind, group: &Reference, findings: &mut Findings<'_
 /// Steps by which a member moves to a cgroup.
 fn moves(member: &TaskKind, findings: &mut Findings<'_>) {
     for step in member.steps() {
-        step.walk(&mut |step| {
-            if let Action::Set(set) = &step.action
-                && let Some(group) = group_set(set)
-            {
-                cannot_leave(member, group, findings);
-            }
-        });
+        if let Action::Set(set) = &step.action
+            && let Some(group) = group_set(set)
+        {
+            cannot_leave(member, group, findings);
+        }
     }
 }
 

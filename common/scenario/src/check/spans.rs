@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Findings;
 use crate::object::{Object, ObjectKind, Source};
 use crate::scenario::Scenario;
-use crate::step::{Action, SpanId, Step};
+use crate::step::{Action, SpanId};
 use crate::task::TaskKind;
 
 pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
@@ -14,13 +14,13 @@ pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
     let all_begun = begun(scenario.tasks());
     for task in scenario.tasks() {
         let own = begun(std::slice::from_ref(task));
-        let mut visit = |step: &Step| {
+        for step in task.steps() {
             let Action::End(span) = &step.action else {
-                return;
+                continue;
             };
             let name = &scenario.span(span.span).name;
             if echoed.contains(&span.span) {
-                return;
+                continue;
             }
             if !all_begun.contains(&span.span) {
                 let help = format!("write {{ begin = \"{name}\" }} where it begins");
@@ -35,8 +35,7 @@ pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
                     format!("tasks share only spans with indexes: write \"{name}[0]\" in both");
                 findings.report(&step.spot, what, help);
             }
-        };
-        task.steps().for_each(|step| step.walk(&mut visit));
+        }
     }
 }
 
@@ -44,22 +43,20 @@ pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
 fn echoes(scenario: &Scenario, findings: &mut Findings<'_>) {
     let sources: Vec<_> = measured(scenario).collect();
     let mut answered = BTreeSet::new();
-    let mut visit = |step: &Step| match &step.action {
-        Action::Reply { socket, .. } => {
-            answered.insert(socket.object);
-        }
-        Action::Begin(span) | Action::End(span) => {
-            let measured = sources.iter().find(|(.., echo)| *echo == span.span);
-            if let Some((object, ..)) = measured {
-                let (span, source) = (&scenario.span(span.span).name, &object.name);
-                let what = format!("the source `{source}` measures the span `{span}`");
-                findings.report(&step.spot, what, "give this span another name");
+    for step in scenario.tasks().iter().flat_map(TaskKind::steps) {
+        match &step.action {
+            Action::Reply { socket, .. } => _ = answered.insert(socket.object),
+            Action::Begin(span) | Action::End(span) => {
+                let measured = sources.iter().find(|(.., echo)| *echo == span.span);
+                if let Some((object, ..)) = measured {
+                    let (span, source) = (&scenario.span(span.span).name, &object.name);
+                    let what = format!("the source `{source}` measures the span `{span}`");
+                    findings.report(&step.spot, what, "give this span another name");
+                }
             }
+            _ => {}
         }
-        _ => {}
-    };
-    let steps = scenario.tasks().iter().flat_map(TaskKind::steps);
-    steps.for_each(|step| step.walk(&mut visit));
+    }
     for (object, source, echo) in sources {
         if !answered.contains(&source.to.object) {
             let (span, socket) = (
@@ -84,13 +81,10 @@ fn measured(scenario: &Scenario) -> impl Iterator<Item = (&Object, &Source, Span
 
 /// The spans that `tasks` begin.
 fn begun(tasks: &[TaskKind]) -> BTreeSet<SpanId> {
-    let mut begun = BTreeSet::new();
-    let mut visit = |step: &Step| {
-        if let Action::Begin(span) = &step.action {
-            begun.insert(span.span);
-        }
-    };
     let steps = tasks.iter().flat_map(TaskKind::steps);
-    steps.for_each(|step| step.walk(&mut visit));
-    begun
+    let begun = steps.filter_map(|step| match &step.action {
+        Action::Begin(span) => Some(span.span),
+        _ => None,
+    });
+    begun.collect()
 }

@@ -65,11 +65,8 @@ fn named<'t>(
     task: &'t TaskKind,
     wanted: impl Fn(&'t Action) -> Option<&'t TaskReference>,
 ) -> Vec<&'t TaskReference> {
-    let mut found = Vec::new();
-    for step in task.steps() {
-        step.walk(&mut |step| found.extend(wanted(&step.action)));
-    }
-    found
+    let steps = task.steps();
+    steps.filter_map(|step| wanted(&step.action)).collect()
 }
 
 fn is_on_a_cycle(scenario: &Scenario, start: TaskKindId) -> bool {

@@ -334,7 +334,6 @@ impl Corner<'_, '_> {
             }
             Action::Spawn(task) | Action::Fork(task) => self.task_reference(task),
             Action::Fragment(Fragment::Number(number)) => self.fragment(number),
-            Action::Nice(nice) => self.nice(nice),
             Action::Begin(span) | Action::End(span) => self.all(&span.indexes),
             Action::Count { by, .. } => self.all([by]),
             Action::Repeat {

@@ -53,8 +53,7 @@ impl<'v> View<'v> {
                     false => self.all(body, visit),
                 }
             }
-            Action::Recorded(row) => self.all(&row.steps, visit),
-            _ => Ok(()),
+            _ => self.all(step.inner(), visit),
         }
     }
 }

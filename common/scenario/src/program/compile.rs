@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use super::source::GapsOf;
-use super::{Do, Draws, Edge, Lines, Link, Number, Op, Ops, Own, Part, Parts, Program, Row};
+use super::{Do, Draws, Edge, Lines, Link, Number, Op, Ops, Part, Parts, Program, Row};
 use super::{SourceProgram, StreamOf, Timer, Touch, Which};
 use crate::amount::{Amount, Draw, StreamName};
 use crate::bind::Bound;
-use crate::change::Set;
 use crate::expr::{Expr, Spot};
 use crate::object::{Arrivals, Class, Object, ObjectId, ObjectKind};
 use crate::recorded::Recorded;
@@ -60,8 +59,7 @@ impl Compiler<'_> {
         };
         program.start = draws(self, kind.start.as_ref(), &mut program);
         program.every = draws(self, kind.every.as_ref(), &mut program);
-        let [times, end, fragment] = [&kind.times, &kind.end, &kind.fragment]
-            .map(|it| it.as_ref().map(|it| self.number(it)));
+        let [times, end] = [&kind.times, &kind.end].map(|it| it.as_ref().map(|it| self.number(it)));
         let mut setup = Ops::default();
         self.append(&kind.setup, &mut setup, &mut program, 1);
         let mut body = Ops::default();
@@ -71,7 +69,6 @@ impl Compiler<'_> {
             body,
             times,
             end,
-            fragment,
             ..program
         }
     }
@@ -138,8 +135,7 @@ impl Compiler<'_> {
         }))
     }
 
-    /// What a step does; none if it has steps of its own, which are ops of their own, or if it sets
-    /// what a task cannot set of itself, which the reader refuses.
+    /// What a step does; none if it has steps of its own, which are ops of their own.
     fn action(&mut self, action: &Action, program: &mut Program) -> Option<Do> {
         Some(match action {
             Action::Run(amount) => {
@@ -187,23 +183,11 @@ impl Compiler<'_> {
             Action::Yield => Do::Yield,
             Action::Fragment(Fragment::None) => Do::Fragment(None),
             Action::Fragment(Fragment::Number(it)) => Do::Fragment(Some(self.number(it))),
-            Action::Nice(nice) => Do::Set(Box::new(Own::Nice(nice.clone()))),
-            Action::Set(set) => Do::Set(Box::new(self.own(set)?)),
+            Action::Set(set) => Do::Set(set.clone()),
             Action::Begin(span) => Do::Span(span.clone(), true),
             Action::End(span) => Do::Span(span.clone(), false),
             Action::Count { counter, by } => Do::Count(*counter, self.number(by)),
             Action::Repeat { .. } | Action::Recorded(_) => return None,
-        })
-    }
-
-    fn own(&self, set: &Set) -> Option<Own> {
-        Some(match set {
-            Set::Cpus(place) => Own::Cpus(place.clone()),
-            Set::Nice(nice) => Own::Nice(nice.clone()),
-            Set::Policy(policy) => Own::Policy(policy.clone()),
-            Set::Slice(slice) => Own::Slice(self.number(slice)),
-            Set::Group(group) => Own::Group(self.which(group)),
-            _ => return None,
         })
     }
 

@@ -9,27 +9,32 @@
 //! list for each class, and a step names its object by a place in the list that its verb means. So
 //! no world has to ask of which class an object is.
 
+mod change;
 mod compile;
+mod cpus;
 mod loops;
 mod number;
 mod row;
 mod source;
+mod spec;
 
 use std::sync::Arc;
 
+pub use change::{Occurrences, Planned, To, Whom};
 pub use compile::Compiled;
+pub use cpus::{Cpu, Cpus};
 pub use loops::Loops;
-pub use number::{Draws, Number, StreamOf, Streams, Which};
+pub use number::{Drawn, Draws, Number, SharedStreams, StreamOf, Which};
 pub use row::{Order, Parts, Row};
-pub use source::{Bursts, SourceProgram};
+pub use source::{Bursts, SourceProgram, SourceSpec};
+pub use spec::{APP, Group, GroupSpec, Spec};
 
 use crate::amount::StreamName;
-use crate::expr::{Expr, Spot};
+use crate::change::Set;
+use crate::expr::Spot;
 use crate::object::ObjectId;
-use crate::place::Place;
 use crate::quantity::Quantity;
 use crate::step::{CounterId, End, SpanReference, TaskReference};
-use crate::task::Policy;
 
 /// In which order lines are touched.
 #[derive(Clone, Debug)]
@@ -112,21 +117,6 @@ pub enum Link {
     Datagram,
 }
 
-/// What a task can set of itself.
-#[derive(Clone, Debug)]
-pub enum Own {
-    /// The CPUs that it may use.
-    Cpus(Place),
-    /// Its nice value.
-    Nice(Expr),
-    /// Its policy.
-    Policy(Policy),
-    /// Its slice, in picoseconds.
-    Slice(Number),
-    /// The group that it is in.
-    Group(Which),
-}
-
 /// What a task does in one step.
 #[derive(Clone, Debug)]
 pub enum Do {
@@ -175,7 +165,7 @@ pub enum Do {
     /// Names data, or none.
     Fragment(Option<Number>),
     /// Sets something of the task itself.
-    Set(Box<Own>),
+    Set(Box<Set>),
     /// Begins (true) or ends a span.
     Span(SpanReference, bool),
     /// Adds to a counter.
@@ -237,8 +227,6 @@ pub struct Program {
     pub times: Option<Number>,
     /// When it is stopped for good, in picoseconds.
     pub end: Option<Number>,
-    /// The fragment that it names before it starts.
-    pub fragment: Option<Number>,
     /// The streams of each task.
     pub streams: Vec<StreamName>,
     /// The tables of which each task has timers of its own.

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use warmq_units::Stream;
+use warmq_units::{Seed, Stream};
 
-use crate::amount::Amount;
+use crate::amount::{Amount, StreamName};
 use crate::bind::{Bound, EvalError};
 use crate::expr::Expr;
 use crate::object::ObjectId;
 use crate::step::Reference;
+use crate::task::TaskKindId;
 
 /// A number that is not negative.
 #[derive(Clone, Debug)]
@@ -50,10 +51,42 @@ pub enum StreamOf {
     Shared(usize),
 }
 
+/// The streams that tasks and sources share.
+pub trait SharedStreams {
+    /// Draws from the one at a place of [`Compiled::shared`](super::Compiled::shared), while nobody
+    /// else does.
+    fn with<T>(&self, place: usize, draw: impl FnOnce(&mut Stream) -> T) -> T;
+}
+
 /// The streams that a task or a source draws from: its own, and those that it shares.
-pub trait Streams {
-    /// Draws from one of them, while nobody else does.
-    fn with<T>(&mut self, from: StreamOf, draw: impl FnOnce(&mut Stream) -> T) -> T;
+pub struct Drawn<S> {
+    own: Vec<Stream>,
+    shared: S,
+}
+
+impl<S: SharedStreams> Drawn<S> {
+    /// Those `names` of the `number`th task of `kind`, and those that it shares.
+    pub fn new(
+        names: &[StreamName],
+        seed: Seed,
+        (kind, number): (TaskKindId, u64),
+        shared: S,
+    ) -> Drawn<S> {
+        let own = names.iter().map(|name| name.stream(seed, kind, number));
+        Drawn {
+            own: own.collect(),
+            shared,
+        }
+    }
+
+    /// Draws from one of them.
+    #[inline]
+    pub fn with<T>(&mut self, from: StreamOf, draw: impl FnOnce(&mut Stream) -> T) -> T {
+        match from {
+            StreamOf::Own(own) => draw(&mut self.own[own]),
+            StreamOf::Shared(shared) => self.shared.with(shared, draw),
+        }
+    }
 }
 
 /// An amount.
@@ -75,7 +108,7 @@ impl Draws {
         &self,
         bound: &Bound,
         indexes: &[u64],
-        streams: &mut impl Streams,
+        streams: &mut Drawn<impl SharedStreams>,
     ) -> Result<u64, EvalError> {
         match self {
             Draws::Fixed(value) => Ok(*value),

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use warmq_units::Duration;
+use warmq_units::{Bytes, CpuSet, Duration, Seed};
 
-use super::{Draws, Streams};
+use super::{Cpus, Drawn, Draws, Planned, SharedStreams, To, Whom};
 use crate::amount::StreamName;
 use crate::bind::{Bound, EvalError, Indexes};
 use crate::expr::Expr;
 use crate::object::{ObjectId, ObjectKind, Rate, Source};
+use crate::task::TaskKindId;
 
 /// A table of sources.
 #[derive(Clone, Debug)]
@@ -39,6 +40,56 @@ enum Gaps {
     Listed(Arc<[Duration]>, usize),
     /// The first gap, the last one, and how long the way takes from one to the other.
     Even(u64, u64, u64),
+}
+
+/// What a source is given.
+#[derive(Clone, Debug)]
+pub struct SourceSpec {
+    /// The place among all datagram sockets of the one that it sends to.
+    pub to: usize,
+    /// The payload of a datagram.
+    pub bytes: Bytes,
+    /// On which CPUs its datagrams arrive: an empty set where the machine lacks them.
+    pub cpus: Option<CpuSet>,
+    /// The places of the changes that are about it.
+    pub changes: Vec<usize>,
+    /// Whether one of them says on which CPUs its datagrams arrive from then on.
+    pub moves: bool,
+}
+
+impl SourceProgram {
+    /// What the `number`th source is given on a machine of these `cpus`, with these changes later.
+    ///
+    /// # Errors
+    /// As [`Bound::eval`].
+    pub fn spec(
+        &self,
+        number: u64,
+        bound: &Bound,
+        (cpus, changes): (&Cpus, &[Planned]),
+    ) -> Result<SourceSpec, EvalError> {
+        let at = &bound.indexes_of_object(self.id, number);
+        let is_own = |place: &usize| match &changes[*place].whom {
+            Whom::Sources(table, numbers) => *table == self.id && numbers.contains(&number),
+            _ => false,
+        };
+        let own: Vec<usize> = (0..changes.len()).filter(is_own).collect();
+        let mut sets = own.iter().flat_map(|place| &changes[*place].set);
+        Ok(SourceSpec {
+            to: bound.object_place(&self.source.to, at)?,
+            bytes: Bytes(bound.eval(&self.source.bytes, at)?),
+            cpus: bound.cpus(cpus, &self.source.cpu, at)?,
+            moves: sets.any(|to| matches!(to, To::Arrival(_))),
+            changes: own,
+        })
+    }
+
+    /// The streams that the `number`th source draws from. Those of sources are numbered behind those
+    /// of all tasks.
+    pub fn drawn<S: SharedStreams>(&self, seed: Seed, number: u64, shared: S) -> Drawn<S> {
+        let owner = TaskKindId(u32::MAX - self.id.0);
+        Drawn::new(&self.streams, seed, (owner, number), shared)
+    }
 }
 
 /// The bursts of one source that is under way. Times are picoseconds from the start of the run.
@@ -142,7 +193,11 @@ impl Bursts {
     ///
     /// # Errors
     /// As [`Bound::draw`].
-    pub fn advance(&mut self, bound: &Bound, streams: &mut impl Streams) -> Result<(), EvalError> {
+    pub fn advance(
+        &mut self,
+        bound: &Bound,
+        streams: &mut Drawn<impl SharedStreams>,
+    ) -> Result<(), EvalError> {
         let gap = self.gap(bound, streams)?.max(self.least);
         self.due = self.due.saturating_add(gap);
         self.sending = self.sending.saturating_add(gap);
@@ -153,7 +208,11 @@ impl Bursts {
         Ok(())
     }
 
-    fn gap(&mut self, bound: &Bound, streams: &mut impl Streams) -> Result<u64, EvalError> {
+    fn gap(
+        &mut self,
+        bound: &Bound,
+        streams: &mut Drawn<impl SharedStreams>,
+    ) -> Result<u64, EvalError> {
         let since = self.due.saturating_sub(self.start);
         Ok(match &mut self.gaps {
             Gaps::Drawn(amount) => amount.next(bound, &self.indexes, streams)?,

@@ -5,21 +5,22 @@ use std::sync::Arc;
 use warmq_config::{Fields, Item};
 
 use super::names::{Names, is_name};
-use super::references::{self, NO_JOINING, OF_TABLE, has_indexes};
+use super::references::{self, has_indexes};
 use super::scope::{Scope, spot};
-use super::steps::fragment;
-use super::values::{place, policy, rate, time};
+use super::table::Table;
+use super::values::{place, time};
 use crate::change::{Change, Occurs, Phase, SchedulerChoice, Set, Target};
 use crate::expr::Spot;
+use crate::keys::{self, Key};
 use crate::object::{Class, ObjectId};
-use crate::quantity::Quantity::{Count, Time};
+use crate::quantity::Quantity::Time;
 use crate::step::Reference;
 
 pub(super) fn changes(fields: &Fields<'_>, names: &Names) -> Vec<Change> {
-    let scope = Scope::new(names);
+    let mut scope = Scope::new(names);
     let change = |item: Item<'_>| {
         let table = item.table()?;
-        let change = change(&table, spot(&item), &scope);
+        let change = change(&table, spot(&item), &mut scope);
         table.finish();
         change
     };
@@ -29,20 +30,28 @@ pub(super) fn changes(fields: &Fields<'_>, names: &Names) -> Vec<Change> {
 }
 
 pub(super) fn phases(fields: &Fields<'_>, names: &Names) -> Vec<Phase> {
-    let scope = Scope::new(names);
-    let phase = |table: &Fields<'_>| {
-        let name = table.required("name", "say in a word what the phase is");
-        let at = table.required("at", "write when it begins: at = \"1s\"");
-        table.finish();
+    let mut scope = Scope::new(names);
+    let mut phase = |item: &Item<'_>| {
+        let fields = item.table()?;
+        let table = Table {
+            fields: &fields,
+            keys: &[keys::PHASE],
+            scope: &mut scope,
+            spot: spot(item),
+        };
+        let (name, at) = (table.get("name"), table.get("at"));
+        fields.finish();
         Some(Phase {
-            name: name?.text()?,
-            at: scope.expr(&at?, &[Time])?,
+            name: name?,
+            at: at?,
         })
     };
-    fields.tables("phase").iter().filter_map(phase).collect()
+    fields.know(&["phase"]);
+    let items = fields.members("phase");
+    items.iter().filter_map(&mut phase).collect()
 }
 
-fn change(table: &Fields<'_>, spot: Arc<Spot>, scope: &Scope<'_>) -> Option<Change> {
+fn change(table: &Fields<'_>, spot: Arc<Spot>, scope: &mut Scope<'_>) -> Option<Change> {
     let occurs = occurs(table, scope);
     let target = target(table, scope);
     if let Some(item) = table.item("scheduler") {
@@ -57,7 +66,7 @@ fn change(table: &Fields<'_>, spot: Arc<Spot>, scope: &Scope<'_>) -> Option<Chan
     let set = table.required("set", "say what changes: set = { nice = 5 }");
     let set = set.and_then(|item| item.table());
     let (occurs, target, set) = (occurs, target?, set?);
-    let list = sets(&set, &target, scope);
+    let list = sets(&set, &target, &spot, scope);
     set.finish();
     if set.entries().next().is_none() {
         set.report("nothing is set", "write what changes: set = { nice = 5 }");
@@ -92,8 +101,10 @@ fn occurs(table: &Fields<'_>, scope: &Scope<'_>) -> Option<Occurs> {
 }
 
 fn target(table: &Fields<'_>, scope: &Scope<'_>) -> Option<Target> {
-    let keys = ["task", "group", "cpu", "source", "scheduler"];
-    let named = keys.map(|key| table.item(key).map(|item| (key, item)));
+    let keys = keys::TARGETS.iter().map(|(key, _)| key.name);
+    let keys = keys.chain(["scheduler"]);
+    // All are asked for: none of them is unknown.
+    let named: Vec<_> = keys.map(|key| Some((key, table.item(key)?))).collect();
     let mut named = named.into_iter().flatten();
     let (Some((key, item)), None) = (named.next(), named.next()) else {
         let help = "write one of task = \"NAME\", group = \"NAME\", cpu = \"cpu 1\", \
@@ -194,62 +205,56 @@ fn check_key_of_group(key: &str, item: &Item<'_>, target: &Target, scope: &Scope
 }
 
 /// What the table sets, in the order of the documentation.
-fn sets(table: &Fields<'_>, target: &Target, scope: &Scope<'_>) -> Vec<Set> {
-    let set = |key: &'static str| {
-        let item = table.item(key)?;
-        check_key_of_group(key, &item, target, scope);
-        scope.names.uses(match (key, target) {
-            ("cpus", Target::Group(_) | Target::Groups(_)) => "cpuset",
-            _ => feature(key),
+fn sets(fields: &Fields<'_>, target: &Target, spot: &Arc<Spot>, scope: &mut Scope<'_>) -> Vec<Set> {
+    let of = match target {
+        Target::Task(_) | Target::Tasks(_) => "task",
+        Target::Group(_) | Target::Groups(_) => "group",
+        Target::Cpus(_) => "cpu",
+        Target::Source(_) | Target::Sources(_) => "source",
+        Target::Scheduler => "scheduler",
+    };
+    let keys = keys::TARGETS.iter().find(|(key, _)| key.name == of);
+    let keys = keys.map_or(&[][..], |(_, keys)| *keys);
+    let table = Table {
+        fields,
+        keys: &[keys],
+        scope,
+        spot: spot.clone(),
+    };
+    let set = |key: &Key| {
+        let item = table.item(key.name)?;
+        check_key_of_group(key.name, &item, target, table.scope);
+        table.scope.names.uses(match (key.name, of) {
+            ("cpus", "group") => "cpuset",
+            ("stop" | "continue", _) => "stop",
+            ("weight" | "quota" | "burst" | "idle" | "freeze" | "thaw", _) => "group",
+            (other, _) => other,
         });
-        one(key, &item, scope)
+        set(&table, key.name)
     };
-    let keys: &[&'static str] = match target {
-        Target::Task(_) | Target::Tasks(_) => &[
-            "cpus", "nice", "policy", "slice", "group", "fragment", "stop", "continue",
-        ],
-        Target::Group(_) | Target::Groups(_) => &[
-            "weight", "nice", "quota", "burst", "idle", "cpus", "freeze", "thaw",
-        ],
-        Target::Cpus(_) => &["online"],
-        Target::Source(_) | Target::Sources(_) => &["cpu", "rate", "stop", "continue"],
-        Target::Scheduler => &[],
-    };
-    keys.iter().filter_map(|key| set(key)).collect()
+    keys.iter().filter_map(set).collect()
 }
 
-/// The name under which the truth of a change is listed.
-fn feature(key: &'static str) -> &'static str {
-    match key {
-        "stop" | "continue" => "stop",
-        "weight" | "quota" | "burst" | "idle" | "freeze" | "thaw" => "group",
-        other => other,
-    }
-}
-
-fn one(key: &str, item: &Item<'_>, scope: &Scope<'_>) -> Option<Set> {
-    let only_true = |set: Set| match item.node.kind {
-        warmq_config::NodeKind::Bool(true) => Some(set),
-        _ => item.wrong("true"),
-    };
-    match key {
-        "cpus" => place(item, scope).map(Set::Cpus),
-        "nice" => scope.expr(item, &[Count]).map(Set::Nice),
-        "policy" => policy(item).map(Set::Policy),
-        "slice" => scope.expr(item, &[Time]).map(Set::Slice),
-        "group" => references::cgroup(item, scope, NO_JOINING, OF_TABLE).map(Set::Group),
-        "fragment" => fragment(item, scope).map(Set::Fragment),
-        "stop" => only_true(Set::Stop),
-        "continue" => only_true(Set::Continue),
-        "weight" => scope.expr(item, &[Count]).map(Set::Weight),
-        "quota" => scope.expr(item, &[Time]).map(Set::Quota),
-        "burst" => scope.expr(item, &[Time]).map(Set::Burst),
-        "idle" => item.flag().map(Set::Idle),
-        "freeze" => only_true(Set::Freeze),
-        "thaw" => only_true(Set::Thaw),
-        "online" => item.flag().map(Set::Online),
-        "cpu" => place(item, scope).map(Set::Arrival),
-        "rate" => rate(item, scope).map(Set::Rate),
-        _ => None,
-    }
+/// What the key `name` sets, in a step or in a change.
+pub(super) fn set(table: &Table<'_, '_, '_>, name: &str) -> Option<Set> {
+    Some(match name {
+        "cpus" => Set::Cpus(table.get(name)?),
+        "nice" => Set::Nice(table.get(name)?),
+        "policy" => Set::Policy(table.get(name)?),
+        "slice" => Set::Slice(table.get(name)?),
+        "group" => Set::Group(table.get(name)?),
+        "fragment" => Set::Fragment(table.get(name)?),
+        "stop" => table.get(name).map(|()| Set::Stop)?,
+        "continue" => table.get(name).map(|()| Set::Continue)?,
+        "weight" => Set::Weight(table.get(name)?),
+        "quota" => Set::Quota(table.get(name)?),
+        "burst" => Set::Burst(table.get(name)?),
+        "idle" => Set::Idle(table.get(name)?),
+        "freeze" => table.get(name).map(|()| Set::Freeze)?,
+        "thaw" => table.get(name).map(|()| Set::Thaw)?,
+        "online" => Set::Online(table.get(name)?),
+        "cpu" => Set::Arrival(table.get(name)?),
+        "rate" => Set::Rate(table.get(name)?),
+        _ => return None,
+    })
 }

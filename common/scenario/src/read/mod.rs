@@ -7,8 +7,10 @@ mod references;
 mod scope;
 mod settings;
 mod steps;
+mod table;
 mod tasks;
 mod values;
+mod verbs;
 
 use std::sync::Arc;
 
@@ -19,7 +21,9 @@ use crate::scenario::{Order, Scenario};
 use crate::site::Site;
 use names::Names;
 
-pub(crate) use steps::verbs;
+pub(crate) use verbs::VERBS;
+#[cfg(test)]
+pub(crate) use verbs::{Verb, verbs};
 
 impl Scenario {
     /// Reads and checks `document`.
@@ -30,8 +34,7 @@ impl Scenario {
         let document = Arc::new(document);
         let scenario = document.read(|fields| Some(read(fields, &document)))?;
         check::structure(&scenario)?;
-        let defaults = Chosen::new(scenario.settings(), Default::default());
-        let defaults = defaults.expect("no value is chosen that could be wrong");
+        let defaults = Chosen::defaults(scenario.settings());
         scenario.bind(&defaults, &Site::default())?;
         Ok(scenario)
     }

@@ -1,20 +1,22 @@
 //! The tables of tasks.
 
-use warmq_config::{Fields, Item};
+use warmq_config::{Fields, Item, NodeKind};
 
 use super::names::{Headings, Names};
-use super::references;
 use super::scope::{Scope, spot};
 use super::steps;
-use super::values::{amount, dimensions, optional, place, policy, time};
-use crate::object::Class;
-use crate::quantity::Quantity::{Count, Time};
+use super::table::Table;
+use super::values::dimensions;
+use crate::keys;
+use crate::step::Step;
 use crate::task::{Policy, TaskKind};
 
 /// The longest name of a task: TASK_COMM_LEN of the kernel without the final zero.
 const LONGEST_NAME: usize = 15;
 /// Keys whose truth depends on the world.
-const OF_WORLDS: [&str; 6] = ["nice", "policy", "slice", "cpus", "process", "every"];
+const OF_WORLDS: [&str; 7] = [
+    "nice", "policy", "slice", "cpus", "process", "every", "fragment",
+];
 
 pub(super) fn read(fields: &Fields<'_>, headings: &Headings<'_>, names: &Names) -> Vec<TaskKind> {
     if headings.tasks.is_empty() {
@@ -36,55 +38,35 @@ fn task(key: &str, item: &Item<'_>, names: &Names) -> Option<TaskKind> {
     {
         names.uses(used);
     }
-    let reference = |key: &'static str, class| {
-        fields
-            .item(key)
-            .and_then(|item| references::object(&item, &scope, &[class]))
+    let mut table = Table {
+        fields: &fields,
+        keys: &[keys::TASK],
+        scope: &mut scope,
+        spot: spot(item),
     };
-    let (process, group) = (
-        reference("process", Class::Process),
-        reference("group", Class::Group),
-    );
-    let timed = |key: &'static str| {
-        fields
-            .item(key)
-            .and_then(|item| amount(&item, &scope, &[Time]))
-    };
-    let (start, every) = (timed("start"), timed("every"));
     let kind = TaskKind {
         key: key.to_owned(),
+        process: table.get("process"),
+        group: table.get("group"),
+        start: table.get("start"),
+        every: table.get("every"),
         name: name(&fields, key, item),
-        spawned: fields.flag("spawned"),
-        background: fields.flag("background"),
-        process,
-        nice: optional(&fields, "nice", &scope, &[Count]),
-        policy: fields
-            .item("policy")
-            .and_then(|item| policy(&item))
-            .unwrap_or(Policy::Normal),
-        slice: time(&fields, "slice", &scope),
-        cpus: fields.item("cpus").and_then(|item| place(&item, &scope)),
-        group,
-        fragment: fragment(&fields, &scope),
-        start,
-        end: time(&fields, "end", &scope),
-        every,
-        times: optional(&fields, "times", &scope, &[Count]),
-        setup: steps::list(fields.item("setup"), &mut scope),
-        body: body(&fields, &mut scope),
+        spawned: table.flag("spawned"),
+        background: table.flag("background"),
+        nice: table.get("nice"),
+        policy: table.get("policy").unwrap_or(Policy::Normal),
+        slice: table.get("slice"),
+        cpus: table.get("cpus"),
+        fragment: table.get("fragment"),
+        end: table.get("end"),
+        times: table.get("times"),
+        setup: steps::list(table.item("setup"), table.scope),
+        body: body(&mut table),
         dimensions,
-        spot: spot(item),
+        spot: table.spot,
     };
     fields.finish();
     Some(kind)
-}
-
-fn fragment(fields: &Fields<'_>, scope: &Scope<'_>) -> Option<crate::expr::Expr> {
-    let fragment = optional(fields, "fragment", scope, &[Count]);
-    if fragment.is_some() {
-        scope.names.uses("fragment");
-    }
-    fragment
 }
 
 fn name(fields: &Fields<'_>, key: &str, table: &Item<'_>) -> String {
@@ -103,19 +85,16 @@ fn name(fields: &Fields<'_>, key: &str, table: &Item<'_>) -> String {
     name
 }
 
-fn body(fields: &Fields<'_>, scope: &mut Scope<'_>) -> Vec<crate::step::Step> {
-    let item = fields.required(
-        "body",
-        "write what the task does: body = [{ run = \"10ms\" }]",
-    );
-    let Some(item) = item else {
-        return Vec::new();
-    };
-    if matches!(&item.node.kind, warmq_config::NodeKind::List(nodes) if nodes.is_empty()) {
+fn body(table: &mut Table<'_, '_, '_>) -> Vec<Step> {
+    let item = table.item("body");
+    let node = item.as_ref().map(|item| &item.node.kind);
+    if let (Some(NodeKind::List(nodes)), Some(item)) = (node, &item)
+        && nodes.is_empty()
+    {
         item.report(
             "the body is empty",
             "write at least one step, as in { run = \"10ms\" }",
         );
     }
-    steps::list(Some(item), scope)
+    steps::list(item, table.scope)
 }

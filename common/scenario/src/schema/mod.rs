@@ -1,21 +1,20 @@
 //! A JSON schema of the language, by which editors complete and check scenarios.
 //!
 //! Key decision: it is generated. Verbs, kinds of objects and units come from the tables by which
-//! the reader reads, keys from [`keys`], which a test compares with what the reader asks for. The
+//! the reader reads, keys from [`keys`]. The
 //! schema accepts whatever the reader accepts; what only the whole of a scenario shows (names, units
 //! within expressions, who waits for whom) it leaves to the reader.
 
 mod json;
-mod keys;
 mod law;
 #[cfg(test)]
 mod tests;
 
 use self::json::{Json, texts};
-use self::keys::{Key, Kind};
+use crate::keys::{self, Key, Kind};
 use crate::object::Class;
 use crate::quantity::Quantity;
-use crate::read::verbs;
+use crate::read::VERBS;
 use crate::site::Resource;
 
 const NAME: &str = "^[A-Za-z][A-Za-z0-9_-]*$";
@@ -54,7 +53,11 @@ pub fn schema() -> String {
 
 /// What other places refer to.
 fn definitions() -> Json {
-    let step: Vec<Json> = verbs().filter_map(step).collect();
+    let step = VERBS.iter().map(|verb| {
+        let step = table(&[&verb.key, verb.keys, keys::WHEN]);
+        step.with("title", verb.key[0].name)
+    });
+    let step: Vec<Json> = step.collect();
     Json::from([
         ("count", count()),
         ("time", expression("a time, as in \"10ms\"")),
@@ -175,18 +178,6 @@ fn setting() -> Json {
     ])
 }
 
-/// A step is a table of one verb and the verb's own keys.
-fn step(verb: &'static str) -> Option<Json> {
-    let (kind, what, keys) = keys::of_verb(verb)?;
-    let verb = [Key {
-        name: verb,
-        kind,
-        required: true,
-        what,
-    }];
-    Some(table(&[&verb, keys, &[keys::WHEN]]).with("title", verb[0].name))
-}
-
 fn change() -> Json {
     let of_target = |(target, sets): &(Key, &[Key])| {
         let set = table(&[sets]).with("description", "What is set.");
@@ -208,7 +199,9 @@ fn change() -> Json {
 fn table(keys: &[&[Key]]) -> Json {
     let all = || keys.iter().copied().flatten();
     let properties: Vec<(String, Json)> = keys.iter().flat_map(|keys| properties(keys)).collect();
-    let required = all().filter(|key| key.required).map(|key| key.name);
+    let required = all()
+        .filter(|key| key.missing.is_some())
+        .map(|key| key.name);
     Json::from([
         ("type", "object".into()),
         ("properties", Json::Object(properties)),
@@ -259,7 +252,7 @@ fn kind(kind: Kind) -> Json {
         Kind::Policy => refer("policy"),
         Kind::Rate => refer("rate"),
         Kind::Percent => refer("percent"),
-        Kind::Reference => refer("reference"),
+        Kind::Object(_) | Kind::Cgroup | Kind::Task | Kind::Span => refer("reference"),
         Kind::Fragment => any_of([of_type("integer"), of_type("string")]),
         Kind::Pattern => pattern(
             r"^(sequential|random|stride [\s\S]+)$",
@@ -272,7 +265,7 @@ fn kind(kind: Kind) -> Json {
         Kind::Words(words) => Json::from([("enum", texts(words.iter().copied()))]),
         Kind::Steps => Json::from([("type", "array".into()), ("items", refer("step"))]),
         Kind::NamedSteps => named(IDENTIFIER, refer("step")),
-        Kind::NamedReferences => named(IDENTIFIER, refer("reference")),
+        Kind::NamedTasks => named(IDENTIFIER, refer("reference")),
         Kind::Indexes => named(IDENTIFIER, refer("count")),
         Kind::Value => any_of(["integer", "string", "boolean"].map(of_type)),
         Kind::ListOfWords => Json::from([("type", "array".into()), ("items", of_type("string"))]),

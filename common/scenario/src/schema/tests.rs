@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::*;
+use crate::read::Verb;
 use crate::scenario::Scenario;
 
 /// A key that nothing is near, so that the reader names all that it knows.
@@ -58,15 +59,18 @@ fn the_reader_asks_for_the_keys_of_steps() {
         .iter()
         .map(|class| format!("[{0}.{0}]\n", class.name()))
         .collect();
-    for verb in verbs() {
-        let (kind, _, keys) = keys::of_verb(verb).unwrap_or_else(|| panic!("{verb}"));
-        let value = match kind {
+    for Verb {
+        key: [key], keys, ..
+    } in VERBS
+    {
+        let verb = key.name;
+        let value = match key.kind {
             Kind::True => "true",
             _ => "\"none\"",
         };
         let step = format!("{{ {verb} = {value}, {UNKNOWN} = 1 }}");
         let text = format!("{}[task.t]\nbody = [{step}]\n", objects.concat());
-        let mut wanted = names(&[keys, &[keys::WHEN]]);
+        let mut wanted = names(&[keys, keys::WHEN]);
         wanted.insert(verb.to_owned());
         assert_eq!(known(&text), wanted, "{verb}");
     }
@@ -98,6 +102,46 @@ fn the_reader_asks_for_the_keys_of_changes() {
     wanted.extend(all_targets().map(str::to_owned));
     wanted.insert("set".to_owned());
     assert_eq!(known(&text), wanted);
+}
+
+#[test]
+fn the_page_of_the_language_names_every_key() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenarios.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let verbs = VERBS
+        .iter()
+        .flat_map(|verb| verb.key.iter().chain(verb.keys));
+    let changes = keys::TARGETS
+        .iter()
+        .flat_map(|(key, keys)| std::iter::once(key).chain(*keys));
+    let tables = [
+        keys::TOP,
+        keys::SETTING,
+        keys::MANY,
+        keys::TASK,
+        keys::AT,
+        keys::SCHEDULER,
+    ];
+    let tables = tables
+        .into_iter()
+        .chain([keys::WHEN, keys::PHASE])
+        .flatten();
+    let objects = Class::ALL.into_iter().flat_map(keys::of_class);
+    let all = verbs.chain(changes).chain(tables).chain(objects);
+    let names = |key: &&Key| {
+        let name = key.name;
+        // `at`, `at = "1s"`, { for = { i = 2 } }, `lock`, `unlock` `= "MUTEX"`
+        ![
+            format!("`{name}`"),
+            format!("`{name} ="),
+            format!("\n{name} ="),
+            format!("{{ {name} ="),
+        ]
+        .iter()
+        .any(|text| page.contains(text))
+    };
+    let missing: Vec<&str> = all.filter(names).map(|key| key.name).collect();
+    assert_eq!(missing, [""; 0]);
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! What each step asks of the simulated kernel.
 
 use warmq_kernel::{Socket, Task, Touch};
-use warmq_scenario::program::{self, Do, Draws, Lines, Link, Number, Which};
+use warmq_scenario::program::{self, APP, Do, Draws, Lines, Link, Number, Which};
 use warmq_scenario::{End, Quantity, TaskReference};
 use warmq_units::{Bytes, Cycles, Duration};
 
 use super::player::{Left, Player, Shared};
-use super::specs::{APP, NO_CPU, has_no_cpu};
+use super::specs::{NO_CPU, has_no_cpu};
 
 impl Player {
     pub(super) async fn act(&mut self, step: &Do) -> Result<(), Left> {
@@ -56,7 +56,7 @@ impl Player {
                 let number = self.get(number)? as u32;
                 self.task.enter(APP, number).await;
             }
-            Do::Set(own) => self.set_own(own).await?,
+            Do::Set(set) => self.set_own(set).await?,
             Do::Span(span, true) => self.task.begin_span(self.span(span)?).await,
             Do::Span(span, false) => self.task.end_span(self.span(span)?).await,
             Do::Count(counter, by) => stage.count(*counter, self.get(by)?),

@@ -5,7 +5,8 @@
 
 use warmq_kernel::{Boot, Nic};
 use warmq_machine::CardModel;
-use warmq_scenario::{Card, EvalError, Object, ObjectId, ObjectKind, Set, Source};
+use warmq_scenario::program::{SourceProgram, SourceSpec};
+use warmq_scenario::{Card, Object, ObjectKind};
 use warmq_units::{CpuSet, Duration};
 
 use super::Trouble;
@@ -39,19 +40,21 @@ impl Cards {
         Cards(first.map(|nic| (kind, nic)).into_iter().collect())
     }
 
-    /// The card of the `number`th source of table `id`.
+    /// The card of a source.
     ///
     /// # Errors
-    /// The machine has none of the CPUs that it names; a number cannot be computed.
+    /// The machine has none of the CPUs that it names.
     pub(super) fn of(
         &mut self,
-        (source, id, number): (&Source, ObjectId, u64),
-        stage: &Stage,
+        of: &SourceProgram,
+        spec: &SourceSpec,
         boot: &mut Boot<'_>,
     ) -> Result<Nic, Trouble> {
-        let named = named(source, &stage.bound.indexes_of_object(id, number), stage)?;
-        let kind = (named, source.card);
-        if moves(stage, id, number)? {
+        if spec.cpus.as_ref().is_some_and(CpuSet::is_empty) {
+            return Err(Trouble::Lacking(NO_CPU));
+        }
+        let kind = (spec.cpus.clone(), of.source.card);
+        if spec.moves {
             return Ok(card(&kind, boot));
         }
         if let Some((_, shared)) = self.0.iter().find(|(known, _)| *known == kind) {
@@ -73,25 +76,6 @@ fn card((cpus, model): &Kind, boot: &mut Boot<'_>) -> Nic {
         boot.steer(nic, cpus);
     }
     nic
-}
-
-/// The CPUs that a source names.
-fn named(source: &Source, at: &[u64], stage: &Stage) -> Result<Option<CpuSet>, Trouble> {
-    let Some(place) = &source.cpu else {
-        return Ok(None);
-    };
-    let cpus = stage.machine.cpus_of(&stage.bound, place, at)?;
-    match cpus.is_empty() {
-        true => Err(Trouble::Lacking(NO_CPU)),
-        false => Ok(Some(cpus)),
-    }
-}
-
-/// Whether a change says which CPUs take the interrupts of this source from then on.
-fn moves(stage: &Stage, id: ObjectId, number: u64) -> Result<bool, EvalError> {
-    let moves = |set: &Set| matches!(set, Set::Arrival(_));
-    let changes = stage.bound.changes_of_source(id, number)?;
-    Ok(changes.iter().any(|change| change.set.iter().any(moves)))
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Steps that look at the clock, and what a task sets of itself.
 
-use warmq_scenario::program::{Draws, Own, Timer};
+use warmq_scenario::Set;
+use warmq_scenario::program::{Draws, Timer, To};
 use warmq_units::{Duration, Instant};
 
 use super::player::{Left, Player};
-use super::specs::{NO_CPU, nice_of, policy};
+use super::specs::{NO_CPU, policy};
 
 /// How long a task that waits for the time to pass computes before it reads the clock.
 const PIECE: Duration = Duration::from_us(32);
@@ -51,30 +52,22 @@ impl Player {
     }
 
     /// Sets something of the task itself.
-    pub(super) async fn set_own(&mut self, own: &Own) -> Result<(), Left> {
+    pub(super) async fn set_own(&mut self, set: &Set) -> Result<(), Left> {
         let (stage, id) = (self.stage.clone(), self.task.id());
-        let (bound, indexes) = (&stage.bound, &self.loops.indexes);
-        match own {
-            Own::Cpus(place) => {
-                let cpus = stage.machine.cpus_of(bound, place, indexes)?;
+        let to = stage.bound.to(set, &stage.cpus, &self.loops.indexes)?;
+        match to {
+            To::Cpus(cpus) => {
                 if cpus.is_empty() {
                     self.task.give_up(&format!("is now {NO_CPU}")).await;
                 }
                 self.task.set_affinity(id, cpus.iter()).await;
             }
-            Own::Policy(wanted) => self.task.set_policy(id, policy(wanted)).await,
-            Own::Slice(slice) => {
-                let slice = Duration(self.get(slice)?);
-                self.task.set_slice(id, Some(slice)).await;
-            }
-            Own::Group(group) => {
-                let group = stage.objects.groups[self.place(group)?];
-                self.task.set_group(id, group).await;
-            }
-            Own::Nice(nice) => {
-                let nice = nice_of(bound.eval_signed(nice, indexes)?);
-                self.task.set_nice(id, nice).await;
-            }
+            To::Policy(wanted) => self.task.set_policy(id, policy(&wanted)).await,
+            To::Slice(slice) => self.task.set_slice(id, Some(slice)).await,
+            To::Group(place) => self.task.set_group(id, stage.objects.groups[place]).await,
+            To::Nice(nice) => self.task.set_nice(id, nice).await,
+            // No step sets anything else.
+            _ => {}
         }
         Ok(())
     }

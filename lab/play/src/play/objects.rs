@@ -5,12 +5,12 @@ use std::cell::Cell;
 use warmq_kernel::{
     Barrier, Boot, Condition, GroupId, Limits, Mm, Mutex, Object, Part, Region, Semaphore, Socket,
 };
-use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind, Place, Reference};
+use warmq_scenario::program::{Cpus, GroupSpec};
+use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind};
 use warmq_trace::Cause;
-use warmq_units::{Bytes, Duration, Instant};
+use warmq_units::{Bytes, Instant};
 
 use super::Trouble;
-use super::specs::{Machine, nice_of};
 
 const NO_CPU: &str = "a group whose `cpus` the machine lacks";
 
@@ -55,30 +55,67 @@ struct Maker<'a, 'b> {
     bound: &'a Bound,
     boot: &'a mut Boot<'b>,
     objects: &'a mut Objects,
-    machine: &'a Machine,
     id: ObjectId,
 }
 
 /// Makes all objects, in the order of their tables. The kernel learns which of its mutexes,
 /// conditions, semaphores and sockets are parts of which objects, so that the records of those who
 /// wait name the object.
-pub(super) fn make(
-    bound: &Bound,
-    machine: &Machine,
-    boot: &mut Boot<'_>,
-) -> Result<Objects, Trouble> {
+pub(super) fn make(bound: &Bound, cpus: &Cpus, boot: &mut Boot<'_>) -> Result<Objects, Trouble> {
     let mut objects = Objects::default();
     for (id, object) in (0..).map(ObjectId).zip(bound.scenario().objects()) {
         let mut maker = Maker {
             bound,
             boot,
             objects: &mut objects,
-            machine,
             id,
         };
         maker.table(&object.kind)?;
     }
+    for group in bound.groups(cpus)? {
+        let name = &bound.scenario().object(group.table).name;
+        let made = make_group(&group.spec, name, &objects.groups, boot)?;
+        objects.groups.push(made);
+    }
     Ok(objects)
+}
+
+fn make_group(
+    spec: &GroupSpec,
+    name: &str,
+    before: &[GroupId],
+    boot: &mut Boot<'_>,
+) -> Result<GroupId, Trouble> {
+    let (weight, parent, quota, burst, idle, cpus) = match spec {
+        GroupSpec::Autogroup { nice } => return Ok(boot.autogroup(name, *nice)),
+        GroupSpec::Cgroup {
+            weight,
+            parent,
+            quota,
+            burst,
+            idle,
+            cpus,
+        } => (weight, parent, quota, burst, idle, cpus),
+    };
+    let parent = parent.map_or(GroupId::ROOT, |place| before[place]);
+    let group = boot.group(parent, name, *weight);
+    if let Some((quota, period)) = *quota {
+        let limits = Limits {
+            quota,
+            period,
+            burst: *burst,
+        };
+        boot.bandwidth(group, limits);
+    }
+    if *idle {
+        boot.idle(group);
+    }
+    match cpus {
+        Some(cpus) if cpus.is_empty() => return Err(Trouble::Lacking(NO_CPU)),
+        Some(cpus) => boot.cpuset(group, cpus),
+        None => {}
+    }
+    Ok(group)
 }
 
 impl Maker<'_, '_> {
@@ -132,36 +169,15 @@ impl Maker<'_, '_> {
                 self.part(one, Cause::Socket, Part::Socket(socket));
                 self.objects.datagrams.push(socket);
             }
-            ObjectKind::Group {
-                weight,
-                parent,
-                quota,
-                burst,
-                idle,
-                cpus,
-            } => {
-                let group = self.group(weight, parent.as_ref(), one)?;
-                if let Some(quota) = quota {
-                    self.limit(group, quota, burst.as_ref(), one)?;
-                }
-                if *idle {
-                    self.boot.idle(group);
-                }
-                if let Some(place) = cpus {
-                    self.cpuset(group, place, one)?;
-                }
-                self.objects.groups.push(group);
-            }
-            ObjectKind::Autogroup { nice } => {
-                let nice = nice_of(self.bound.eval_signed(nice, one.at)?);
-                let name = &self.bound.scenario().object(self.id).name;
-                self.objects.groups.push(self.boot.autogroup(name, nice));
-            }
             ObjectKind::Process => self.objects.processes.push(self.boot.mm()),
             ObjectKind::Timer { .. } => self.objects.timers.push(Cell::new(None)),
-            // Sets of semaphores are made at once; files and senders outside the machine are no
-            // objects of it.
-            ObjectKind::Semaphore { .. } | ObjectKind::File { .. } | ObjectKind::Source(_) => {}
+            // Sets of semaphores are made at once, and groups by themselves; files and senders outside
+            // the machine are no objects of it.
+            ObjectKind::Semaphore { .. }
+            | ObjectKind::Group { .. }
+            | ObjectKind::Autogroup { .. }
+            | ObjectKind::File { .. }
+            | ObjectKind::Source(_) => {}
         }
         Ok(())
     }
@@ -203,47 +219,6 @@ impl Maker<'_, '_> {
                 self.objects.semaphores.push(semaphore);
             }
         }
-        Ok(())
-    }
-
-    fn group(
-        &mut self,
-        weight: &Expr,
-        parent: Option<&Reference>,
-        one: &One<'_>,
-    ) -> Result<GroupId, Trouble> {
-        let parent = match parent {
-            Some(parent) => self.objects.groups[self.bound.object_place(parent, one.at)?],
-            None => GroupId::ROOT,
-        };
-        let weight = self.eval(weight, one)? as u32;
-        let name = &self.bound.scenario().object(self.id).name;
-        Ok(self.boot.group(parent, name, weight))
-    }
-
-    fn limit(
-        &mut self,
-        group: GroupId,
-        (quota, period): &(Expr, Expr),
-        burst: Option<&Expr>,
-        one: &One<'_>,
-    ) -> Result<(), Trouble> {
-        let time = |expr| self.eval(expr, one).map(Duration);
-        let limits = Limits {
-            quota: time(quota)?,
-            period: time(period)?,
-            burst: burst.map_or(Ok(Duration::ZERO), time)?,
-        };
-        self.boot.bandwidth(group, limits);
-        Ok(())
-    }
-
-    fn cpuset(&mut self, group: GroupId, place: &Place, one: &One<'_>) -> Result<(), Trouble> {
-        let cpus = self.machine.cpus_of(self.bound, place, one.at)?;
-        if cpus.is_empty() {
-            return Err(Trouble::Lacking(NO_CPU));
-        }
-        self.boot.cpuset(group, &cpus);
         Ok(())
     }
 

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use warmq_kernel::{GroupId, Mm, Sender, Span, Task};
-use warmq_scenario::program::{Draws, Loops, Number, Op, Ops, Program, StreamOf, Streams, Which};
+use warmq_scenario::program::{
+    APP, Drawn, Draws, Loops, Number, Op, Ops, Program, StreamOf, Which,
+};
 use warmq_scenario::{EvalError, SpanReference, TaskKindId};
 use warmq_units::{Duration, Instant};
 
 use super::row::Row;
-use super::specs::APP;
-use super::stage::{Drawn, Stage};
+use super::stage::{self, Stage};
 
 /// Why a task leaves its steps.
 pub(super) enum Left {
@@ -64,7 +65,7 @@ pub(super) struct Player {
     /// Who sent the datagram that it received last, by socket of those that it answers.
     pub(super) senders: BTreeMap<usize, Sender>,
     pace: Pace,
-    streams: Drawn,
+    streams: stage::Drawn,
 }
 
 impl Player {
@@ -79,7 +80,12 @@ impl Player {
         let program = stage.program(kind);
         Player {
             loops: Loops::new(&stage.bound.indexes_of_task(kind, number), program),
-            streams: Drawn::new(&stage, &program.streams, kind, number),
+            streams: Drawn::new(
+                &program.streams,
+                stage.seed,
+                (kind, number),
+                stage.shared.clone(),
+            ),
             task,
             stage,
             shared,
@@ -108,8 +114,8 @@ impl Player {
             let start = Duration(self.draw(start)?);
             self.task.sleep(start).await;
         }
-        if let Some(fragment) = &program.fragment {
-            let fragment = self.get(fragment)? as u32;
+        let spec = stage.bound.spec(&stage.cpus, self.kind, self.number)?;
+        if let Some(fragment) = spec.fragment {
             self.task.enter(APP, fragment).await;
         }
         self.began = self.task.now().await;

@@ -3,13 +3,13 @@
 use std::rc::Rc;
 
 use warmq_kernel::{Boot, Nic, RemotePeer, Socket};
-use warmq_scenario::TaskKindId;
-use warmq_scenario::program::{Bursts, SourceProgram};
+use warmq_scenario::program::{Bursts, SourceProgram, SourceSpec, To};
+use warmq_scenario::{EvalError, ObjectId};
 use warmq_units::{Bytes, Duration};
 
 use super::Trouble;
 use super::cards::Cards;
-use super::orders::{Order, Orders};
+use super::orders::Orders;
 use super::stage::{Drawn, Stage};
 
 /// Starts every source.
@@ -17,8 +17,9 @@ pub(super) fn start(stage: &Rc<Stage>, boot: &mut Boot<'_>) -> Result<(), Troubl
     let mut cards = Cards::new(stage, boot);
     for of in &stage.sources {
         for number in 0..stage.bound.objects(of.id) {
-            let nic = cards.of((&of.source, of.id, number), stage, boot)?;
-            let sender = Sender::new(stage, of, number, nic)?;
+            let spec = of.spec(number, &stage.bound, (&stage.cpus, &stage.changes))?;
+            let nic = cards.of(of, &spec, boot)?;
+            let sender = Sender::new(stage, (of, number), &spec, nic)?;
             match of.source.echo {
                 Some(span) => boot.measuring_remote(span.0, move |peer| sender.run(peer)),
                 None => boot.remote(move |peer| sender.run(peer)),
@@ -43,6 +44,8 @@ struct Sender {
     bursts: Bursts,
     streams: Drawn,
     orders: Orders,
+    /// Its table, and its number there.
+    of: (ObjectId, u64),
 }
 
 /// The least time from one burst to the next.
@@ -51,25 +54,21 @@ const LEAST: Duration = Duration(1);
 impl Sender {
     fn new(
         stage: &Rc<Stage>,
-        of: &SourceProgram,
-        number: u64,
+        (of, number): (&SourceProgram, u64),
+        spec: &SourceSpec,
         nic: Nic,
     ) -> Result<Sender, Trouble> {
-        let (bound, id) = (&stage.bound, of.id);
-        let indexes = bound.indexes_of_object(id, number);
-        let to = bound.object_place(&of.source.to, &indexes)?;
-        // Streams of sources are numbered behind those of all tasks.
-        let owner = TaskKindId(u32::MAX - id.0);
         Ok(Sender {
-            to: stage.objects.datagrams[to],
-            bytes: Bytes(bound.eval(&of.source.bytes, &indexes)?),
-            bursts: Bursts::new(of, number, LEAST.0, bound)?,
-            streams: Drawn::new(stage, &of.streams, owner, number),
-            orders: Orders::of(stage, id, number)?,
+            to: stage.objects.datagrams[spec.to],
+            bytes: spec.bytes,
+            bursts: Bursts::new(of, number, LEAST.0, &stage.bound)?,
+            streams: of.drawn(stage.seed, number, stage.shared.clone()),
+            orders: Orders::of(stage, &spec.changes),
+            of: (of.id, number),
             stage: stage.clone(),
             nic,
             echo: of.source.echo.is_some(),
-            first_number: bound.echo_number(id, number, 0),
+            first_number: stage.bound.echo_number(of.id, number, 0),
             sent: 0,
         })
     }
@@ -86,8 +85,8 @@ impl Sender {
             now = next;
             // What changes at the time of a burst changes before it.
             if change == Some(next) {
-                for order in self.orders.take() {
-                    self.obey(order, now, &peer).await;
+                if self.obey(now, &peer).await.is_err() {
+                    return;
                 }
                 continue;
             }
@@ -111,11 +110,22 @@ impl Sender {
         }
     }
 
-    async fn obey(&mut self, order: Order, now: u64, peer: &RemotePeer) {
-        match order {
-            Order::Stop(stopped) => self.bursts.stop(stopped),
-            Order::Arrival(cpus) => peer.steer(self.nic, cpus).await,
-            Order::Gap(gap) => self.bursts.set_gap(gap.0, now),
+    /// Does what the next change says.
+    async fn obey(&mut self, now: u64, peer: &RemotePeer) -> Result<(), EvalError> {
+        let stage = self.stage.clone();
+        let change = self.orders.take();
+        for to in change.iter().flat_map(|change| &stage.changes[*change].set) {
+            match to {
+                To::Stopped(stopped) => self.bursts.stop(*stopped),
+                To::Arrival(cpus) => peer.steer(self.nic, cpus.clone()).await,
+                To::Rate(rate) => {
+                    let (id, number) = self.of;
+                    let gap = stage.bound.gap_of_source(id, number, rate)?;
+                    self.bursts.set_gap(gap, now);
+                }
+                _ => {}
+            }
         }
+        Ok(())
     }
 }

@@ -2,17 +2,17 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use warmq_kernel::{Boot, Mm};
-use warmq_scenario::program::{Program, SourceProgram, StreamOf, Streams};
-use warmq_scenario::{Bound, CounterId, Scenario, StreamName, TaskKindId};
-use warmq_units::{Seed, Stream, TaskId};
+use warmq_scenario::program::{Cpus, Planned, Program, SharedStreams, SourceProgram};
+use warmq_scenario::{Bound, CounterId, Scenario, TaskKindId};
+use warmq_units::{CpuId, Seed, Stream, TaskId};
 
 use super::Trouble;
 use super::inbox::Inboxes;
 use super::objects::{Objects, make};
-use super::specs::Machine;
 use crate::counter::{Counter, Counters};
 
 /// A scenario that is being played.
@@ -29,13 +29,14 @@ pub(super) struct Stage {
     rounds: Counter,
     /// Who sent what waits in the inboxes of rows.
     pub(super) inboxes: Inboxes,
-    pub(super) machine: Machine,
+    pub(super) cpus: Cpus,
+    pub(super) changes: Vec<Planned>,
     /// An address space for each task, by table, for those that get one of their own.
     own_mms: Vec<Vec<Mm>>,
     /// The tasks that have started and not ended, by table and number.
     alive: RefCell<BTreeMap<(TaskKindId, u64), Vec<TaskId>>>,
     /// The streams that tasks and sources share.
-    shared: Vec<RefCell<Stream>>,
+    pub(super) shared: Shared,
 }
 
 impl Stage {
@@ -45,8 +46,9 @@ impl Stage {
         counters: &Counters,
         boot: &mut Boot<'_>,
     ) -> Result<Stage, Trouble> {
-        let machine = Machine::new(boot);
-        let objects = make(&bound, &machine, boot)?;
+        let places = (0..boot.cpus()).map(|cpu| boot.place(CpuId(cpu)));
+        let cpus = crate::cpus(places);
+        let objects = make(&bound, &cpus, boot)?;
         let compiled = bound.compile();
         let seed = boot.seed();
         let shared = compiled.shared.iter();
@@ -69,10 +71,11 @@ impl Stage {
             sources: compiled.sources,
             counters: named,
             rounds: counters.counter("rounds"),
-            machine,
+            changes: bound.planned(&cpus)?,
+            cpus,
             own_mms,
             alive: RefCell::default(),
-            shared: shared.collect(),
+            shared: Shared(shared.collect()),
             bound,
         })
     }
@@ -118,47 +121,23 @@ impl Stage {
         }
     }
 
-    /// The tasks of `kind` that have started and not ended: those of `number`, or all.
-    pub(super) fn alive(&self, kind: TaskKindId, number: Option<u64>) -> Vec<TaskId> {
-        let numbers = match number {
-            Some(number) => (number, number),
-            None => (0, u64::MAX),
-        };
+    /// The tasks of `kind` with these numbers that have started and not ended.
+    pub(super) fn alive(&self, kind: TaskKindId, numbers: &Range<u64>) -> Vec<TaskId> {
         let alive = self.alive.borrow();
-        let tasks = alive.range((kind, numbers.0)..=(kind, numbers.1));
+        let tasks = alive.range((kind, numbers.start)..(kind, numbers.end));
         tasks.flat_map(|(_, tasks)| tasks.iter().copied()).collect()
     }
 }
 
+/// The streams that tasks and sources share.
+#[derive(Clone)]
+pub(super) struct Shared(Rc<[RefCell<Stream>]>);
+
+impl SharedStreams for Shared {
+    fn with<T>(&self, place: usize, draw: impl FnOnce(&mut Stream) -> T) -> T {
+        draw(&mut self.0[place].borrow_mut())
+    }
+}
+
 /// The streams that a task or a source draws from.
-pub(super) struct Drawn {
-    stage: Rc<Stage>,
-    own: Vec<Stream>,
-}
-
-impl Drawn {
-    /// Those `names` of the `number`th task of `kind`, and those that it shares.
-    pub(super) fn new(
-        stage: &Rc<Stage>,
-        names: &[StreamName],
-        kind: TaskKindId,
-        number: u64,
-    ) -> Drawn {
-        let own = names
-            .iter()
-            .map(|name| name.stream(stage.seed, kind, number));
-        Drawn {
-            own: own.collect(),
-            stage: stage.clone(),
-        }
-    }
-}
-
-impl Streams for Drawn {
-    fn with<T>(&mut self, from: StreamOf, draw: impl FnOnce(&mut Stream) -> T) -> T {
-        match from {
-            StreamOf::Own(own) => draw(&mut self.own[own]),
-            StreamOf::Shared(shared) => draw(&mut self.stage.shared[shared].borrow_mut()),
-        }
-    }
-}
+pub(super) type Drawn = warmq_scenario::program::Drawn<Shared>;

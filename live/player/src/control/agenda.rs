@@ -1,5 +1,6 @@
 //! What the controller does when.
 
+use warmq_scenario::program::{Occurrences, Planned};
 use warmq_scenario::{Bound, EvalError};
 
 use super::Times;
@@ -19,18 +20,13 @@ pub enum Event {
     End,
 }
 
-/// A change that takes place again and again.
-struct Again {
-    change: u32,
-    period_ns: u64,
-    end_ns: u64,
-}
-
 /// Events in the order of their times, in nanoseconds from the start.
 pub struct Agenda {
     /// The next one last.
     events: Vec<(u64, Event)>,
-    again: Vec<Again>,
+    /// The times that changes still have, in the order of the scenario.
+    changes: Vec<Occurrences>,
+    end_ns: u64,
 }
 
 impl Agenda {
@@ -38,30 +34,35 @@ impl Agenda {
     ///
     /// # Errors
     /// A time that cannot be computed.
-    pub fn new(bound: &Bound, times: Times) -> Result<Agenda, EvalError> {
-        let warm = times.warmup.as_ns();
-        let end_ns = (times.warmup + times.time).as_ns();
-        let ns = |expr| Ok::<u64, EvalError>(bound.eval(expr, &[])? / PS_PER_NS);
-        let mut events = vec![(warm, Event::WarmedUp)];
-        let mut again = Vec::new();
-        for (change, it) in (0..).zip(bound.scenario().changes()) {
-            let (first, repeats) = bound.times(&it.occurs)?;
-            again.extend(repeats.map(|(period, end)| Again {
-                change,
-                period_ns: (period / PS_PER_NS).max(1),
-                end_ns: end_ns.min(end / PS_PER_NS),
-            }));
-            let first = first / PS_PER_NS;
-            events.push((first, Event::Change(change)));
-        }
+    pub fn new(bound: &Bound, changes: &[Planned], times: Times) -> Result<Agenda, EvalError> {
+        let mut agenda = Agenda {
+            events: vec![(times.warmup.as_ns(), Event::WarmedUp)],
+            changes: changes.iter().map(|it| it.times).collect(),
+            end_ns: (times.warmup + times.time).as_ns(),
+        };
+        (0..changes.len()).for_each(|change| agenda.add_next(change as u32));
         for (number, phase) in (0..).zip(bound.scenario().phases()) {
-            events.push((ns(&phase.at)?, Event::Phase(number)));
+            let at_ns = bound.eval(&phase.at, &[])? / PS_PER_NS;
+            agenda.add(at_ns, Event::Phase(number));
         }
-        events.retain(|(at, event)| *at < end_ns || *event == Event::WarmedUp);
-        events.push((end_ns, Event::End));
-        events.sort();
-        events.reverse();
-        Ok(Agenda { events, again })
+        agenda.events.push((agenda.end_ns, Event::End));
+        agenda.events.sort_by(|one, other| other.cmp(one));
+        Ok(agenda)
+    }
+
+    /// Adds the next time of a change.
+    fn add_next(&mut self, change: u32) {
+        if let Some(at) = self.changes[change as usize].next() {
+            self.add(at.0 / PS_PER_NS, Event::Change(change));
+        }
+    }
+
+    /// Adds an event, if it takes place before the end.
+    fn add(&mut self, at_ns: u64, event: Event) {
+        if at_ns < self.end_ns {
+            let place = self.events.partition_point(|other| *other > (at_ns, event));
+            self.events.insert(place, (at_ns, event));
+        }
     }
 
     /// When the next event is due.
@@ -84,17 +85,9 @@ impl Agenda {
     }
 
     fn take_at(&mut self, place: usize) -> Event {
-        let (at, event) = self.events.remove(place);
-        let again = self
-            .again
-            .iter()
-            .find(|it| Event::Change(it.change) == event);
-        if let Some(again) = again {
-            let next = at.saturating_add(again.period_ns);
-            if next < again.end_ns {
-                let place = self.events.partition_point(|other| *other > (next, event));
-                self.events.insert(place, (next, event));
-            }
+        let (_, event) = self.events.remove(place);
+        if let Event::Change(change) = event {
+            self.add_next(change);
         }
         event
     }
@@ -115,6 +108,7 @@ mod tests {
     use super::*;
     use warmq_config::Chosen;
     use warmq_scenario::Scenario;
+    use warmq_scenario::program::Cpus;
     use warmq_units::Duration;
 
     fn made(changes: &str, warmup: u64, time: u64) -> Agenda {
@@ -128,7 +122,8 @@ mod tests {
             warmup: Duration::from_ms(warmup),
             time: Duration::from_ms(time),
         };
-        Agenda::new(&bound, times).expect("times")
+        let changes = bound.planned(&Cpus::default()).expect("numbers");
+        Agenda::new(&bound, &changes, times).expect("times")
     }
 
     fn agenda(changes: &str, warmup: u64, time: u64) -> Vec<(u64, Event)> {

@@ -4,22 +4,21 @@ use std::fs;
 use std::io;
 use std::sync::atomic::Ordering;
 
-use warmq_scenario::{Change, EvalError, Fragment, ObjectId, Place, Reference, Set, Target};
+use warmq_scenario::ObjectId;
+use warmq_scenario::program::{Planned, To, Whom};
 use warmq_trace::Record;
 use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 
 use crate::error::PlayError;
 use crate::notes::Notes;
 use crate::source::SenderThread;
-use crate::specs::{attributes_of, first_group, group_number, nice_of};
+use crate::specs::{attributes_of, group_number};
 use crate::stage::Stage;
 use crate::stage::slots::{Slot, TaskState};
 use crate::sys::clock::now_ns;
 use crate::sys::process;
 use crate::sys::sched::{self, Attributes};
 use crate::trace::affinity;
-
-const PS_PER_NS: u64 = 1_000;
 
 /// What was changed so far.
 pub struct Changes<'n> {
@@ -46,46 +45,31 @@ impl<'n> Changes<'n> {
     ///
     /// # Errors
     /// A number that cannot be computed; what the system refuses.
-    pub fn make(&mut self, change: &Change) -> Result<(), PlayError> {
-        match &change.target {
-            Target::Task(task) => {
-                let number = self.stage.bound.task_number(task, &[])?;
-                self.tasks(&change.set, |kind, it| kind == task.task && it == number)
+    pub fn make(&mut self, change: &Planned) -> Result<(), PlayError> {
+        let set = &change.set;
+        match &change.whom {
+            Whom::Tasks(table, numbers) => self.tasks(set, |kind, number| {
+                kind == *table && numbers.contains(&number)
+            }),
+            Whom::Groups(places) => {
+                let mut places = places.clone();
+                places.try_for_each(|place| self.group(set, group_number(place)))
             }
-            Target::Tasks(table) => self.tasks(&change.set, |kind, _| kind == *table),
-            Target::Group(group) => {
-                let number = group_number(&self.stage.bound, group, &[])?;
-                self.group(&change.set, number)
-            }
-            Target::Groups(table) => {
-                let bound = &self.stage.bound;
-                let first = first_group(bound, *table);
-                let mut all = first..first + bound.objects(*table) as u32;
-                all.try_for_each(|number| self.group(&change.set, number))
-            }
-            Target::Cpus(place) => {
-                let cpus = self.stage.cpus.at(&self.stage.bound, place, &[])?;
-                let mut sets = change.set.iter();
-                sets.try_for_each(|set| match set {
-                    Set::Online(online) => self.online(&cpus, *online),
-                    _ => Ok(()),
-                })
-            }
-            Target::Source(one) => {
-                let number = self.stage.bound.object_number(one, &[])?;
-                self.source(&change.set, one.object, number)
-            }
-            Target::Sources(table) => {
-                let mut all = 0..self.stage.bound.objects(*table);
-                all.try_for_each(|number| self.source(&change.set, *table, number))
+            Whom::Cpus(cpus) => set.iter().try_for_each(|to| match to {
+                To::Online(online) => self.online(cpus, *online),
+                _ => Ok(()),
+            }),
+            Whom::Sources(table, numbers) => {
+                let mut numbers = numbers.clone();
+                numbers.try_for_each(|number| self.source(set, *table, number))
             }
             // The controller does it itself.
-            Target::Scheduler => Ok(()),
+            Whom::Scheduler => Ok(()),
         }
     }
 
     /// Tells a source what it is to do.
-    fn source(&self, sets: &[Set], table: ObjectId, number: u64) -> Result<(), PlayError> {
+    fn source(&self, sets: &[To], table: ObjectId, number: u64) -> Result<(), PlayError> {
         let (stage, bound) = (self.stage, &self.stage.bound);
         let Some(place) = stage.sources.iter().position(|it| it.id == table) else {
             return Ok(());
@@ -97,16 +81,15 @@ impl<'n> Changes<'n> {
         };
         for set in sets {
             match set {
-                Set::Stop => orders.stopped.store(1, Ordering::Release),
-                Set::Continue => orders.stopped.store(0, Ordering::Release),
-                Set::Rate(rate) => {
+                To::Stopped(stopped) => orders.stopped.store((*stopped).into(), Ordering::Release),
+                To::Rate(rate) => {
                     let gap = bound.gap_of_source(table, number, rate)?;
                     orders.gap.store(gap, Ordering::Relaxed);
                     orders.since_ns.store(now_ns(), Ordering::Relaxed);
                     orders.turn.fetch_add(1, Ordering::Release);
                     process::notify(stage.senders[thread].news_fd);
                 }
-                Set::Arrival(place) => self.move_source(thread, place)?,
+                To::Arrival(cpus) => self.move_source(thread, cpus)?,
                 _ => {}
             }
         }
@@ -114,10 +97,9 @@ impl<'n> Changes<'n> {
     }
 
     /// Moves a thread of sources.
-    fn move_source(&self, thread: usize, place: &Place) -> Result<(), PlayError> {
-        let cpus = self.stage.cpus.at(&self.stage.bound, place, &[])?;
+    fn move_source(&self, thread: usize, cpus: &CpuSet) -> Result<(), PlayError> {
         let slot = self.stage.sender_slots.of(thread as u32);
-        sched::set_affinity(slot.tid.load(Ordering::Relaxed), &cpus).map_err(|error| {
+        sched::set_affinity(slot.tid.load(Ordering::Relaxed), cpus).map_err(|error| {
             let what = format!("the sender of a source cannot be moved to CPUs {cpus}");
             PlayError::refused(what, &error, "name CPUs that this machine has")
         })
@@ -126,7 +108,7 @@ impl<'n> Changes<'n> {
     /// Changes those of the tasks that are alive for which `is_meant` says so.
     fn tasks(
         &mut self,
-        sets: &[Set],
+        sets: &[To],
         is_meant: impl Fn(warmq_scenario::TaskKindId, u64) -> bool,
     ) -> Result<(), PlayError> {
         for (index, slot) in self.stage.tasks() {
@@ -141,20 +123,18 @@ impl<'n> Changes<'n> {
         Ok(())
     }
 
-    fn task(&mut self, index: u32, slot: &'static Slot, set: &Set) -> Result<(), PlayError> {
-        let (bound, task) = (&self.stage.bound, TaskId(index));
+    fn task(&mut self, index: u32, slot: &'static Slot, set: &To) -> Result<(), PlayError> {
+        let task = TaskId(index);
         let tid = slot.tid.load(Ordering::Relaxed);
         let done = match set {
-            Set::Cpus(place) => {
-                let cpus = self.stage.cpus.at(bound, place, &[])?;
+            To::Cpus(cpus) => {
                 let all = self.stage.cpus.all();
-                sched::set_affinity(tid, &cpus).map(|()| affinity(task, &cpus, &all))
+                sched::set_affinity(tid, cpus).map(|()| affinity(task, cpus, &all))
             }
-            Set::Nice(nice) => {
-                let nice = nice_of(bound.eval_signed(nice, &[])?);
-                sched::set_nice(tid, nice).map(|()| vec![Record::Nice { task, nice }])
+            To::Nice(nice) => {
+                sched::set_nice(tid, *nice).map(|()| vec![Record::Nice { task, nice: *nice }])
             }
-            Set::Policy(policy) => {
+            To::Policy(policy) => {
                 let wanted = attributes_of(policy);
                 let set = |now: &mut Attributes| now.take_policy_of(&wanted);
                 let record = Record::Policy {
@@ -164,22 +144,27 @@ impl<'n> Changes<'n> {
                 };
                 change_attributes(slot, set).map(|()| vec![record])
             }
-            Set::Slice(slice) => {
-                let slice_ns = bound.eval(slice, &[])? / PS_PER_NS;
+            To::Slice(slice) => {
+                let slice_ns = slice.as_ns();
                 slot.slice_ns.store(slice_ns, Ordering::Relaxed);
                 let slice = Duration::from_ns(slice_ns);
                 change_attributes(slot, |_| ()).map(|()| vec![Record::Slice { task, slice }])
             }
-            Set::Group(group) => self.move_task(task, tid, group)?,
-            Set::Fragment(fragment) => {
-                self.fragment(slot, fragment)?;
+            To::Group(place) => {
+                let group = group_number(*place);
+                let moved = self.stage.groups.move_thread(tid, group);
+                moved.map(|()| vec![Record::Group { task, group }])
+            }
+            To::Fragment(fragment) => {
+                // The task names it at its next step, and logs it.
+                let wanted = fragment.map_or(0, |number| 1 + u64::from(number));
+                slot.fragment.store(wanted, Ordering::Relaxed);
+                slot.fragment_turn.fetch_add(1, Ordering::Release);
                 Ok(Vec::new())
             }
-            Set::Stop => self.signal(slot, libc::SIGSTOP),
-            Set::Continue => self.signal(slot, libc::SIGCONT),
-            Set::Weight(_) | Set::Quota(_) | Set::Burst(_) | Set::Idle(_) => Ok(Vec::new()),
-            Set::Freeze | Set::Thaw | Set::Online(_) => Ok(Vec::new()),
-            Set::Arrival(_) | Set::Rate(_) | Set::Scheduler(_) => Ok(Vec::new()),
+            To::Stopped(true) => self.signal(slot, libc::SIGSTOP),
+            To::Stopped(false) => self.signal(slot, libc::SIGCONT),
+            _ => Ok(Vec::new()),
         };
         self.told(done, || self.stage.name_of(slot))
     }
@@ -205,28 +190,6 @@ impl<'n> Changes<'n> {
         }
     }
 
-    fn move_task(
-        &self,
-        task: TaskId,
-        tid: i32,
-        group: &Reference,
-    ) -> Result<io::Result<Vec<Record>>, EvalError> {
-        let group = group_number(&self.stage.bound, group, &[])?;
-        let moved = self.stage.groups.move_thread(tid, group);
-        Ok(moved.map(|()| vec![Record::Group { task, group }]))
-    }
-
-    /// Asks a task to name a fragment; it does so at its next step, and logs it.
-    fn fragment(&self, slot: &Slot, fragment: &Fragment) -> Result<(), EvalError> {
-        let wanted = match fragment {
-            Fragment::None => 0,
-            Fragment::Number(number) => 1 + self.stage.bound.eval(number, &[])?,
-        };
-        slot.fragment.store(wanted, Ordering::Relaxed);
-        slot.fragment_turn.fetch_add(1, Ordering::Release);
-        Ok(())
-    }
-
     /// Stops or continues a task, and with it all tasks of its process.
     fn signal(&self, slot: &Slot, signal: i32) -> io::Result<Vec<Record>> {
         let pid = slot.pid.load(Ordering::Relaxed);
@@ -241,20 +204,19 @@ impl<'n> Changes<'n> {
         process::kill(pid, signal).map(|()| Vec::new())
     }
 
-    fn group(&mut self, sets: &[Set], number: u32) -> Result<(), PlayError> {
+    fn group(&mut self, sets: &[To], number: u32) -> Result<(), PlayError> {
         if let Some(place) = self.stage.sessions.place_of(number) {
             return self.session(sets, place);
         }
-        let (bound, groups) = (&self.stage.bound, &self.stage.groups);
+        let groups = &self.stage.groups;
         for set in sets {
             let done = match set {
-                Set::Weight(weight) => groups.set_weight(number, bound.eval(weight, &[])?),
-                Set::Quota(quota) => groups.set_quota(number, bound.eval(quota, &[])?),
-                Set::Burst(burst) => groups.set_burst(number, bound.eval(burst, &[])?),
-                Set::Idle(idle) => groups.set_idle(number, *idle),
-                Set::Cpus(place) => groups.set_cpus(number, self.stage.cpus.at(bound, place, &[])?),
-                Set::Freeze => groups.freeze(number, true),
-                Set::Thaw => groups.freeze(number, false),
+                To::Weight(weight) => groups.set_weight(number, *weight),
+                To::Quota(quota) => groups.set_quota(number, *quota),
+                To::Burst(burst) => groups.set_burst(number, *burst),
+                To::Idle(idle) => groups.set_idle(number, *idle),
+                To::Cpus(cpus) => groups.set_cpus(number, cpus.clone()),
+                To::Frozen(frozen) => groups.freeze(number, *frozen),
                 _ => Ok(()),
             };
             done.map_err(|error| {
@@ -265,11 +227,10 @@ impl<'n> Changes<'n> {
         Ok(())
     }
 
-    fn session(&self, sets: &[Set], place: usize) -> Result<(), PlayError> {
-        let (bound, sessions) = (&self.stage.bound, &self.stage.sessions);
+    fn session(&self, sets: &[To], place: usize) -> Result<(), PlayError> {
         for set in sets {
-            if let Set::Nice(nice) = set
-                && sessions.set_nice(place, nice_of(bound.eval_signed(nice, &[])?))?
+            if let To::Nice(nice) = set
+                && self.stage.sessions.set_nice(place, *nice)?
             {
                 let why = "it came late: without CAP_SYS_ADMIN the kernel takes one in 100 ms";
                 self.notes.say("a change of an autogroup's nice value", why);

@@ -8,7 +8,8 @@ mod sample;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use warmq_scenario::{SchedulerChoice, Set};
+use warmq_scenario::SchedulerChoice;
+use warmq_scenario::program::To;
 use warmq_trace::Record;
 use warmq_units::Duration;
 
@@ -16,7 +17,7 @@ use crate::crew::{Lines, end_tasks, hang};
 use crate::error::PlayError;
 use crate::notes::Notes;
 use crate::scheduler::Schedulers;
-use crate::specs::{ABOVE_TASKS, Spec};
+use crate::specs::{ABOVE_TASKS, attributes};
 use crate::stage::Stage;
 use crate::stage::board::{Board, Verdict};
 use crate::stage::slots::Slot;
@@ -109,8 +110,7 @@ impl Course<'_> {
                 self.seen.moments.push(moment);
             }
             Event::Change(change) => {
-                let change = &stage.scenario().changes()[change as usize];
-                self.changes.make(change)?;
+                self.changes.make(&stage.changes[change as usize])?;
             }
             Event::Phase(phase) => {
                 let moment = self.seen.sample(stage);
@@ -177,13 +177,14 @@ impl Control {
     pub fn say_other_slices(&self, notes: &Notes) {
         let stage = self.stage;
         for (index, (kind, number)) in (0..).zip(&stage.first) {
-            let Ok(spec) = Spec::of(&stage.bound, &stage.cpus, *kind, *number) else {
+            let Ok(spec) = stage.bound.spec(&stage.cpus, *kind, *number) else {
                 continue;
             };
-            let wanted = spec.attributes.slice_ns;
+            let attributes = attributes(&spec);
+            let wanted = attributes.slice_ns;
             let tid = stage.slots.of(index).tid.load(Ordering::Relaxed);
             let given = Attributes::of(tid).map_or(wanted, |it| it.slice_ns);
-            if spec.attributes.is_fair() && wanted > 0 && given != wanted {
+            if attributes.is_fair() && wanted > 0 && given != wanted {
                 let what = format!("slice of `{}`", stage.scenario().task(*kind).key);
                 let why = match given {
                     0 => "this kernel takes none from tasks (Linux 6.12 does)".to_owned(),
@@ -230,7 +231,7 @@ impl Control {
     /// Why the run ended early; what was seen until then is in `seen`.
     pub fn conduct(&self, times: Times, notes: &Notes, seen: &mut Seen) -> Result<(), PlayError> {
         let mut course = Course {
-            agenda: Agenda::new(&self.stage.bound, times)?,
+            agenda: Agenda::new(&self.stage.bound, &self.stage.changes, times)?,
             changes: Changes::new(self.stage, notes),
             seen,
         };
@@ -317,8 +318,8 @@ impl Control {
         let Event::Change(change) = event else {
             return None;
         };
-        match &self.stage.scenario().changes()[change as usize].set[..] {
-            [Set::Scheduler(choice)] => Some(choice),
+        match &self.stage.changes[change as usize].set[..] {
+            [To::Scheduler(choice)] => Some(choice),
             _ => None,
         }
     }

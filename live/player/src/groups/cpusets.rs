@@ -4,6 +4,7 @@
 //! what is not within that, so there each group is given the intersection.
 
 use std::io;
+use std::sync::{MutexGuard, PoisonError};
 
 use warmq_units::CpuSet;
 
@@ -36,12 +37,17 @@ impl Groups {
         }
     }
 
+    /// The CPUs that each group asks for: whoever panicked with them has left them whole.
+    fn asked(&self) -> MutexGuard<'_, Vec<Option<CpuSet>>> {
+        self.cpus.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Gives each group the CPUs that it asks for at the start.
     ///
     /// # Errors
     /// What the system refuses.
     pub(super) fn write_cpusets(&self) -> io::Result<()> {
-        let asked = self.cpus.lock().expect("nobody panics with it").clone();
+        let asked = self.asked().clone();
         self.numbers()
             .try_for_each(|number| self.write_cpuset(number, &asked, None))
     }
@@ -51,7 +57,7 @@ impl Groups {
     /// # Errors
     /// What the system refuses.
     pub fn set_cpus(&self, number: u32, cpus: CpuSet) -> io::Result<()> {
-        let mut asked = self.cpus.lock().expect("nobody panics with it");
+        let mut asked = self.asked();
         let before = asked.clone();
         asked[number as usize - 1] = Some(cpus);
         // v1 wants a group within that around it at all times: first all grow, then the innermost shrink first.

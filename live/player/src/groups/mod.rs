@@ -12,13 +12,13 @@ mod tree;
 use std::io;
 use std::sync::Mutex;
 
-use warmq_scenario::{Bound, EvalError, ObjectId, ObjectKind, Set, Target};
+use warmq_scenario::program::{self, Cpus, GroupSpec};
+use warmq_scenario::{Bound, ObjectKind, Set, Target};
 use warmq_trace::Record;
 use warmq_units::{CpuSet, Duration};
 
 use crate::error::PlayError;
-use crate::places::Cpus;
-use crate::specs::{first_group, group_number};
+use crate::specs::group_number;
 pub use mounts::Mounts;
 use tree::Tree;
 
@@ -30,11 +30,11 @@ struct Group {
     /// The number of its parent; 0 for none.
     parent: u32,
     /// 100 is the usual.
-    weight: u64,
-    /// CPU time in each period, and the period, in microseconds.
-    quota_us: Option<(u64, u64)>,
-    /// What of the quota is kept, in microseconds.
-    burst_us: u64,
+    weight: u32,
+    /// CPU time in each period, and the period.
+    quota: Option<(Duration, Duration)>,
+    /// What of the quota is kept.
+    burst: Duration,
     idle: bool,
     /// The CPUs that it asks for at the start.
     cpus: Option<CpuSet>,
@@ -56,8 +56,6 @@ pub struct Groups {
     /// The CPUs that each asks for now, in the order of `list`.
     cpus: Mutex<Vec<Option<CpuSet>>>,
 }
-
-const PS_PER_US: u64 = 1_000_000;
 
 /// Removes the groups of earlier runs that could not do it themselves.
 pub fn sweep() {
@@ -162,12 +160,11 @@ impl Groups {
                 true => self.set_idle(number, true).map_err(at_group)?,
                 false => self.set_weight(number, group.weight).map_err(at_group)?,
             }
-            if let Some((quota, period)) = group.quota_us {
+            if let Some((quota, period)) = group.quota {
                 self.write_quota(number, quota, period).map_err(at_group)?;
             }
-            if group.burst_us > 0 {
-                self.set_burst(number, group.burst_us * PS_PER_US)
-                    .map_err(at_group)?;
+            if group.burst > Duration::ZERO {
+                self.set_burst(number, group.burst).map_err(at_group)?;
             }
         }
         self.write_cpusets()
@@ -209,39 +206,39 @@ impl Groups {
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn set_weight(&self, number: u32, weight: u64) -> io::Result<()> {
+    pub fn set_weight(&self, number: u32, weight: u32) -> io::Result<()> {
         let path = self.path(number);
         self.cpu
             .iter()
-            .try_for_each(|tree| tree.set_weight(&path, weight))
+            .try_for_each(|tree| tree.set_weight(&path, weight.into()))
     }
 
-    /// Sets the CPU time of each period, in picoseconds; the period stays.
+    /// Sets the CPU time of each period; the period stays.
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn set_quota(&self, number: u32, quota: u64) -> io::Result<()> {
-        let own = self.cgroup(number).and_then(|it| it.quota_us);
-        let period = own.map_or(100_000, |(_, period)| period);
-        self.write_quota(number, quota / PS_PER_US, period)
+    pub fn set_quota(&self, number: u32, quota: Duration) -> io::Result<()> {
+        let own = self.cgroup(number).and_then(|it| it.quota);
+        let period = own.map_or(Duration::from_ms(100), |(_, period)| period);
+        self.write_quota(number, quota, period)
     }
 
-    fn write_quota(&self, number: u32, quota_us: u64, period_us: u64) -> io::Result<()> {
+    fn write_quota(&self, number: u32, quota: Duration, period: Duration) -> io::Result<()> {
         let path = self.path(number);
         self.cpu
             .iter()
-            .try_for_each(|tree| tree.set_quota(&path, quota_us, period_us))
+            .try_for_each(|tree| tree.set_quota(&path, quota.as_us(), period.as_us()))
     }
 
-    /// Sets what is kept of quotas that periods left unused, in picoseconds.
+    /// Sets what is kept of quotas that periods left unused.
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn set_burst(&self, number: u32, burst: u64) -> io::Result<()> {
+    pub fn set_burst(&self, number: u32, burst: Duration) -> io::Result<()> {
         let path = self.path(number);
         self.cpu
             .iter()
-            .try_for_each(|tree| tree.set_burst(&path, burst / PS_PER_US))
+            .try_for_each(|tree| tree.set_burst(&path, burst.as_us()))
     }
 
     /// Makes a group idle, or not.
@@ -318,49 +315,30 @@ fn refused((path, error): (String, io::Error)) -> PlayError {
 
 /// The groups of a scenario, in the order of their numbers; none for an autogroup.
 fn list(bound: &Bound, cpus: &Cpus) -> Result<Vec<Option<Group>>, PlayError> {
-    let mut list = Vec::new();
-    for (id, object) in (0..).map(ObjectId).zip(bound.scenario().objects()) {
-        if let ObjectKind::Autogroup { .. } = object.kind {
-            list.extend((0..bound.objects(id)).map(|_| None));
-        }
-        let ObjectKind::Group {
+    let group = |group: program::Group| {
+        let name = &bound.scenario().object(group.table).name;
+        let GroupSpec::Cgroup {
             weight,
             parent,
             quota,
             burst,
             idle,
-            cpus: place,
-        } = &object.kind
+            cpus,
+        } = group.spec
         else {
-            continue;
+            return Ok(None);
         };
-        for number in 0..bound.objects(id) {
-            let at = bound.indexes_of_object(id, number);
-            let eval = |expr| bound.eval(expr, &at);
-            let parent = parent.as_ref().map(|it| group_number(bound, it, &at));
-            let us = |expr| Ok::<u64, EvalError>(eval(expr)? / PS_PER_US);
-            let quota = quota
-                .as_ref()
-                .map(|(quota, period)| Ok((us(quota)?, us(period)?)));
-            let place = place.as_ref().map(|place| cpus.at(bound, place, &at));
-            list.push(Some(Group {
-                burst_us: burst.as_ref().map(us).transpose()?.unwrap_or(0),
-                idle: *idle,
-                cpus: cpus_of(place.transpose()?, &object.name)?,
-                name: format!("{}-{number}", object.name),
-                parent: parent.transpose()?.unwrap_or(0),
-                weight: eval(weight)?,
-                quota_us: quota
-                    .transpose()
-                    .map_err(|error: EvalError| PlayError::from(error))?,
-            }));
-        }
-        debug_assert_eq!(
-            list.len() as u64,
-            u64::from(first_group(bound, id)) + bound.objects(id) - 1
-        );
-    }
-    Ok(list)
+        Ok(Some(Group {
+            name: format!("{name}-{}", group.number),
+            parent: parent.map_or(0, group_number),
+            weight,
+            quota,
+            burst,
+            idle,
+            cpus: cpus_of(cpus, name)?,
+        }))
+    };
+    bound.groups(cpus)?.into_iter().map(group).collect()
 }
 
 /// `cpus` of the group `name`, of which there must be some.
@@ -390,10 +368,6 @@ fn has_cpusets(bound: &Bound) -> bool {
 
 /// Whether a change freezes or thaws a group.
 fn freezes(bound: &Bound) -> bool {
-    let mut sets = bound
-        .scenario()
-        .changes()
-        .iter()
-        .flat_map(|change| &change.set);
+    let mut sets = bound.scenario().sets();
     sets.any(|set| matches!(set, Set::Freeze | Set::Thaw))
 }

@@ -3,14 +3,13 @@
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
-use warmq_scenario::program::{Do, Draws, Link, Number, Which};
+use warmq_scenario::program::{APP, Do, Draws, Link, Number, Which};
 use warmq_scenario::{End, SpanReference};
 use warmq_trace::Cause;
 
 use super::{Datagram, Left, PS_PER_NS, Performer};
 use crate::error::PlayError;
 use crate::source::Stamp;
-use crate::specs::APP;
 use crate::speed::spin;
 use crate::stage::objects::Queue;
 use crate::stage::slots::Mark;

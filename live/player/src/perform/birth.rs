@@ -3,11 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
-use warmq_scenario::program::Loops;
+use warmq_scenario::program::{APP, Loops};
 
 use super::{Datagram, Left, Performer};
 use crate::error::PlayError;
-use crate::specs::{APP, Spec};
+use crate::specs::{attributes, group_number};
 use crate::stage::Stage;
 use crate::stage::slots::{Mark, TaskState};
 use crate::stage::streams::Drawn;
@@ -67,7 +67,7 @@ impl Performer {
             kind,
             log: stage.slots.log(index),
             loops: Loops::new(&stage.bound.indexes_of_task(kind, number), program),
-            streams: Drawn::new(stage, &program.streams, kind, number),
+            streams: Drawn::new(&program.streams, stage.seed, (kind, number), &stage.streams),
             buffer: vec![0; if program.uses_buffer { BUFFER } else { 0 }],
             sender: None,
             began: 0,
@@ -91,20 +91,22 @@ impl Performer {
         let (kind, number) = stage.role(self.slot);
         process::set_name(&stage.scenario().task(kind).name);
         sched::sharp_timers();
-        let spec = Spec::of(&stage.bound, &stage.cpus, kind, number)?;
+        let spec = stage.bound.spec(&stage.cpus, kind, number)?;
         if let Some(group) = spec.group {
             stage
                 .groups
-                .join(group)
+                .join(group_number(group))
                 .map_err(|error| self.refused("its group", &error, GROUP))?;
         }
         if let Some(cpus) = &spec.cpus {
             let set = sched::set_affinity(0, cpus);
             set.map_err(|error| self.refused(&format!("`cpus` ({cpus})"), &error, CPUS))?;
         }
-        let slice_ns = spec.attributes.slice_ns;
-        self.slot.slice_ns.store(slice_ns, Ordering::Relaxed);
-        let set = spec.attributes.apply(0);
+        let attributes = attributes(&spec);
+        self.slot
+            .slice_ns
+            .store(attributes.slice_ns, Ordering::Relaxed);
+        let set = attributes.apply(0);
         set.map_err(|error| self.refused("policy, nice value and slice", &error, POLICY))?;
         if let Some(fragment) = spec.fragment {
             warmq_hint::enter(APP, fragment);

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-use warmq_scenario::Quantity;
-use warmq_scenario::program::{Draws, Own, Timer};
+use warmq_scenario::program::{Draws, Timer, To};
+use warmq_scenario::{Quantity, Set};
 
 use super::birth::{CPUS, GROUP, POLICY};
 use super::{Left, PS_PER_NS, Performer};
 use crate::error::PlayError;
-use crate::specs::{attributes_of, nice_of};
+use crate::specs::{attributes_of, group_number};
 use crate::speed::spin;
 use crate::stage::slots::Mark;
 use crate::sys::clock::now_ns;
@@ -93,40 +93,36 @@ impl Performer {
     }
 
     /// Sets CPUs, policy, slice, group or nice value of this task, and logs it.
-    pub(super) fn set_own(&mut self, own: &Own) -> Result<(), Left> {
-        let bound = &self.stage.bound;
-        match own {
-            Own::Cpus(place) => {
-                let cpus = self.stage.cpus.at(bound, place, &self.loops.indexes)?;
-                let set = sched::set_affinity(0, &cpus);
-                set.map_err(|error| self.refused(&format!("`cpus` ({cpus})"), &error, CPUS))?;
-                let words = self.stage.cpus.all().iter().last().map_or(0, word_of);
+    pub(super) fn set_own(&mut self, set: &Set) -> Result<(), Left> {
+        let (bound, cpus) = (&self.stage.bound, &self.stage.cpus);
+        match bound.to(set, cpus, &self.loops.indexes)? {
+            To::Cpus(allowed) => {
+                let set = sched::set_affinity(0, &allowed);
+                set.map_err(|error| self.refused(&format!("`cpus` ({allowed})"), &error, CPUS))?;
+                let words = cpus.all().iter().last().map_or(0, word_of);
                 (0..=words).for_each(|word| {
-                    self.tell(Mark::Affinity, word as u32, cpus.word(word));
+                    self.tell(Mark::Affinity, word as u32, allowed.word(word));
                 });
             }
-            Own::Policy(policy) => {
-                let wanted = attributes_of(policy);
+            To::Policy(policy) => {
+                let wanted = attributes_of(&policy);
                 self.change_attributes(|now| now.take_policy_of(&wanted))?;
                 self.tell(Mark::Policy, wanted.policy as u32, wanted.priority.into());
             }
-            Own::Slice(slice) => {
-                let slice_ns = self.get(slice)? / PS_PER_NS;
-                self.slot.slice_ns.store(slice_ns, Relaxed);
+            To::Slice(slice) => {
+                self.slot.slice_ns.store(slice.as_ns(), Relaxed);
                 self.change_attributes(|_| ())?;
-                self.tell(Mark::Slice, 0, slice_ns);
+                self.tell(Mark::Slice, 0, slice.as_ns());
             }
-            Own::Group(group) => {
-                // The root is group 0.
-                let group = 1 + self.place(group)? as u32;
+            To::Group(place) => {
+                let group = group_number(place);
                 let joined = self.stage.groups.join(group);
                 joined.map_err(|error| self.refused("its group", &error, GROUP))?;
                 self.tell(Mark::Group, group, 0);
             }
-            Own::Nice(nice) => {
-                let nice = nice_of(bound.eval_signed(nice, &self.loops.indexes)?);
-                self.set_nice_value(nice)?;
-            }
+            To::Nice(nice) => self.set_nice_value(nice)?,
+            // No step sets anything else.
+            _ => {}
         }
         Ok(())
     }

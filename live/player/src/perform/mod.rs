@@ -10,7 +10,7 @@ pub use birth::perform;
 pub use start::{STACK, thread_of_slot};
 pub use touch::populate_regions;
 
-use warmq_scenario::program::{Draws, Loops, Number, Op, Ops, Program, StreamOf, Streams, Which};
+use warmq_scenario::program::{Draws, Loops, Number, Op, Ops, Program, StreamOf, Which};
 use warmq_scenario::{EvalError, TaskKindId};
 use warmq_trace::Cause;
 use warmq_units::Stream;

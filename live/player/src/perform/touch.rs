@@ -112,7 +112,7 @@ pub fn populate_regions(stage: &Stage, slots: &[u32]) {
 impl Performer {
     pub(super) fn touch(&mut self, touch: &Touch) -> Result<(), Left> {
         let region = self.objects.regions[self.place(&touch.region)?];
-        let bytes_of_line = self.stage.cpus.line;
+        let bytes_of_line = self.stage.line;
         let words_of_line = (bytes_of_line as usize / size_of::<Word>()).max(1);
         let of_region = (region.len() / words_of_line).max(1) as u64;
         let whole = (of_region, bytes_of_line);

@@ -23,8 +23,7 @@ pub fn say_if_without(sessions: &Sessions, bound: &Bound, loads: bool, notes: &N
     if let Some(why) = obstacle(Path::new("/"), &Mounts::read()) {
         notes.say("autogroups", &format!("they have no effect: {why}"));
     }
-    let changes = bound.scenario().changes().iter();
-    let mut sets = changes.flat_map(|change| &change.set);
+    let mut sets = bound.scenario().sets();
     if loads || running_scheduler() != "kernel" || sets.any(|it| matches!(it, Set::Scheduler(_))) {
         let why = "a scheduler of sched_ext sees their tasks in the root cgroup";
         notes.say("autogroups", why);

@@ -12,12 +12,13 @@ use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use warmq_scenario::{Bound, ObjectId, ObjectKind};
+use warmq_scenario::Bound;
+use warmq_scenario::program::{Cpus, Group, GroupSpec};
 
 pub use effect::say_if_without;
 
 use crate::error::PlayError;
-use crate::specs::{first_group, nice_of};
+use crate::specs::group_number;
 use crate::sys::clock::{now_ns, sleep_ns};
 use crate::sys::memory::shared;
 
@@ -52,25 +53,23 @@ impl Sessions {
     ///
     /// # Errors
     /// A number that cannot be computed; no memory.
-    pub fn plan(bound: &Bound) -> Result<Sessions, PlayError> {
-        let mut list = Vec::new();
-        for (id, object) in (0..).map(ObjectId).zip(bound.scenario().objects()) {
-            let ObjectKind::Autogroup { nice } = &object.kind else {
-                continue;
+    pub fn plan(bound: &Bound, cpus: &Cpus) -> Result<Sessions, PlayError> {
+        let session = |(place, group): (usize, Group)| {
+            let GroupSpec::Autogroup { nice } = group.spec else {
+                return None;
             };
-            let all = bound.objects(id);
-            for number in 0..all {
-                let nice = bound.eval_signed(nice, &bound.indexes_of_object(id, number))?;
-                list.push(Session {
-                    number: first_group(bound, id) + number as u32,
-                    name: match all {
-                        1 => format!("`{}`", object.name),
-                        _ => format!("`{}` {number}", object.name),
-                    },
-                    nice: nice_of(nice),
-                });
-            }
-        }
+            let name = &bound.scenario().object(group.table).name;
+            Some(Session {
+                number: group_number(place),
+                name: match bound.objects(group.table) {
+                    1 => format!("`{name}`"),
+                    _ => format!("`{name}` {}", group.number),
+                },
+                nice,
+            })
+        };
+        let groups = bound.groups(cpus)?.into_iter().enumerate();
+        let list: Vec<Session> = groups.filter_map(session).collect();
         let leaders = shared(list.len()).map_err(|error| {
             let fix = "play fewer groups";
             PlayError::refused("memory for the sessions cannot be mapped", &error, fix)
@@ -156,7 +155,7 @@ mod tests {
             "[group.first]\ncount = 2\n[group.desk]\nfor = { n = 2 }\nautogroup = true\nnice = \"n - 1\"\n\
              [group.then]\n[group.last]\nautogroup = true\n[task.t]\nbody = [{ run = \"1ms\" }]",
         );
-        let sessions = Sessions::plan(&bound).expect("numbers");
+        let sessions = Sessions::plan(&bound, &Cpus::default()).expect("numbers");
         let found = sessions.list().iter();
         let found: Vec<(u32, &str, i8)> = found
             .map(|it| (it.number, it.name.as_str(), it.nice))

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use warmq_scenario::SpanId;
 use warmq_scenario::program::{Bursts, SourceProgram};
-use warmq_scenario::{SpanId, TaskKindId};
 
 use super::{Orders, Stamp};
 use crate::error::PlayError;
@@ -43,28 +43,25 @@ impl Sender {
         of: &SourceProgram,
         number: u64,
     ) -> Result<Sender, PlayError> {
-        let (bound, source) = (&stage.bound, &of.source);
-        let indexes = bound.indexes_of_object(of.id, number);
+        let bound = &stage.bound;
         let name = bound.scenario().object(of.id).name.clone();
-        let bytes = bound.eval(&source.bytes, &indexes)?;
+        let spec = of.spec(number, bound, (&stage.cpus, &stage.changes))?;
+        let bytes = spec.bytes.0;
         if bytes > MOST_BYTES {
             let text =
                 format!("source `{name}`: a datagram of {bytes} bytes; {MOST_BYTES} are the most");
             return Err(PlayError::Input(text));
         }
-        let to = bound.object_place(&source.to, &indexes)?;
-        // Streams of sources are numbered behind those of all tasks.
-        let owner = TaskKindId(u32::MAX - of.id.0);
         Ok(Sender {
             name,
             orders: &stage.orders[bound.object_of_class(of.id, number) as usize],
             turn: 0,
-            echo: source.echo,
+            echo: of.source.echo,
             first_number: bound.echo_number(of.id, number, 0),
-            port: stage.objects().datagrams[to].1,
+            port: stage.objects().datagrams[spec.to].1,
             payload: vec![0; bytes as usize],
             bursts: Bursts::new(of, number, LEAST, bound)?,
-            streams: Drawn::new(stage, &of.streams, owner, number),
+            streams: of.drawn(stage.seed, number, &stage.streams),
             sequence: 0,
         })
     }

@@ -1,14 +1,10 @@
 //! Which threads send for which sources, and on which CPUs.
 
-use warmq_scenario::program::SourceProgram;
-use warmq_scenario::{
-    Action, Bound, Change, EvalError, Expr, ObjectId, Place, Set, Step, Target, TaskKindId,
-};
+use warmq_scenario::program::{Cpus, Planned, SourceProgram, SourceSpec, To, Whom};
+use warmq_scenario::{Bound, EvalError, ObjectId, Set, TaskKindId};
 use warmq_units::CpuSet;
 
 use crate::error::PlayError;
-use crate::places::Cpus;
-use crate::specs::Spec;
 use crate::sys::memory::event_fd;
 
 /// A thread that sends.
@@ -47,39 +43,36 @@ pub fn plan(
     bound: &Bound,
     cpus: &Cpus,
     sources: &[SourceProgram],
+    changes: &[Planned],
 ) -> Result<Vec<SenderThread>, PlayError> {
     let mut shared: Vec<(Common, SenderThread)> = Vec::new();
     for (place, of) in sources.iter().enumerate() {
         for number in 0..bound.objects(of.id) {
-            let common = common(bound, cpus, of, number)?;
+            let spec = of.spec(number, bound, (cpus, changes))?;
+            let common = common(bound, cpus, (of, number), &spec)?;
             let found = shared.iter().position(|(known, _)| *known == common);
             let at = match found {
                 Some(at) => at,
                 None => {
-                    shared.push((common.clone(), thread(&common)?));
+                    shared.push((common, thread(spec.cpus)?));
                     shared.len() - 1
                 }
             };
             let thread = &mut shared[at].1;
             thread.sources.push((place, number));
             thread.echoes |= of.source.echo.is_some();
-            thread.changes |= !bound.changes_of_source(of.id, number)?.is_empty();
+            thread.changes |= !spec.changes.is_empty();
         }
     }
-    give_cpus(&mut shared, &cpus.all(), &busy(bound, cpus)?);
+    give_cpus(&mut shared, &cpus.all(), &busy(bound, cpus, changes)?);
     Ok(shared.into_iter().map(|(_, thread)| thread).collect())
 }
 
-fn thread(common: &Common) -> Result<SenderThread, PlayError> {
+fn thread(cpus: Option<CpuSet>) -> Result<SenderThread, PlayError> {
     let news_fd = event_fd().map_err(|error| {
         let fix = "allow more descriptors (ulimit -n)";
         PlayError::refused("a descriptor for a source", &error, fix)
     })?;
-    let cpus = match common {
-        Common::Anywhere => None,
-        Common::At(cpus) => Some(cpus.clone()),
-        Common::Moving(_, _, cpus) => cpus.clone(),
-    };
     Ok(SenderThread {
         sources: Vec::new(),
         cpus,
@@ -122,24 +115,18 @@ fn give_cpus(threads: &mut [(Common, SenderThread)], all: &CpuSet, busy: &CpuSet
 fn common(
     bound: &Bound,
     cpus: &Cpus,
-    of: &SourceProgram,
-    number: u64,
+    (of, number): (&SourceProgram, u64),
+    spec: &SourceSpec,
 ) -> Result<Common, PlayError> {
-    let at = bound.indexes_of_object(of.id, number);
-    let named = of.source.cpu.as_ref();
-    let named = named.map(|place| cpus.at(bound, place, &at)).transpose()?;
-    if named.as_ref().is_some_and(CpuSet::is_empty) {
+    if spec.cpus.as_ref().is_some_and(CpuSet::is_empty) {
         let name = &bound.scenario().object(of.id).name;
         return Err(PlayError::Refused {
             what: format!("datagrams of source `{name}` arrive on CPUs that this machine lacks"),
-            why: format!("it has {} CPUs that may be used", cpus.len()),
+            why: format!("it has {} CPUs that may be used", cpus.all().len()),
             fix: "name another `cpu`".to_owned(),
         });
     }
-    let changes = bound.changes_of_source(of.id, number)?;
-    let mut sets = changes.iter().flat_map(|change| &change.set);
-    let moves = sets.any(|set| matches!(set, Set::Arrival(_)));
-    Ok(match (moves, named) {
+    Ok(match (spec.moves, spec.cpus.clone()) {
         (true, named) => Common::Moving(of.id, number, named),
         (false, Some(named)) => Common::At(named),
         (false, None) => Common::Anywhere,
@@ -147,54 +134,36 @@ fn common(
 }
 
 /// The CPUs that tasks may use, now or later.
-fn busy(bound: &Bound, cpus: &Cpus) -> Result<CpuSet, EvalError> {
+fn busy(bound: &Bound, cpus: &Cpus, changes: &[Planned]) -> Result<CpuSet, EvalError> {
     let mut busy = CpuSet::default();
     let mut add = |those: &CpuSet| those.iter().for_each(|cpu| busy.insert(cpu));
-    let kinds = (0..).map(TaskKindId).zip(bound.scenario().tasks());
-    for (id, kind) in kinds {
+    let kinds = 0..bound.scenario().tasks().len() as u32;
+    for id in kinds.map(TaskKindId) {
         for number in 0..bound.tasks(id) {
-            let spec = Spec::of(bound, cpus, id, number)?;
+            let spec = bound.spec(cpus, id, number)?;
             add(&spec.cpus.unwrap_or_else(|| cpus.all()));
         }
-        let mut later = Vec::new();
-        let mut visit = |step: &Step| {
-            if let Action::Set(set) = &step.action {
-                later.extend(somewhere(bound, cpus, set));
-            }
-        };
-        kind.steps().for_each(|step| step.walk(&mut visit));
-        later.iter().for_each(&mut add);
     }
-    let changes = bound.scenario().changes().iter();
-    let of_tasks = changes.filter(|it| matches!(it.target, Target::Task(_) | Target::Tasks(_)));
-    for Change { set, .. } in of_tasks {
-        let later = set.iter().filter_map(|set| somewhere(bound, cpus, set));
-        later.for_each(|those| add(&those));
+    for set in bound.scenario().set_by_steps() {
+        if let Set::Cpus(place) = set {
+            add(&cpus.reach(bound, place));
+        }
+    }
+    let of_tasks = changes
+        .iter()
+        .filter(|it| matches!(it.whom, Whom::Tasks(..)));
+    for to in of_tasks.flat_map(|change| &change.set) {
+        if let To::Cpus(those) = to {
+            add(those);
+        }
     }
     Ok(busy)
-}
-
-/// Where a task may be that was given new CPUs.
-fn somewhere(bound: &Bound, cpus: &Cpus, set: &Set) -> Option<CpuSet> {
-    let Set::Cpus(place) = set else {
-        return None;
-    };
-    let varies = match place {
-        Place::All | Place::Cpus(_) => false,
-        Place::Cpu(it) | Place::Llc(it) | Place::Node(it) | Place::Socket(it) | Place::Core(it) => {
-            it.uses_indexes()
-        }
-        Place::Part { part, of } => [part, of].into_iter().any(Expr::uses_indexes),
-    };
-    match varies {
-        true => Some(cpus.all()),
-        false => Some(cpus.at(bound, place, &[]).unwrap_or_else(|_| cpus.all())),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::places;
     use crate::testing::bound;
     use warmq_units::CpuId;
 
@@ -204,7 +173,9 @@ mod tests {
         let all: CpuSet = (0..4).map(CpuId).collect();
         let bound = bound(text);
         let sources = bound.compile().sources;
-        plan(&bound, &Cpus::read(root.path(), &all), &sources)
+        let cpus = places::cpus(root.path(), &all);
+        let changes = bound.planned(&cpus).expect("numbers");
+        plan(&bound, &cpus, &sources, &changes)
     }
 
     fn told(text: &str) -> Vec<(Option<String>, usize, bool)> {

@@ -15,13 +15,12 @@ pub mod streams;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use warmq_scenario::program::{Program, SourceProgram};
+use warmq_scenario::program::{Cpus, Planned, Program, SourceProgram};
 use warmq_scenario::{Bound, Scenario, TaskKindId};
 use warmq_units::Seed;
 
 use crate::error::PlayError;
 use crate::groups::Groups;
-use crate::places::Cpus;
 use crate::sessions::Sessions;
 use crate::source::{Orders, SenderThread};
 use crate::speed::Speed;
@@ -47,6 +46,8 @@ pub struct Stage {
     pub programs: Vec<Program>,
     /// The CPUs that the run may use.
     pub cpus: Cpus,
+    /// The line of their caches, in bytes.
+    pub line: u64,
     /// How fast they are.
     pub speed: Speed,
     /// What makes this run differ from the next.
@@ -59,6 +60,8 @@ pub struct Stage {
     pub processes: Vec<Process>,
     /// The sources, by table.
     pub sources: Vec<SourceProgram>,
+    /// What changes meanwhile.
+    pub changes: Vec<Planned>,
     /// What changes say of each source.
     pub orders: &'static [Orders],
     /// The threads that send for sources.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering as Memory;
 
-use warmq_scenario::program::{Compiled, Program};
-use warmq_scenario::{Bound, EvalError, ObjectKind, Order, TaskKindId};
+use warmq_scenario::program::{Compiled, Cpus, Program};
+use warmq_scenario::{Bound, EvalError, ObjectKind, TaskKindId};
 use warmq_units::Seed;
 
 use super::board::Board;
@@ -15,7 +15,6 @@ use super::streams::Streams;
 use super::{Process, Stage};
 use crate::error::PlayError;
 use crate::groups::Groups;
-use crate::places::Cpus;
 use crate::program::{in_rounds, logs};
 use crate::sessions::Sessions;
 use crate::source::{self, SenderThread};
@@ -31,6 +30,8 @@ pub struct Wanted {
     pub seed: Seed,
     /// The CPUs that it may use.
     pub cpus: Cpus,
+    /// The line of their caches, in bytes.
+    pub line: u64,
     /// How fast they are.
     pub speed: Speed,
     /// Memory for the logs of tasks, in bytes.
@@ -59,8 +60,9 @@ impl Stage {
     /// A number that cannot be computed, or no memory.
     pub fn plan(wanted: Wanted) -> Result<Stage, PlayError> {
         let (bound, seed, speed) = (&wanted.bound, wanted.seed, wanted.speed);
-        let first = first_tasks(bound, seed);
-        let processes = processes(bound, &first, &wanted.sessions)?;
+        let first = bound.first_tasks(seed);
+        let processes = processes(bound, &wanted.cpus, &first, &wanted.sessions)?;
+        let changes = bound.planned(&wanted.cpus)?;
         let Compiled {
             tasks: mut programs,
             sources,
@@ -68,7 +70,7 @@ impl Stage {
         } = bound.compile();
         programs.iter_mut().for_each(|it| in_rounds(it, speed));
         let spawns = bound.scenario().tasks().iter().any(|kind| kind.spawned);
-        let senders = source::plan(bound, &wanted.cpus, &sources)?;
+        let senders = source::plan(bound, &wanted.cpus, &sources, &changes)?;
         let (of_tasks, of_senders) = log_entries(&first, &programs, &senders, &wanted);
         let all_sources = sources.iter().map(|it| bound.objects(it.id) as usize).sum();
         let room = Room {
@@ -101,6 +103,8 @@ impl Stage {
             senders,
             sender_sockets: OnceLock::new(),
             cpus: wanted.cpus,
+            line: wanted.line,
+            changes,
             speed,
             seed,
             marks: wanted.marks,
@@ -162,47 +166,29 @@ fn new_files(bound: &Bound) -> Vec<String> {
     paths.filter(is_new).cloned().collect()
 }
 
-/// The tasks that start by themselves, in the order that the scenario asks for.
-fn first_tasks(bound: &Bound, seed: Seed) -> Vec<(TaskKindId, u64)> {
-    let kinds = (0..).map(TaskKindId).zip(bound.scenario().tasks());
-    let own = kinds.filter(|(_, kind)| !kind.spawned);
-    let all = own.flat_map(|(id, _)| (0..bound.tasks(id)).map(move |number| (id, number)));
-    let mut all: Vec<(TaskKindId, u64)> = all.collect();
-    if bound.scenario().order() == Order::Random {
-        seed.stream("order of tasks").shuffle(&mut all);
-    }
-    all
-}
-
 /// The processes, in the order of their first tasks. All tasks of one are in the same session: the
 /// scenario was checked for that.
 fn processes(
     bound: &Bound,
+    cpus: &Cpus,
     first: &[(TaskKindId, u64)],
     sessions: &Sessions,
 ) -> Result<Vec<Process>, EvalError> {
     let mut processes: Vec<Process> = Vec::new();
     let mut named = BTreeMap::new();
-    for (slot, (id, number)) in (0..).zip(first) {
-        let kind = bound.scenario().task(*id);
-        let at = bound.indexes_of_task(*id, *number);
-        let place = match &kind.process {
-            None => processes.len(),
-            Some(process) => {
-                let key = (process.object, bound.object_number(process, &at)?);
-                *named.entry(key).or_insert(processes.len())
-            }
-        };
-        if let Some(process) = processes.get_mut(place) {
-            process.slots.push(slot);
-            continue;
+    for (slot, (kind, number)) in (0..).zip(first) {
+        let spec = bound.spec(cpus, *kind, *number)?;
+        let next = processes.len();
+        let named = spec.process.map(|it| *named.entry(it).or_insert(next));
+        match processes.get_mut(named.unwrap_or(next)) {
+            Some(process) => process.slots.push(slot),
+            None => processes.push(Process {
+                slots: vec![slot],
+                session: spec
+                    .group
+                    .and_then(|it| sessions.place_of(group_number(it))),
+            }),
         }
-        let group = kind.group.as_ref();
-        let group = group.map(|group| group_number(bound, group, &at));
-        processes.push(Process {
-            slots: vec![slot],
-            session: group.transpose()?.and_then(|it| sessions.place_of(it)),
-        });
     }
     Ok(processes)
 }

@@ -4,11 +4,9 @@ use std::cell::UnsafeCell;
 use std::io;
 use std::mem::MaybeUninit;
 
-use warmq_scenario::program::{self, StreamOf};
-use warmq_scenario::{StreamName, TaskKindId};
+use warmq_scenario::program::SharedStreams;
 use warmq_units::{Seed, Stream};
 
-use super::Stage;
 use crate::sys::ipc::Mutex;
 use crate::sys::memory::{Shared, shared};
 
@@ -44,48 +42,18 @@ impl Streams {
         }
         Ok(Streams { cells })
     }
+}
 
-    /// Uses stream `number`, while nobody else does.
-    pub fn with<T>(&self, number: usize, use_it: impl FnOnce(&mut Stream) -> T) -> T {
-        let cell = &self.cells[number];
+impl SharedStreams for &Streams {
+    fn with<T>(&self, place: usize, draw: impl FnOnce(&mut Stream) -> T) -> T {
+        let cell = &self.cells[place];
         cell.mutex.lock();
         // SAFETY: the mutex is held, and `new` has put a stream there.
-        let result = use_it(unsafe { (*cell.stream.get()).assume_init_mut() });
+        let result = draw(unsafe { (*cell.stream.get()).assume_init_mut() });
         cell.mutex.unlock();
         result
     }
 }
 
 /// The streams that a task or a source draws from.
-pub struct Drawn {
-    stage: &'static Stage,
-    own: Vec<Stream>,
-}
-
-impl Drawn {
-    /// Those `names` of the `number`th task of `kind`, and those that it shares.
-    pub fn new(
-        stage: &'static Stage,
-        names: &[StreamName],
-        kind: TaskKindId,
-        number: u64,
-    ) -> Drawn {
-        let own = names
-            .iter()
-            .map(|name| name.stream(stage.seed, kind, number));
-        Drawn {
-            stage,
-            own: own.collect(),
-        }
-    }
-}
-
-impl program::Streams for Drawn {
-    #[inline]
-    fn with<T>(&mut self, from: StreamOf, draw: impl FnOnce(&mut Stream) -> T) -> T {
-        match from {
-            StreamOf::Own(own) => draw(&mut self.own[own]),
-            StreamOf::Shared(shared) => self.stage.streams.with(shared, draw),
-        }
-    }
-}
+pub type Drawn = warmq_scenario::program::Drawn<&'static Streams>;

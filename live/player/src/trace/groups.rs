@@ -1,9 +1,10 @@
 //! What the groups of a scenario are, as records.
 
-use warmq_scenario::{Bound, EvalError, ObjectId, ObjectKind};
+use warmq_scenario::program::{Cpus, Group, GroupSpec};
+use warmq_scenario::{Bound, EvalError};
 use warmq_trace::{Comm, Record};
 
-use crate::specs::{first_group, group_number, nice_of};
+use crate::specs::group_number;
 
 /// The weight of a group of nice 0, as of one that says nothing.
 const USUAL: u64 = 100;
@@ -13,33 +14,26 @@ const USUAL: u64 = 100;
 ///
 /// # Errors
 /// A weight or a nice value cannot be computed.
-pub fn records(bound: &Bound) -> Result<Vec<Record>, EvalError> {
-    let mut records = Vec::new();
-    for (id, object) in (0..).map(ObjectId).zip(bound.scenario().objects()) {
-        for number in 0..bound.objects(id) {
-            let at = &bound.indexes_of_object(id, number);
-            let group = || first_group(bound, id) + number as u32;
-            records.push(match &object.kind {
-                ObjectKind::Group { weight, parent, .. } => {
-                    let parent = parent.as_ref().map(|it| group_number(bound, it, at));
-                    Record::Cgroup {
-                        group: group(),
-                        parent: parent.transpose()?.unwrap_or(0),
-                        weight: bound.eval(weight, at)? as u32,
-                        name: Comm::new(&object.name),
-                    }
-                }
-                ObjectKind::Autogroup { nice } => Record::Cgroup {
-                    group: group(),
-                    parent: 0,
-                    weight: weight_of(nice_of(bound.eval_signed(nice, at)?)),
-                    name: Comm::new(&format!("autogroup-{}", group())),
-                },
-                _ => continue,
-            });
+pub fn records(bound: &Bound, cpus: &Cpus) -> Result<Vec<Record>, EvalError> {
+    let record = |(place, of): (usize, Group)| {
+        let group = group_number(place);
+        match of.spec {
+            GroupSpec::Cgroup { weight, parent, .. } => Record::Cgroup {
+                group,
+                parent: parent.map_or(0, group_number),
+                weight,
+                name: Comm::new(&bound.scenario().object(of.table).name),
+            },
+            GroupSpec::Autogroup { nice } => Record::Cgroup {
+                group,
+                parent: 0,
+                weight: weight_of(nice),
+                name: Comm::new(&format!("autogroup-{group}")),
+            },
         }
-    }
-    Ok(records)
+    };
+    let groups = bound.groups(cpus)?.into_iter().enumerate();
+    Ok(groups.map(record).collect())
 }
 
 /// One nice value is worth a quarter more than the next.
@@ -61,7 +55,7 @@ mod tests {
     fn groups_are_told_with_their_weights_and_parents() {
         let text = "[group.outer]\nweight = 50\n[group.inner]\nparent = \"outer\"\n[group.desk]\n\
                     autogroup = true\nnice = 5\n[task.hog]\nbody = [{ run = \"1ms\" }]\n";
-        let told = records(&crate::testing::bound(text)).unwrap();
+        let told = records(&crate::testing::bound(text), &Cpus::default()).unwrap();
         let group = |group, parent, weight, name| Record::Cgroup {
             group,
             parent,

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
+use warmq_scenario::program::{APP, Spec};
 use warmq_trace::{Cause, Comm, Policy, Record, players};
 use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
 
 use super::merge::{Own, Waits};
 use super::{groups, instant};
 use crate::error::PlayError;
-use crate::specs::{APP, Spec};
+use crate::specs::{attributes, group_number};
 use crate::stage::Stage;
 use crate::stage::slots::{Logged, Mark, Slot};
 
@@ -55,7 +56,7 @@ pub fn own_records(stage: &Stage, recorded: bool) -> Result<Vec<(Instant, Own)>,
         autogroups: BTreeMap::new(),
         records: Vec::new(),
     };
-    for record in groups::records(&stage.bound)? {
+    for record in groups::records(&stage.bound, &stage.cpus)? {
         own.put(Instant::START, record);
     }
     for index in 0..stage.first.len() as u32 {
@@ -111,14 +112,13 @@ impl Collected<'_> {
                 number: number as u32,
             },
         );
-        let mut spec = Spec::of(&stage.bound, &stage.cpus, kind, number)?;
+        let spec = stage.bound.spec(&stage.cpus, kind, number)?;
         // Who names no group is in the session of the task that starts it.
         let inherited = parent.and_then(|it| self.autogroups.get(&it).copied());
-        spec.group = spec.group.or(inherited);
-        let own = spec.group;
-        let own = own.filter(|group| stage.sessions.place_of(*group).is_some());
+        let group = spec.group.map(group_number).or(inherited);
+        let own = group.filter(|group| stage.sessions.place_of(*group).is_some());
         self.autogroups.extend(own.map(|group| (task, group)));
-        for record in spec_records(task, &spec, &stage.cpus.all()) {
+        for record in spec_records(task, &spec, group, &stage.cpus.all()) {
             self.put(at, record);
         }
         Ok(())
@@ -257,12 +257,12 @@ fn ids(task: TaskId, slot: &Slot) -> Record {
 }
 
 /// What a task is given, where it is not the usual.
-fn spec_records(task: TaskId, spec: &Spec, all: &CpuSet) -> Vec<Record> {
+fn spec_records(task: TaskId, spec: &Spec, group: Option<u32>, all: &CpuSet) -> Vec<Record> {
     let mut records = Vec::new();
     if let Some(cpus) = &spec.cpus {
         records.extend(affinity(task, cpus, all));
     }
-    let attributes = &spec.attributes;
+    let attributes = attributes(spec);
     if attributes.nice != 0 {
         let nice = attributes.nice;
         records.push(Record::Nice { task, nice });
@@ -278,7 +278,7 @@ fn spec_records(task: TaskId, spec: &Spec, all: &CpuSet) -> Vec<Record> {
         let slice = Duration::from_ns(attributes.slice_ns);
         records.push(Record::Slice { task, slice });
     }
-    if let Some(group) = spec.group {
+    if let Some(group) = group {
         records.push(Record::Group { task, group });
     }
     if let Some(fragment) = spec.fragment {
