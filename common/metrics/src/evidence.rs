@@ -60,9 +60,9 @@ pub fn longest_wait(
         board
             .see(*at, record)
             .iter()
-            .for_each(|it| longest.look(it));
+            .for_each(|stretch| longest.look(stretch));
     }
-    board.open(end).for_each(|it| longest.look(&it));
+    board.open(end).for_each(|stretch| longest.look(&stretch));
     let mut pictures = Pictures::of(names, [longest.wait?]);
     for (at, record) in within() {
         pictures.see(*at, record);
@@ -133,7 +133,7 @@ impl Pictures {
         let ended = self.board.see(at, record);
         for (_, shown) in &mut self.waits {
             if let Err(shown) = shown {
-                ended.iter().for_each(|it| shown.add(it));
+                ended.iter().for_each(|stretch| shown.add(stretch));
             }
         }
     }
@@ -161,7 +161,7 @@ impl Pictures {
                 && (all || shown.to < at)
             {
                 let end = shown.to.min(at.max(shown.wait.1));
-                self.board.open(end).for_each(|it| shown.add(&it));
+                self.board.open(end).for_each(|stretch| shown.add(&stretch));
                 *wait = Ok(shown.evidence(*task, &self.known, &self.names));
             }
         }
@@ -249,10 +249,13 @@ impl Shown {
                 .max_by_key(|(task, span)| (**span, std::cmp::Reverse(**task)));
             if let (Some((task, _)), Some((_, cells))) = (most, cpus.last_mut()) {
                 let name = name(*task);
-                let place = who.iter().position(|it| *it == name).unwrap_or_else(|| {
-                    who.push(name);
-                    who.len() - 1
-                });
+                let place = who
+                    .iter()
+                    .position(|known| *known == name)
+                    .unwrap_or_else(|| {
+                        who.push(name);
+                        who.len() - 1
+                    });
                 cells[*index] = Some(place);
             }
         }
@@ -292,7 +295,9 @@ fn name(task: TaskId, known: &Known, names: &Names) -> String {
     {
         return format!("{name} {number}");
     }
-    let comm = who.map(|who| who.comm).filter(|it| *it != Comm::default());
+    let comm = who
+        .map(|who| who.comm)
+        .filter(|comm| *comm != Comm::default());
     comm.map_or_else(|| format!("task {}", task.0), |comm| comm.to_string())
 }
 

@@ -127,5 +127,7 @@ impl Row {
 fn spread(mut of: Vec<u64>) -> u128 {
     of.sort_unstable();
     let median = of.get(of.len() / 2).copied().unwrap_or(0);
-    of.iter().map(|it| u128::from(it.abs_diff(median))).sum()
+    of.iter()
+        .map(|value| u128::from(value.abs_diff(median)))
+        .sum()
 }

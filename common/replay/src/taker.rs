@@ -184,7 +184,7 @@ impl Taker {
         let task = self.tasks.touch(id);
         let by = task.waking.take().unwrap_or(now);
         let birth = task.birth.take();
-        let cause = block.map_or((Cause::Unknown, None), |it| (it.cause, it.object));
+        let cause = block.map_or((Cause::Unknown, None), |block| (block.cause, block.object));
         let (since, cause) = match (doing, birth) {
             (_, Some(Birth::First)) => {
                 task.wants_since = Some(at);

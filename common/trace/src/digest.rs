@@ -135,7 +135,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_digest_changes_with_every_time_and_with_the_order(records in records(), by in 1u64..) {
-            let records: Vec<_> = records.into_iter().filter(|(_, it)| !it.is_detail()).collect();
+            let records = records.into_iter().filter(|(_, record)| !record.is_detail());
+            let records: Vec<_> = records.collect();
             let digest = digest_of(&records);
             prop_assert_eq!(&digest, &digest_of(&records));
             for place in 0..records.len() {

@@ -330,7 +330,7 @@ fn the_kernels_own_account_contradicts_a_wait_of_nothing() {
         (0, 0)
     );
     let phantom = with_account(0, 0);
-    let of_b = |verdict: &Verdict| verdict.tasks.iter().any(|it| it.task == B.0);
+    let of_b = |verdict: &Verdict| verdict.tasks.iter().any(|task| task.task == B.0);
     assert!(!phantom.verdicts.iter().any(of_b), "{:?}", phantom.verdicts);
     assert_eq!(
         (notes(&phantom, "schedstat"), notes(&phantom, "pressure")),

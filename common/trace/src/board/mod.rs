@@ -184,17 +184,23 @@ impl Board {
     /// What `task` does.
     #[inline]
     pub fn doing(&self, task: TaskId) -> Doing {
-        self.tasks.get(task).map_or(Doing::Unknown, |it| it.doing)
+        self.tasks
+            .get(task)
+            .map_or(Doing::Unknown, |task| task.doing)
     }
 
     /// Since when `task` does what it does.
     pub fn since(&self, task: TaskId) -> Instant {
-        self.tasks.get(task).map_or(Instant::START, |it| it.since)
+        self.tasks
+            .get(task)
+            .map_or(Instant::START, |task| task.since)
     }
 
     /// Since when `task`, which waits, has been in the queue of its CPU.
     pub fn queued(&self, task: TaskId) -> Instant {
-        self.tasks.get(task).map_or(Instant::START, |it| it.queued)
+        self.tasks
+            .get(task)
+            .map_or(Instant::START, |task| task.queued)
     }
 
     /// Why `task` sleeps, or is about to leave its CPU or its queue, if a record said so.
@@ -245,12 +251,12 @@ impl Board {
     /// What `cpu` does, interrupts aside.
     #[inline]
     pub fn work(&self, cpu: CpuId) -> Work {
-        self.cpus.get(cpu).map_or(self.at_first, |it| it.work)
+        self.cpus.get(cpu).map_or(self.at_first, |cpu| cpu.work)
     }
 
     /// Since when `cpu` does it.
     pub fn work_since(&self, cpu: CpuId) -> Instant {
-        self.cpus.get(cpu).map_or(Instant::START, |it| it.since)
+        self.cpus.get(cpu).map_or(Instant::START, |cpu| cpu.since)
     }
 
     /// The task that runs on `cpu`, if one is known to.
@@ -263,7 +269,7 @@ impl Board {
 
     /// The interrupts that `cpu` is serving, outermost first.
     pub fn interrupts(&self, cpu: CpuId) -> &[crate::Interrupt] {
-        self.cpus.get(cpu).map_or(&[], |it| it.open.as_slice())
+        self.cpus.get(cpu).map_or(&[], |cpu| cpu.open.as_slice())
     }
 
     /// For how long interrupts have had `cpu` until `at`.

@@ -166,7 +166,7 @@ fn is_toml_table(text: &str) -> bool {
 fn of_line(line: &str) -> Option<Foreign> {
     let (before, after) = line.split_once(" [")?;
     let (cpu, after) = after.split_once(']')?;
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_time = |word: &str| {
         let parts = word.strip_suffix(':').and_then(|time| time.split_once('.'));
         parts.is_some_and(|(whole, part)| number(whole) && number(part))
