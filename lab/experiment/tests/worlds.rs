@@ -155,7 +155,7 @@ fn a_sweep_crosses_worlds() {
     let names: Vec<String> = experiment
         .points
         .iter()
-        .map(|it| experiment.name_of(it))
+        .map(|point| experiment.name_of(point))
         .collect();
     assert_eq!(
         names,
@@ -173,7 +173,7 @@ fn a_sweep_crosses_worlds() {
     let plans: Vec<_> = experiment
         .jobs(&options)
         .into_iter()
-        .map(|it| it.plan)
+        .map(|job| job.plan)
         .collect();
     assert_eq!(plans[0].world.name, LAB);
     let kernel = |plan: &warmq_experiment::Plan| plan.world.settings.get("kernel").cloned();

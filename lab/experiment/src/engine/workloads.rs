@@ -69,7 +69,9 @@ impl Workloads {
     }
 
     fn read_file(&self, path: &str) -> Result<Entry, PartError> {
-        let ending = Path::new(path).extension().and_then(|it| it.to_str());
+        let ending = Path::new(path)
+            .extension()
+            .and_then(|extension| extension.to_str());
         if !matches!(ending, Some("toml" | "json")) && !Path::new(path).exists() {
             return Err(PartError::Unknown);
         }

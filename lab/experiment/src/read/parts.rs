@@ -126,7 +126,7 @@ impl<'a> Scope<'a> {
             Ok(settings) => {
                 let defaults = settings
                     .iter()
-                    .map(|it| (it.name.clone(), it.default.clone()));
+                    .map(|setting| (setting.name.clone(), setting.default.clone()));
                 let key = (part, name.to_owned());
                 self.parts.defaults.insert(key.clone(), defaults.collect());
                 self.settings.insert(key, settings);
@@ -153,7 +153,7 @@ impl<'a> Scope<'a> {
         let settings = settings.unwrap_or_default();
         let defaults = settings
             .iter()
-            .map(|it| (it.name.clone(), it.default.clone()));
+            .map(|setting| (setting.name.clone(), setting.default.clone()));
         self.parts.defaults.insert(key.clone(), defaults.collect());
         self.settings.insert(key, settings);
     }
@@ -195,7 +195,7 @@ impl<'a> Scope<'a> {
         // Schedulers of other worlds have settings that nobody knows here; a kernel's own has none in any world.
         let mut settings = settings.peekable();
         let is_known = part == Part::World || name(part) == KERNEL || settings.peek().is_some();
-        is_known && !settings.any(|it| it.name == setting)
+        is_known && !settings.any(|known| known.name == setting)
     }
 
     fn has(&self, part: Part) -> bool {
@@ -206,7 +206,7 @@ impl<'a> Scope<'a> {
     fn named(&self, part: Part, setting: &str) -> Vec<Option<&Setting>> {
         let of_part = self.settings.iter().filter(|((of, _), _)| *of == part);
         of_part
-            .map(|(_, list)| list.iter().find(|it| it.name == setting))
+            .map(|(_, list)| list.iter().find(|known| known.name == setting))
             .collect()
     }
 
@@ -216,12 +216,15 @@ impl<'a> Scope<'a> {
             return Some(Target::Name(part));
         }
         let (wanted, name) = match key.split_once('.') {
-            Some((part, name)) => (Part::ALL.into_iter().find(|it| it.key() == part), name),
+            Some((part, name)) => (
+                Part::ALL.into_iter().find(|known| known.key() == part),
+                name,
+            ),
             None => (None, key),
         };
         let candidates = Part::ALL
             .into_iter()
-            .filter(|part| wanted.is_none_or(|it| it == *part));
+            .filter(|part| wanted.is_none_or(|wanted| wanted == *part));
         let having: Vec<Part> = candidates
             .filter(|part| self.named(*part, name).iter().any(Option::is_some))
             .collect();
@@ -331,7 +334,7 @@ impl Parts {
             let values = item
                 .one_or_more()
                 .into_iter()
-                .map(|it| self.swept_value(&key, &it));
+                .map(|value| self.swept_value(&key, &value));
             filter.0.insert(key.clone(), values.collect::<Option<_>>()?);
         }
         Some(filter)

@@ -91,7 +91,7 @@ fn places(
         let items = over.list()?;
         return items
             .iter()
-            .map(|it| experiment.parts.swept_value(&axis.key, it))
+            .map(|item| experiment.parts.swept_value(&axis.key, item))
             .collect();
     }
     let reached = |value: &&Value| {

@@ -97,7 +97,9 @@ fn fitting(
 fn add_no_values(axes: &mut [Axis], points: &BTreeSet<Point>) {
     let none = Value::Text(NO_VALUE.to_owned());
     for axis in axes {
-        let used = points.iter().any(|it| it.0.get(&axis.key) == Some(&none));
+        let used = points
+            .iter()
+            .any(|point| point.0.get(&axis.key) == Some(&none));
         if used && !axis.values.contains(&none) {
             axis.values.insert(0, none.clone());
         }
@@ -149,7 +151,7 @@ fn widen(
     if let Some(axis) = axes.iter_mut().find(|axis| axis.key == key) {
         let new: Vec<&Value> = values
             .iter()
-            .filter(|it| !axis.values.contains(it))
+            .filter(|value| !axis.values.contains(value))
             .collect();
         axis.values.extend(new.into_iter().cloned());
         return Some(());
@@ -191,7 +193,7 @@ fn count(blocks: &[Block]) -> Option<u64> {
     let size = |block: &Block| {
         block
             .iter()
-            .try_fold(1u64, |n, (_, it)| n.checked_mul(it.len() as u64))
+            .try_fold(1u64, |n, (_, values)| n.checked_mul(values.len() as u64))
     };
     blocks
         .iter()

@@ -228,7 +228,7 @@ impl State {
         let caches: BTreeSet<u16> = self.places.iter().map(|place| place.llc).collect();
         let least = caches
             .into_iter()
-            .min_by_key(|it| (homed(*it), *it != here));
+            .min_by_key(|cache| (homed(*cache), *cache != here));
         self.homes.insert(fragment, least.unwrap_or(here));
     }
 

@@ -78,13 +78,14 @@ pub(super) struct Domain {
 pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId, last: u64) -> Vec<Domain> {
     let all = || (0..attach.cpus()).map(CpuId);
     let core = |of: CpuId| attach.place(of).core;
-    let core_of = |of: CpuId| -> Vec<CpuId> { all().filter(|it| core(*it) == core(of)).collect() };
+    let core_of =
+        |of: CpuId| -> Vec<CpuId> { all().filter(|cpu| core(*cpu) == core(of)).collect() };
     let levels: [(&'static Level, &SpanOf<'_>); 2] =
         [(&THREADS, &core_of), (&ALL, &|_| all().collect())];
-    let domain = |it: Span<&'static Level>| Domain {
-        level: it.level,
-        span: it.span,
-        groups: it.groups,
+    let domain = |span: Span<&'static Level>| Domain {
+        level: span.level,
+        span: span.span,
+        groups: span.groups,
         interval_ms: MIN_INTERVAL_MS,
         last,
         due: false,

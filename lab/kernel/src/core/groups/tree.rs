@@ -124,7 +124,7 @@ impl Groups {
     pub(crate) fn is_throttled(&self, group: GroupId, cpu: CpuId) -> bool {
         let bandwidth = |group: GroupId| self.0[group.index()].bandwidth.as_ref();
         let mut limits = self.upwards(group).filter_map(bandwidth);
-        limits.any(|it| it.is_throttled(cpu))
+        limits.any(|limit| limit.is_throttled(cpu))
     }
 
     /// Those of `group` and of the groups that it is in that have a quota, the innermost first.

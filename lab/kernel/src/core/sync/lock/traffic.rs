@@ -111,7 +111,12 @@ impl Spinning {
             (cpu.0.wrapping_sub(from.0).wrapping_sub(1), index)
         };
         match self.kind {
-            LockKind::TestAndSet => waiters.iter().enumerate().map(turn).min().map(|it| it.1),
+            LockKind::TestAndSet => waiters
+                .iter()
+                .enumerate()
+                .map(turn)
+                .min()
+                .map(|first| first.1),
             LockKind::Ticket | LockKind::Queued => (!waiters.is_empty()).then_some(0),
         }
     }
