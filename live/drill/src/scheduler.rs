@@ -144,7 +144,9 @@ impl Figures {
 
     /// How often tasks have waited for a CPU.
     pub fn waits(&self) -> u64 {
-        let counts = self.0["waits"]["count"].as_array().map_or(&[][..], |it| it);
+        let counts = self.0["waits"]["count"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice);
         counts.iter().filter_map(Value::as_u64).sum()
     }
 

@@ -119,8 +119,10 @@ impl Unfinished {
         sweep(&target.folder, |name| {
             let middle = name
                 .strip_prefix(before.as_bytes())
-                .and_then(|it| it.strip_suffix(after));
-            middle.is_some_and(|it| it.len() == 16 && it.iter().all(u8::is_ascii_hexdigit))
+                .and_then(|rest| rest.strip_suffix(after));
+            middle.is_some_and(|middle| {
+                middle.len() == 16 && middle.iter().all(u8::is_ascii_hexdigit)
+            })
         });
         let random = format!(".{:016x}", random());
         let name = beside(&target, &[random.as_bytes(), after].concat());

@@ -73,7 +73,7 @@ impl<'obj> Program<'obj> {
             .skel
             .object_mut()
             .progs_mut()
-            .filter(|it| it.autoload())
+            .filter(|program| program.autoload())
         {
             let link = program.attach();
             self.links
@@ -97,8 +97,12 @@ impl<'obj> Program<'obj> {
 
     /// The names and formats of the events that are attached.
     pub fn formats(&self) -> Vec<(String, String)> {
-        let programs = self.skel.object().progs().filter(|it| it.autoload());
-        let names: Vec<_> = programs.map(|it| it.name().to_owned()).collect();
+        let programs = self
+            .skel
+            .object()
+            .progs()
+            .filter(|program| program.autoload());
+        let names: Vec<_> = programs.map(|program| program.name().to_owned()).collect();
         let events = EVENTS.iter().enumerate();
         events
             .filter(|(_, event)| names.iter().any(|name| *name == event.name))
@@ -119,10 +123,19 @@ impl<'obj> Program<'obj> {
             .lookup_percpu(&0_u32.to_ne_bytes(), MapFlags::ANY);
         let counts = counts.map_err(Refusal::of_bpf("read how many events were lost"))?;
         // The first of what is known of a CPU.
-        let count = |bytes: Vec<u8>| bytes.first_chunk().map_or(0, |it| u64::from_ne_bytes(*it));
+        let count = |bytes: Vec<u8>| {
+            bytes
+                .first_chunk()
+                .map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+        };
         let counts = counts.unwrap_or_default().into_iter().map(count).collect();
         let mut nested = Vec::new();
-        for program in self.skel.object().progs().filter(|it| it.autoload()) {
+        for program in self
+            .skel
+            .object()
+            .progs()
+            .filter(|program| program.autoload())
+        {
             let missed = missed(program.as_fd().as_raw_fd());
             if missed > 0 {
                 let path = path_of(&program.name().to_string_lossy());

@@ -254,11 +254,12 @@ fn both_recorders_say_the_same() {
     thread::sleep(Duration::from_millis(5));
     let by_tracefs = by_tracefs.stop().unwrap();
     let by_bpf = by_bpf.stop().recording();
-    let [one, other] = [&by_tracefs, &by_bpf].map(|it| Said::of(it, start_ns, span_ns));
+    let [one, other] =
+        [&by_tracefs, &by_bpf].map(|recording| Said::of(recording, start_ns, span_ns));
     println!("not recorded by BPF: {:?}", by_bpf.missing());
     let of = |said: &Said, kind: &str| said.kinds.get(kind).copied().unwrap_or(0);
     // In some virtual machines tracefs does not tell what idle CPUs do. BPF is told, and no less.
-    let [untold, untold_by_bpf] = [&one, &other].map(|it| of(it, UNTOLD));
+    let [untold, untold_by_bpf] = [&one, &other].map(|said| of(said, UNTOLD));
     assert!(untold_by_bpf <= untold + 4, "{untold_by_bpf} {untold}");
     if untold > 0 {
         println!(
@@ -349,9 +350,9 @@ fn who_may_not_use_bpf_is_told_so() {
     ];
     // A kernel may lack more than the permission.
     let lacks = ["CONFIG_DEBUG_INFO_BTF", "on another kernel"];
-    let all = |words: &[&str]| words.iter().all(|it| first.contains(it));
+    let all = |words: &[&str]| words.iter().all(|word| first.contains(word));
     assert!(
-        all(&told) || lacks.iter().any(|it| first.contains(it)),
+        all(&told) || lacks.iter().any(|lack| first.contains(lack)),
         "{first}"
     );
 }

@@ -150,7 +150,7 @@ mod tests {
         gatherer.missing("skb: 1".to_owned());
         let recording = gatherer.finish(0).unwrap();
         let recording = Recording::from_bytes(&recording.to_bytes()).unwrap();
-        let told = |what: &str| recording.missing().iter().any(|it| it == what);
+        let told = |what: &str| recording.missing().iter().any(|missing| missing == what);
         assert!(told("net: none") && told("skb: 1"));
         let mut idle = Vec::new();
         let mut lost = Vec::new();

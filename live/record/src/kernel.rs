@@ -113,7 +113,7 @@ fn booted(cmdline: &str) -> Option<&str> {
     let model = cmdline
         .split_whitespace()
         .rev()
-        .find_map(|it| it.strip_prefix("preempt="))?;
+        .find_map(|word| word.strip_prefix("preempt="))?;
     MODELS.into_iter().find(|known| *known == model)
 }
 

@@ -39,7 +39,9 @@ fn network_names() -> Vec<String> {
             continue;
         };
         let device = device.file_name().unwrap_or(Path::new("").as_os_str());
-        names.extend([entry.file_name(), device.to_owned()].map(|it| it.to_string_lossy().into()));
+        names.extend(
+            [entry.file_name(), device.to_owned()].map(|name| name.to_string_lossy().into()),
+        );
     }
     names.retain(|name: &String| !name.is_empty());
     names

@@ -146,7 +146,10 @@ fn switch_on(folder: &Folder, wanted: &Wanted, raw: &mut Raw) -> Result<(), Reco
 fn sources(folder: &Folder) -> Result<Vec<Source>, RecordError> {
     let mut sources = Vec::new();
     for name in folder.folder("per_cpu").names()? {
-        let Some(cpu) = name.strip_prefix("cpu").and_then(|it| it.parse().ok()) else {
+        let Some(cpu) = name
+            .strip_prefix("cpu")
+            .and_then(|number| number.parse().ok())
+        else {
             continue;
         };
         let pipe = format!("per_cpu/{name}/trace_pipe_raw");

@@ -165,10 +165,10 @@ impl Recording {
         };
         let mut replay = Replay::new(known, tasks, start_ns, out);
         let mut last = self.raw.end_ns;
-        let pages = self.raw.cpus.iter().map(|it| {
-            let pages = it.pieces.iter();
+        let pages = self.raw.cpus.iter().map(|cpu| {
+            let pages = cpu.pieces.iter();
             let pages = pages.flat_map(|piece| piece.chunks_exact(self.layout.size));
-            (CpuId(it.cpu), pages)
+            (CpuId(cpu.cpu), pages)
         });
         merge(
             &self.layout,
@@ -188,8 +188,8 @@ impl Recording {
     }
 
     fn ending(&self, ns: u64, replay: &mut Replay<'_>) {
-        for it in self.raw.cpus.iter().filter(|it| it.dropped > 0) {
-            replay.lost(ns, CpuId(it.cpu), it.dropped);
+        for cpu in self.raw.cpus.iter().filter(|cpu| cpu.dropped > 0) {
+            replay.lost(ns, CpuId(cpu.cpu), cpu.dropped);
         }
         for (cpu, steal) in &self.raw.steal {
             let (cpu, span) = (CpuId(*cpu), Duration(steal.saturating_mul(1_000)));

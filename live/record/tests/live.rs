@@ -114,7 +114,7 @@ fn the_switches_of_a_ping_pong_are_those_that_the_kernel_counted() {
     let lost: u64 = lost.sum();
     let single = |record: &Record| !matches!(record, Record::Lost { events, .. } if *events != 1);
     assert!(
-        all.iter().all(|(_, it)| single(it)),
+        all.iter().all(|(_, record)| single(record)),
         "the buffers were large enough"
     );
     let names: BTreeMap<TaskId, Comm> = tasks.iter().map(|(id, _, comm)| (id, comm)).collect();
@@ -124,7 +124,7 @@ fn the_switches_of_a_ping_pong_are_those_that_the_kernel_counted() {
         let of = |span: &Range<u64>, runnable| {
             let during = |at: &Instant| span.contains(&(start_ns + at.0 / 1_000));
             let left = |record: &Record| matches!(record, Record::Switch { prev, prev_runnable, .. } if *prev == Some(task) && *prev_runnable == runnable);
-            let left = all.iter().filter(|(at, it)| during(at) && left(it));
+            let left = all.iter().filter(|(at, record)| during(at) && left(record));
             left.count() as u64
         };
         assert!(who.voluntary > 0, "they waited for each other");
@@ -140,8 +140,8 @@ fn the_switches_of_a_ping_pong_are_those_that_the_kernel_counted() {
             who.involuntary
         );
         let during = |at: &Instant| who.inner_ns.contains(&(start_ns + at.0 / 1_000));
-        let woken = all.iter().filter(|(at, it)| {
-            during(at) && matches!(it, Record::Wakeup { task: it, .. } if *it == task)
+        let woken = all.iter().filter(|(at, record)| {
+            during(at) && matches!(record, Record::Wakeup { task: woken, .. } if *woken == task)
         });
         assert!(woken.count() as u64 + 1 + lost >= who.voluntary, "{name}");
     }

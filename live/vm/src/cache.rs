@@ -39,7 +39,7 @@ impl Cache {
         let named = |name| {
             std::env::var_os(name)
                 .map(PathBuf::from)
-                .filter(|it| it.is_absolute())
+                .filter(|path| path.is_absolute())
         };
         let home = || named("HOME").map(|home| home.join(".cache"));
         let cache = named("XDG_CACHE_HOME").or_else(home).ok_or_else(|| {
@@ -62,7 +62,7 @@ impl Cache {
     pub fn find(&self, series: &str, seen: &mut dyn FnMut(Step)) -> Option<Kernel> {
         let entries = fs::read_dir(&self.folder).ok()?.filter_map(Result::ok);
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut releases: Vec<String> = names.filter(|it| belongs(it, series)).collect();
+        let mut releases: Vec<String> = names.filter(|name| belongs(name, series)).collect();
         releases.sort_by(|one, other| order(other, one));
         releases
             .into_iter()
@@ -146,7 +146,7 @@ impl Cache {
         let work = &unfinished.0;
         let shelf = fetch::Shelf::open(work, series, mirror, seen)?;
         let here = self.whole_quietly(shelf.release());
-        if let Some(kernel) = here.filter(|it| it.config.is_some()) {
+        if let Some(kernel) = here.filter(|kernel| kernel.config.is_some()) {
             return Ok(kernel);
         }
         let found = shelf.take(work, seen)?;
@@ -215,7 +215,7 @@ fn sums(folder: &Path) -> io::Result<String> {
         };
         let hex: String = Sha256::digest(&content)
             .iter()
-            .map(|it| format!("{it:02x}"))
+            .map(|byte| format!("{byte:02x}"))
             .collect();
         sums.push_str(&format!("{hex}  {name}\n"));
     }

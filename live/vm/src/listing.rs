@@ -114,8 +114,10 @@ pub(crate) fn neighbours<'a>(
     kernels: &'a [Available],
     release: &str,
 ) -> Option<[&'a Available; 2]> {
-    let at = kernels.iter().position(|it| it.release == release)?;
-    let configured = |it: &&Available| it.config.is_some();
+    let at = kernels
+        .iter()
+        .position(|kernel| kernel.release == release)?;
+    let configured = |kernel: &&Available| kernel.config.is_some();
     let older = kernels[..at].iter().rev().find(configured)?;
     let newer = kernels[at + 1..].iter().find(configured)?;
     Some([older, newer])
@@ -191,8 +193,8 @@ linux-image-cloud-amd64 - Linux for x86-64 cloud (meta-package)
         let kernels = kernels(LISTED);
         let around = |series: &str| {
             let release = &newest(&kernels, series)?.release;
-            let series = |it: &Available| crate::release::series(&it.release);
-            neighbours(&kernels, release).map(|it| it.map(series))
+            let series = |kernel: &Available| crate::release::series(&kernel.release);
+            neighbours(&kernels, release).map(|kernel| kernel.map(series))
         };
         assert_eq!(around("6.19"), Some(["6.18", "7.2"].map(str::to_owned)));
         assert_eq!(around("7.2"), None, "there is no newer one");

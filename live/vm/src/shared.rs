@@ -175,7 +175,9 @@ mod tests {
         assert!(objects.contains(&PathBuf::from(loader)), "{objects:?}");
         assert!(objects.len() >= 2, "{objects:?}");
         assert!(
-            objects.iter().all(|it| it.is_absolute() && it.is_file()),
+            objects
+                .iter()
+                .all(|object| object.is_absolute() && object.is_file()),
             "{objects:?}"
         );
     }

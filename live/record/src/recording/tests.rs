@@ -139,8 +139,11 @@ impl Machine {
     /// The records from `start_ns` on, with times in ns, without introductions.
     fn told(self, tasks: &mut Tasks, start_ns: u64) -> Vec<(u64, Record)> {
         let all = all(&self.recorded(), tasks, start_ns);
-        let introduces = |it: &Record| matches!(it, Record::Ids { .. } | Record::Renamed { .. });
-        all.into_iter().filter(|(_, it)| !introduces(it)).collect()
+        let introduces =
+            |record: &Record| matches!(record, Record::Ids { .. } | Record::Renamed { .. });
+        all.into_iter()
+            .filter(|(_, record)| !introduces(record))
+            .collect()
     }
 }
 
@@ -243,7 +246,7 @@ fn a_task_that_was_about_to_sleep_does_not_become_runnable() {
     let told = machine.told(&mut known(), 0);
     let woken = told
         .iter()
-        .filter(|(_, it)| matches!(it, Record::Wakeup { .. }));
+        .filter(|(_, record)| matches!(record, Record::Wakeup { .. }));
     assert_eq!(woken.count(), 0, "{told:?}");
 }
 
@@ -364,9 +367,9 @@ fn a_switch_that_is_missing_is_told_as_lost_and_made_up_for() {
     machine.says((300, 0, 0, 12), "sched_wakeup", &[1, 70, 70]);
     machine.switch(900, 1, 70, 1, 0);
     let told = machine.told(&mut known(), 0);
-    let child =
-        |(_, it): &(u64, Record)| matches!(it, Record::Fork { child, .. } if *child == TaskId(5));
-    assert!(child(&told[2]), "{told:?}");
+    let (_, fork) = told[2];
+    let is_of_5 = matches!(fork, Record::Fork { child, .. } if child == TaskId(5));
+    assert!(is_of_5, "{told:?}");
     assert_eq!(
         told[3..6],
         [
@@ -458,7 +461,7 @@ fn a_thread_that_executes_a_program_takes_the_id_of_its_process() {
 #[test]
 fn a_recording_comes_back_from_its_bytes() {
     let mut machine = Machine::default();
-    (0..300).for_each(|it| machine.switch(100 + it, it as usize % 2, 10, 0, 10));
+    (0..300).for_each(|turn| machine.switch(100 + turn, turn as usize % 2, 10, 0, 10));
     let recording = machine.recorded();
     let back = Recording::from_bytes(&recording.to_bytes()).unwrap();
     assert_eq!(back.raw, recording.raw);
@@ -511,7 +514,7 @@ proptest! {
     #[test]
     fn damaged_bytes_are_refused_or_read(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
         let mut machine = Machine::default();
-        (0..20).for_each(|it| machine.switch(100 + it, 0, 10, 0, 11));
+        (0..20).for_each(|turn| machine.switch(100 + turn, 0, 10, 0, 11));
         let mut bytes = machine.recorded().to_bytes();
         let at = at.index(bytes.len());
         bytes[at] = byte;

@@ -133,9 +133,9 @@ mod tests {
         snapshot.told(Instant(1), ids, &mut |_, record| told.push(record));
         assert_eq!(told.first(), Some(&ids));
         let has = |is: fn(&Record) -> bool| told.iter().any(is);
-        assert!(has(|it| matches!(it, Record::Nice { .. })));
-        assert!(has(|it| matches!(it, Record::Policy { .. })));
-        assert!(has(|it| matches!(it, Record::Group { .. })));
-        assert!(!has(|it| matches!(it, Record::KernelThread { .. })));
+        assert!(has(|record| matches!(record, Record::Nice { .. })));
+        assert!(has(|record| matches!(record, Record::Policy { .. })));
+        assert!(has(|record| matches!(record, Record::Group { .. })));
+        assert!(!has(|record| matches!(record, Record::KernelThread { .. })));
     }
 }

@@ -148,7 +148,9 @@ pub struct Sets {
 impl Sets {
     /// The set of a line, if its page is known.
     pub fn of(&self, line: Line) -> Option<u32> {
-        let known = self.class_of.binary_search_by_key(&line.page, |it| it.0);
+        let known = self
+            .class_of
+            .binary_search_by_key(&line.page, |known| known.0);
         let class = self.class_of[known.ok()?].1;
         Some(self.set_of[(class * self.lines_of_page + line.line) as usize])
     }

@@ -208,7 +208,7 @@ fn seem_evicted(
         for (victims, seen) in victims.chunks(VICTIMS).zip(seen.chunks_mut(VICTIMS)) {
             let answers = questions.ask(&evictors, victims)?;
             let answered = answers.iter().zip(seen);
-            answered.for_each(|(it, seen)| *seen += usize::from(*it != Answer::Kept));
+            answered.for_each(|(answer, seen)| *seen += usize::from(*answer != Answer::Kept));
         }
     }
     let pair = |other: usize| Pair {
