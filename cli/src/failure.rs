@@ -127,7 +127,9 @@ const MOST_SHOWN: usize = 10;
 
 fn listed(lead: &str, sentences: &[String]) -> String {
     let shown = sentences.iter().take(MOST_SHOWN);
-    let mut lines: Vec<String> = shown.map(|it| format!("warmq: {lead} {it}")).collect();
+    let mut lines: Vec<String> = shown
+        .map(|sentence| format!("warmq: {lead} {sentence}"))
+        .collect();
     if sentences.len() > MOST_SHOWN {
         lines.push(format!(
             "warmq: … and {} more",
@@ -138,7 +140,12 @@ fn listed(lead: &str, sentences: &[String]) -> String {
 }
 
 fn different(differences: &[Difference]) -> String {
-    let sentence = |it: &Difference| format!("{}: {} and then {}", it.plan, it.first, it.second);
+    let sentence = |difference: &Difference| {
+        format!(
+            "{}: {} and then {}",
+            difference.plan, difference.first, difference.second
+        )
+    };
     let sentences: Vec<String> = differences.iter().map(sentence).collect();
     listed("two different results from", &sentences)
 }
@@ -200,7 +207,7 @@ mod tests {
 
     #[test]
     fn long_lists_of_sentences_are_cut_and_the_rest_is_counted() {
-        let sentences: Vec<String> = (0..13).map(|it| format!("run {it}")).collect();
+        let sentences: Vec<String> = (0..13).map(|run| format!("run {run}")).collect();
         let text = listed("no measurement from", &sentences);
         assert_eq!(text.lines().count(), MOST_SHOWN + 1);
         assert!(text.ends_with("… and 3 more"), "{text}");

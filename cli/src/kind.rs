@@ -70,7 +70,11 @@ impl Kind {
             return Kind::Machine;
         }
         let document = Document::parse(name, text).ok();
-        let has = |table: &str| document.as_ref().is_some_and(|it| it.has(table));
+        let has = |table: &str| {
+            document
+                .as_ref()
+                .is_some_and(|document| document.has(table))
+        };
         match TABLES.iter().find(|(table, _)| has(table)) {
             Some((_, kind)) => *kind,
             None if Scenario::is_one(name, text) => Kind::Scenario,

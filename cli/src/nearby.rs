@@ -30,10 +30,10 @@ fn like(path: &Path, names: &[&str]) -> Option<PathBuf> {
         .filter(|other| other.extension() == path.extension());
     let stem = nearest(
         path.file_stem()?.to_str()?,
-        alike.filter_map(|it| it.file_stem()?.to_str()),
+        alike.filter_map(|path| path.file_stem()?.to_str()),
     );
     if let Some(stem) = stem {
-        let ending = path.extension().map(|it| it.to_owned());
+        let ending = path.extension().map(|extension| extension.to_owned());
         let name = path.with_file_name(stem);
         let name = ending.map_or(name.clone(), |ending| name.with_added_extension(ending));
         return Some(name);
@@ -41,7 +41,7 @@ fn like(path: &Path, names: &[&str]) -> Option<PathBuf> {
     let others = beside
         .iter()
         .filter(|other| other.extension() != path.extension());
-    let others = others.filter_map(|it| it.file_name()?.to_str());
+    let others = others.filter_map(|path| path.file_name()?.to_str());
     if let Some(name) = nearest(path.file_name()?.to_str()?, others) {
         return Some(path.with_file_name(name));
     }

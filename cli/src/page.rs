@@ -18,7 +18,7 @@ pub fn write(report: &Report, folder: &Path) -> Result<PathBuf, Failure> {
     let rows: Vec<Row> = report
         .sections
         .iter()
-        .flat_map(|it| it.rows.clone())
+        .flat_map(|section| section.rows.clone())
         .collect();
     file(&folder.join("rows.csv"), |out| write_csv(&rows, out))?;
     let page = folder.join("report.html");

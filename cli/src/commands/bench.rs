@@ -213,14 +213,14 @@ impl WalkArguments {
             (
                 "hugepages",
                 self.hugepages
-                    .map(|it| if it { "yes" } else { "no" }.to_owned()),
+                    .map(|huge| if huge { "yes" } else { "no" }.to_owned()),
             ),
             ("cpu", self.cpu.map(|cpu| cpu.to_string())),
             ("repetitions", plain(&self.repetitions)),
             (
                 "search-time",
                 self.search_time
-                    .map(|it| format!("{}ms", it.as_ns() / 1_000_000)),
+                    .map(|time| format!("{}ms", time.as_ns() / 1_000_000)),
             ),
             ("seed", self.seed.map(|seed| seed.to_string())),
         ];

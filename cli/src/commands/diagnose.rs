@@ -57,7 +57,7 @@ impl How {
     /// The end is not after the beginning.
     pub fn span(&self) -> Result<Span, Failure> {
         let from = Instant::START + self.from.unwrap_or(Duration::ZERO);
-        let until = self.until.map(|it| Instant::START + it);
+        let until = self.until.map(|until| Instant::START + until);
         let until = until.unwrap_or(Instant(u64::MAX));
         match from < until {
             true => Ok(Span { from, until }),

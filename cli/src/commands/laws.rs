@@ -112,7 +112,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (known, mut sink) = kept(arguments)?;
     let playing = Playing {
         known: &known,
-        repetitions: arguments.repetitions.map(|it| it.get() as u64),
+        repetitions: arguments.repetitions.map(|count| count.get() as u64),
         confirm: arguments.confirm,
         threads: arguments.jobs.map_or(0, NonZeroUsize::get),
         folder,
@@ -175,7 +175,9 @@ fn changes(before: &[Line], cells: &[Cell<'_>]) -> String {
     let changed = cells
         .iter()
         .filter_map(|cell| line::changed(beside(cell)?, cell));
-    let changed: Vec<String> = changed.map(|it| format!("warmq: changed: {it}")).collect();
+    let changed: Vec<String> = changed
+        .map(|change| format!("warmq: changed: {change}"))
+        .collect();
     match changed.is_empty() {
         true => format!("warmq: nothing changed; cells compared: {compared}"),
         false => changed.join("\n"),
@@ -213,7 +215,7 @@ impl Sink {
         let Some((path, file)) = self.0 else {
             return Ok(());
         };
-        match file.metadata().is_ok_and(|it| it.is_file()) {
+        match file.metadata().is_ok_and(|metadata| metadata.is_file()) {
             true => file.sync_all().map_err(|error| refused(&path, &error)),
             false => Ok(()),
         }
@@ -230,7 +232,13 @@ fn kept(arguments: &Arguments) -> Result<(Vec<Line>, Sink), Failure> {
     let file = files::append(&path)?;
     let about = file.metadata();
     // A pipe has nothing yet.
-    let length = about.map_or(0, |it| if it.is_file() { it.len() } else { 0 });
+    let length = about.map_or(0, |metadata| {
+        if metadata.is_file() {
+            metadata.len()
+        } else {
+            0
+        }
+    });
     let text = match (
         arguments.resume && length > 0,
         arguments.anew || length == 0,

@@ -21,7 +21,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let engine = Engine::new(None);
     let used = Used {
         workloads: arguments.workload.as_deref().into_iter().collect(),
-        schedulers: warmq_sched::SCHEDULERS.iter().map(|it| it.name).collect(),
+        schedulers: warmq_sched::SCHEDULERS
+            .iter()
+            .map(|scheduler| scheduler.name)
+            .collect(),
     };
     for name in &used.workloads {
         machines::found("workload", name, engine.workload(name))?;

@@ -62,7 +62,7 @@ pub struct Arguments {
 /// # Errors
 /// A file that is no whole trace, a machine or a scheduler that is not there, a run that fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let until = arguments.until.map(|it| Instant::START + it);
+    let until = arguments.until.map(|until| Instant::START + until);
     let span = Span {
         from: Instant::START + arguments.from.unwrap_or(Duration::ZERO),
         until: until.unwrap_or(Instant(u64::MAX)),

@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(file) = arguments
         .out
         .as_deref()
-        .filter(|it| !diagnose::is_trace(it))
+        .filter(|file| !diagnose::is_trace(file))
     {
         let what = format!("--out: {} is no name of a trace", printable(file));
         return Err(Failure::usage(what, "let it end in .warmq"));

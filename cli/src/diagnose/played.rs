@@ -100,7 +100,8 @@ fn nothing_found() -> Found {
 /// The kinds of the verdicts, and of each whom it is about.
 fn verdicts(diagnosis: &Diagnosis) -> BTreeMap<&'static str, Vec<String>> {
     let all = diagnosis.verdicts.iter();
-    all.map(|it| (it.kind.name(), names(it))).collect()
+    all.map(|verdict| (verdict.kind.name(), names(verdict)))
+        .collect()
 }
 
 fn names(verdict: &Verdict) -> Vec<String> {
@@ -113,7 +114,7 @@ fn only(diagnosis: &Diagnosis, kind: Kind, tasks: &[&str]) {
     for about in found.values_mut() {
         about.sort();
     }
-    let tasks = tasks.iter().map(|it| (*it).to_owned()).collect();
+    let tasks = tasks.iter().map(|task| (*task).to_owned()).collect();
     assert_eq!(
         found,
         BTreeMap::from([(kind.name(), tasks)]),
@@ -516,11 +517,19 @@ fn falsely_judged(
             .collect();
         for job in case.jobs() {
             let found = diagnosed(&engine, &job.plan);
-            let mut kinds: Vec<&str> = found.verdicts.iter().map(|it| it.kind.name()).collect();
+            let mut kinds: Vec<&str> = found
+                .verdicts
+                .iter()
+                .map(|verdict| verdict.kind.name())
+                .collect();
             kinds.sort_unstable();
             kinds.dedup();
             if kinds != expected {
-                let says: Vec<&str> = found.verdicts.iter().map(|it| it.says.as_str()).collect();
+                let says: Vec<&str> = found
+                    .verdicts
+                    .iter()
+                    .map(|verdict| verdict.says.as_str())
+                    .collect();
                 wrong.push(format!("{}: {kinds:?}: {}", law.name, says.join(" | ")));
             }
         }

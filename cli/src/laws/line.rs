@@ -120,7 +120,7 @@ fn at(us: f64) -> Instant {
 }
 
 fn known(value: f64) -> Option<f64> {
-    Some(value).filter(|it| it.is_finite())
+    Some(value).filter(|value| value.is_finite())
 }
 
 impl Line {
@@ -142,7 +142,7 @@ impl Line {
                 .judged
                 .bounds
                 .iter()
-                .map(|it| bound(cell.law, it))
+                .map(|judged| bound(cell.law, judged))
                 .collect(),
             compared: compared(&cell.judged.compared),
             longest_wait: kept.and_then(|kept| kept.evidence.as_ref()).map(wait),
@@ -212,7 +212,10 @@ impl Line {
     /// The cell again; nothing if the line does not fit the law.
     pub fn cell<'l>(&self, law: &'l Law, column: &'l Column) -> Option<Cell<'l>> {
         let findings = self.bounds.iter().enumerate().map(|(place, bound)| {
-            let of = law.bounds.get(place).filter(|it| it.figure == bound.figure);
+            let of = law
+                .bounds
+                .get(place)
+                .filter(|found| found.figure == bound.figure);
             let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
             of.and(verdict(&bound.verdict)).map(|verdict| Finding {
                 bound: place,
@@ -244,9 +247,11 @@ impl Line {
 }
 
 fn compared(spreads: &BTreeMap<String, Spread>) -> BTreeMap<String, [f64; 3]> {
-    let three = |it: &Spread| [it.value, it.low, it.high];
+    let three = |spread: &Spread| [spread.value, spread.low, spread.high];
     let named = spreads.iter();
-    named.map(|(name, it)| (name.clone(), three(it))).collect()
+    named
+        .map(|(name, spread)| (name.clone(), three(spread)))
+        .collect()
 }
 
 fn bound(law: &Law, finding: &Finding) -> LineBound {
@@ -357,7 +362,7 @@ pub fn columns(lines: &[Line]) -> Vec<Column> {
 pub fn changed(before: &Line, cell: &Cell<'_>) -> Option<String> {
     let now = cell.judged.verdict.name();
     let (finding, bound) = told(cell)?;
-    let old = before.bounds.iter().find(|it| it.figure == bound.figure);
+    let old = before.bounds.iter().find(|old| old.figure == bound.figure);
     let apart = old.is_some_and(|old| {
         let (Some(low), Some(high)) = (old.low, old.high) else {
             return false;

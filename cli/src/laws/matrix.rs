@@ -50,7 +50,9 @@ pub fn markdown(cells: &[Cell<'_>], columns: &[Column]) -> String {
     let sums = (0..columns.len()).map(|column| {
         let count = |verdict| {
             let of_column = cells.iter().skip(column).step_by(columns.len());
-            of_column.filter(|it| it.judged.verdict == verdict).count()
+            of_column
+                .filter(|cell| cell.judged.verdict == verdict)
+                .count()
         };
         let told = [Verdict::Holds, Verdict::Broken, Verdict::Inconclusive].map(count);
         told.map(|count| count.to_string()).join(", ")
@@ -143,7 +145,7 @@ fn note(cell: &Cell<'_>) -> Option<String> {
                 )
             });
             let parts = [found.unwrap_or_default(), why.clone(), instead(cell)];
-            let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
+            let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
             let mut lines = format!("{sign} {lead}: {}", parts.join("; "));
             if let Some(trace) = cell.kept.as_ref().and_then(|kept| kept.trace.as_ref()) {
                 lines.push_str(&format!("\n    trace: {}", printable(trace)));
@@ -182,7 +184,7 @@ pub fn summary(cells: &[Cell<'_>]) -> String {
     let count = |verdict| {
         cells
             .iter()
-            .filter(|it| it.judged.verdict == verdict)
+            .filter(|cell| cell.judged.verdict == verdict)
             .count()
     };
     let parts = [

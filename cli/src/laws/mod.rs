@@ -48,8 +48,8 @@ pub struct Cell<'l> {
 /// The finding that stands for a cell: the first that does not hold, else the first.
 pub fn told<'c>(cell: &'c Cell<'_>) -> Option<(&'c Finding, &'c Bound)> {
     let bounds = &cell.judged.bounds;
-    let worst = bounds.iter().find(|it| it.verdict == Verdict::Broken);
-    let doubtful = bounds.iter().find(|it| it.verdict != Verdict::Holds);
+    let worst = bounds.iter().find(|bound| bound.verdict == Verdict::Broken);
+    let doubtful = bounds.iter().find(|bound| bound.verdict != Verdict::Holds);
     let finding = worst.or(doubtful).or(bounds.first())?;
     Some((finding, &cell.law.bounds[finding.bound]))
 }

@@ -66,7 +66,10 @@ impl<'l> Witness<'l> {
         }
         Ok(Witness {
             engine,
-            laws: laws.iter().map(|it| (workload(&it.law), &it.law)).collect(),
+            laws: laws
+                .iter()
+                .map(|found| (workload(&found.law), &found.law))
+                .collect(),
             folder: folder.map(Path::to_owned),
             kept: Mutex::default(),
         })
@@ -93,8 +96,11 @@ impl<'l> Witness<'l> {
         });
         let judged = judge(law, &[repetition(plan, &result)]);
         if !judged.verdict.is_well() {
-            let broken = judged.bounds.iter().find(|it| it.verdict != Verdict::Holds);
-            let bound = broken.map(|it| &law.bounds[it.bound]);
+            let broken = judged
+                .bounds
+                .iter()
+                .find(|bound| bound.verdict != Verdict::Holds);
+            let bound = broken.map(|broken| &law.bounds[broken.bound]);
             self.keep(law, plan, &records.0, (from, end), bound);
         }
         result
@@ -117,7 +123,10 @@ impl<'l> Witness<'l> {
     fn places(&self, law: &Law, plan: &Plan) -> Places {
         // A machine that is not there was refused before.
         let machine = self.engine.machine(&plan.machine.name).ok();
-        let mut cpus: Vec<_> = machine.into_iter().flat_map(|it| it.cpus).collect();
+        let mut cpus: Vec<_> = machine
+            .into_iter()
+            .flat_map(|machine| machine.cpus)
+            .collect();
         if plan.world.name != World::Host.name() {
             cpus.truncate(law.cpus.into());
         }
@@ -245,7 +254,7 @@ pub fn repetition(plan: &Plan, result: &Result<Measured, RunError>) -> Repetitio
     let taken_us = result
         .as_ref()
         .ok()
-        .and_then(|it| it.figures.get(TAKEN).copied());
+        .and_then(|outcome| outcome.figures.get(TAKEN).copied());
     Repetition {
         seed: plan.seed.0,
         outcome: match result {

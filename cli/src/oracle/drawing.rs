@@ -10,7 +10,9 @@ const MARGIN: usize = 8;
 
 /// The letter of a task.
 pub fn letter(task: TaskId) -> char {
-    LETTERS.get(task.index()).map_or('+', |it| char::from(*it))
+    LETTERS
+        .get(task.index())
+        .map_or('+', |letter| char::from(*letter))
 }
 
 /// The schedule, in at most `width` columns up to `end`: with a scale above, and as many units in a

@@ -51,8 +51,8 @@ fn optima(answer: &Answer) -> Vec<(&'static str, &Schedule)> {
             vec![("optimum, which splits no fragment", whole)]
         }
         (whole, optimum) => {
-            let whole = whole.map(|it| ("best that splits no fragment", it));
-            let optimum = optimum.map(|it| ("optimum", it));
+            let whole = whole.map(|end| ("best that splits no fragment", end));
+            let optimum = optimum.map(|end| ("optimum", end));
             whole.into_iter().chain(optimum).collect()
         }
     }
@@ -172,7 +172,7 @@ fn table(gaps: &Gaps) -> String {
     ];
     for (name, figure) in figures {
         let optimal = gaps.at_most(figure, 0) * 1000 / gaps.all.len();
-        let percentiles = [50, 90, 99, 100].map(|it| gaps.percentile(figure, it));
+        let percentiles = [50, 90, 99, 100].map(|percentile| gaps.percentile(figure, percentile));
         let mut row = vec![name.to_owned(), percent(optimal as u64)];
         row.push(percent(gaps.mean(figure)));
         row.extend(percentiles.map(percent));

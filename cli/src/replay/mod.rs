@@ -209,7 +209,7 @@ fn section(
             tasks.any(|task| {
                 metric
                     .strip_prefix(task.as_str())
-                    .is_some_and(|it| it.starts_with('_'))
+                    .is_some_and(|rest| rest.starts_with('_'))
             })
         };
         section.rows.retain(|row| !of_task(&row.metric));

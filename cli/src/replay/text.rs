@@ -19,7 +19,7 @@ pub fn facts(header: &Header) -> String {
         &header.kernel,
         &header.scheduler,
     ];
-    let about = about.into_iter().filter(|it| !it.is_empty());
+    let about = about.into_iter().filter(|fact| !fact.is_empty());
     about.map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
@@ -39,7 +39,7 @@ pub fn of(replayed: &Replayed) -> String {
     let missing = replayed
         .missing
         .iter()
-        .map(|it| format!("not as recorded: {it}"));
+        .map(|sentence| format!("not as recorded: {sentence}"));
     let missing: Vec<String> = missing.collect();
     if !missing.is_empty() {
         parts.push(missing.join("\n"));

@@ -189,7 +189,7 @@ impl Guests {
         }
         for name in changed_to(request) {
             let program = programs::scheduler(&name).map_err(Refusal::Program)?;
-            if let Some(program) = program.filter(|it| !command.contains(&in_guest(it))) {
+            if let Some(program) = program.filter(|program| !command.contains(&in_guest(program))) {
                 guest = guest.file_at(program, format!("/bin/{name}"));
             }
         }
@@ -231,7 +231,7 @@ fn in_guest(program: &Path) -> String {
 fn changed_to(request: &Request<'_>) -> BTreeSet<String> {
     // Whoever asks has read the scenario before.
     let scenario = Scenario::read_any(request.file, request.text);
-    let changes = scenario.iter().flat_map(|it| it.changes());
+    let changes = scenario.iter().flat_map(|scenario| scenario.changes());
     let sets = changes.flat_map(|change| &change.set);
     sets.filter_map(|set| match set {
         Set::Scheduler(SchedulerChoice::Loaded { name, .. }) => Some(name.clone()),
@@ -322,7 +322,7 @@ fn noted(mut played: Played, request: &Request<'_>) -> Played {
     if counted {
         "instructions".clone_into(&mut played.header.clock);
         let mut parameters = played.parameters.iter_mut();
-        if let Some(clock) = parameters.find(|it| it.name == "guest.clock") {
+        if let Some(clock) = parameters.find(|parameter| parameter.name == "guest.clock") {
             "instructions".clone_into(&mut clock.value);
         }
     }

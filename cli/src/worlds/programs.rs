@@ -17,7 +17,7 @@ pub fn find(name: &str) -> Option<PathBuf> {
         .flat_map(|program| program.ancestors().skip(1).take(2));
     let built = folders
         .map(|folder| folder.join(name))
-        .find(|it| it.is_file());
+        .find(|path| path.is_file());
     built.or_else(|| warmq_vm::program_on_path(OsStr::new(name)))
 }
 

@@ -38,7 +38,7 @@ pub(super) fn set_before(command: Vec<String>, text: &str) -> Result<Vec<String>
 }
 
 fn is_below(file: &str) -> bool {
-    BELOW.iter().any(|it| file.starts_with(it)) && !file.contains("/../")
+    BELOW.iter().any(|folder| file.starts_with(folder)) && !file.contains("/../")
 }
 
 #[cfg(test)]

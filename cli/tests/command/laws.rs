@@ -40,7 +40,12 @@ fn every_cell_is_a_line_of_json_with_the_command_that_judges_it_again() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    let said = |key: &str| lines.iter().map(|it| it[key].clone()).collect::<Vec<_>>();
+    let said = |key: &str| {
+        lines
+            .iter()
+            .map(|line| line[key].clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(said("law"), ["nice", "replaced"]);
     assert_eq!(said("verdict"), ["broken", "skipped"]);
     let again = "warmq laws nice --world lab --scheduler linux24";

@@ -20,7 +20,7 @@ const SHOWN: &str = r"\u001b[2J\r\nwarmq: ok";
 fn is_clean(what: &str, text: &str) {
     let odd = text
         .chars()
-        .find(|it| *it != '\n' && !warmq_units::is_printable(*it));
+        .find(|letter| *letter != '\n' && !warmq_units::is_printable(*letter));
     assert_eq!(odd, None, "{what}: {text:?}");
     let faked = text.lines().any(|line| line.starts_with("warmq: ok"));
     assert!(!faked, "{what}: {text}");

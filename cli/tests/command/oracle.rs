@@ -65,10 +65,10 @@ fn instances_are_drawn_alike_from_one_seed_and_the_worst_can_be_shown() {
 #[test]
 fn what_makes_no_sense_is_refused_with_its_place_and_a_fix() {
     let large: String = (0..40)
-        .map(|it| {
+        .map(|number| {
             format!(
-                "t{it} = {{ fragment = \"A\", run = {} }}\n",
-                1 + 6 * it * it
+                "t{number} = {{ fragment = \"A\", run = {} }}\n",
+                1 + 6 * number * number
             )
         })
         .collect();

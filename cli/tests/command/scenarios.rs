@@ -187,7 +187,7 @@ fn the_lab_measures_round_trips_and_has_no_note_about_them() {
     let text = checked.fine();
     let told: Vec<&str> = text
         .lines()
-        .filter(|it| it.contains("In the lab"))
+        .filter(|line| line.contains("In the lab"))
         .collect();
     assert_eq!(told.len(), 1, "{text}");
     assert!(told[0].contains("`write` is refused"), "{text}");
