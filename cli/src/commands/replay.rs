@@ -57,7 +57,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Reads, plays, tells.
+/// Reads, plays, prints.
 ///
 /// # Errors
 /// A file that is no whole trace, a machine or a scheduler that is not there, a run that fails.
@@ -74,5 +74,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         settings: arguments.set.clone(),
     };
     let replayed = replay::of_file(&arguments.file, span, &on, arguments.out.as_deref())?;
-    replay::tell(&replayed, arguments.json)
+    replay::print(&replayed, arguments.json)
 }

@@ -86,9 +86,8 @@ impl Loop {
 
 /// How often all tasks of a table were woken in a second: recorded, replayed.
 fn woken(replayed: &Replayed, table: &str) -> (u64, u64) {
-    let mine = |task: &str| {
-        task.trim_end_matches(|letter: char| letter == ' ' || letter.is_ascii_digit()) == table
-    };
+    let is_number = |letter: char| letter == ' ' || letter.is_ascii_digit();
+    let mine = |task: &str| task.trim_end_matches(is_number) == table;
     let lines = replayed.lines.iter().filter(|line| mine(&line.task));
     lines.fold((0, 0), |(before, after), line| {
         let (recorded, replayed) = (&line.recorded, &line.replayed);

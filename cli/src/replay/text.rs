@@ -8,7 +8,7 @@ use crate::diagnose::text::time;
 use crate::listing;
 use crate::output::Screen;
 
-/// So many tasks are told.
+/// So many tasks are printed.
 const MOST: usize = 24;
 
 /// What a recording is of: `guest, Debian 6.18.5, kernel`.

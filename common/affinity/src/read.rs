@@ -57,10 +57,8 @@ fn plan(fields: &Fields<'_>) -> Option<Plan> {
     let online = fields.table("online");
     fields.finish();
     let instance = instance?;
-    let orders: Vec<_> = orders
-        .iter()
-        .filter_map(|table| order(table, &instance))
-        .collect();
+    let orders = orders.iter().filter_map(|table| order(table, &instance));
+    let orders: Vec<_> = orders.collect();
     let usual = Policy::usual(&instance);
     let policy = online.map_or(Some(usual), |table| policy(&table, usual));
     Some(Plan {

@@ -162,8 +162,7 @@ impl Placement {
                 *busy.entry(self.places.core(cpu)).or_default() += 1;
             }
         }
-        let crowded =
-            busy.values().any(|count| *count > 1) && busy.values().any(|count| *count == 0);
+        let crowded = busy.values().any(|load| *load > 1) && busy.values().any(|load| *load == 0);
         match (crowded, self.crowded_since) {
             (true, None) => self.crowded_since = Some(at),
             (false, Some(since)) => {

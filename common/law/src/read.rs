@@ -99,9 +99,8 @@ fn law_of(
     let machine = fields.text("machine").unwrap_or_else(|| MACHINE.to_owned());
     let cpus = fields.item("cpus");
     let cpus = cpus.map_or(Some(CPUS), |item| item.integer(1..=4096));
-    let counted = fields
-        .item("counted")
-        .map_or(Some(false), |item| item.flag());
+    let counted = fields.item("counted");
+    let counted = counted.map_or(Some(false), |item| item.flag());
     let warmup = span(fields, "warmup", WARMUP);
     let time = span(fields, "time", TIME);
     let skipped = fields.table("skip").map(|table| skipped(&table));

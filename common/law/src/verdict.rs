@@ -22,6 +22,13 @@ pub struct Repetition {
     pub taken_us: f64,
 }
 
+impl Repetition {
+    /// What was measured, if anything was.
+    pub(crate) fn figures(&self) -> Option<&Figures> {
+        self.outcome.as_ref().ok()
+    }
+}
+
 /// Why there are no figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -133,9 +140,7 @@ pub fn judge(law: &Law, repetitions: &[Repetition]) -> Judged {
 
 /// That a repetition's recording lost events, if one did: nobody knows who waited then.
 fn missing(repetitions: &[Repetition]) -> Option<String> {
-    let figures = repetitions
-        .iter()
-        .filter_map(|repetition| repetition.outcome.as_ref().ok());
+    let figures = repetitions.iter().filter_map(Repetition::figures);
     let most = figures
         .filter_map(|figures| figures.get(MISSING).copied())
         .reduce(f64::max)?;
@@ -151,12 +156,9 @@ fn is_unfit(figures: &Figures) -> bool {
 
 /// That a repetition is not fit to judge by, if one is not.
 fn unfit(repetitions: &[Repetition]) -> Option<String> {
-    let figures = repetitions
-        .iter()
-        .filter_map(|repetition| repetition.outcome.as_ref().ok());
-    let taken = figures
-        .filter(|figures| is_unfit(figures))
-        .map(|figures| figures[TAKEN]);
+    let figures = repetitions.iter().filter_map(Repetition::figures);
+    let unfit = figures.filter(|figures| is_unfit(figures));
+    let taken = unfit.map(|figures| figures[TAKEN]);
     let most = taken.reduce(f64::max)?;
     Some(format!(
         "not fit to judge by: others had {most:.0} % of the CPUs' time, so that what is broken is inconclusive"
@@ -420,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_tells_the_median_and_its_limit() {
+    fn a_finding_has_the_median_and_its_limit() {
         let judged = judge(&shares(), &[least(45.0), least(30.0), least(35.0)]);
         let finding = &judged.bounds[0];
         assert_eq!((finding.value, finding.limit), (35.0, 40.0));

@@ -244,18 +244,15 @@ impl Shown {
             if cpus.last().is_none_or(|(last, _)| last != cpu) {
                 cpus.push((*cpu, vec![None; CELLS]));
             }
-            let most = cell
-                .iter()
-                .max_by_key(|(task, span)| (**span, std::cmp::Reverse(**task)));
+            let cell = cell.iter();
+            let most = cell.max_by_key(|(task, span)| (**span, std::cmp::Reverse(**task)));
             if let (Some((task, _)), Some((_, cells))) = (most, cpus.last_mut()) {
                 let name = name(*task);
-                let place = who
-                    .iter()
-                    .position(|known| *known == name)
-                    .unwrap_or_else(|| {
-                        who.push(name);
-                        who.len() - 1
-                    });
+                let known = who.iter().position(|known| *known == name);
+                let place = known.unwrap_or_else(|| {
+                    who.push(name);
+                    who.len() - 1
+                });
                 cells[*index] = Some(place);
             }
         }
@@ -295,9 +292,8 @@ fn name(task: TaskId, known: &Known, names: &Names) -> String {
     {
         return format!("{name} {number}");
     }
-    let comm = who
-        .map(|who| who.comm)
-        .filter(|comm| *comm != Comm::default());
+    let comm = who.map(|who| who.comm);
+    let comm = comm.filter(|comm| *comm != Comm::default());
     comm.map_or_else(|| format!("task {}", task.0), |comm| comm.to_string())
 }
 
@@ -358,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_wait_tells_who_ran_instead() {
+    fn the_longest_wait_shows_who_ran_instead() {
         let found = longest_wait(&story(), &names(), Some(1), (ms(0), ms(50))).unwrap();
         assert_eq!(
             (found.task.as_str(), found.from, found.to),
@@ -377,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_during_a_given_wait_is_told_of_any_task() {
+    fn what_ran_during_a_given_wait_is_shown_of_any_task() {
         let mut story = story();
         story.retain(|(_, record)| !matches!(record, Record::Role { .. }));
         let mut pictures = Pictures::of(&names(), [(B, ms(16), ms(40))]);

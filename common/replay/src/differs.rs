@@ -41,22 +41,15 @@ pub(crate) fn differences(recorded: &Figures, replayed: &Figures) -> Vec<Differe
     let waits = |of: fn(&Figures) -> Option<u64>| {
         Some((wait(recorded, of(recorded))?, wait(replayed, of(replayed))?))
     };
+
     let all = [
         (
             Figure::Share,
             Some((recorded.share, replayed.share)),
             LEAST_SHARE,
         ),
-        (
-            Figure::WaitP50,
-            waits(|figures| figures.wait_p50_ns),
-            LEAST_WAIT,
-        ),
-        (
-            Figure::WaitP99,
-            waits(|figures| figures.wait_p99_ns),
-            LEAST_WAIT,
-        ),
+        (Figure::WaitP50, waits(|task| task.wait_p50_ns), LEAST_WAIT),
+        (Figure::WaitP99, waits(|task| task.wait_p99_ns), LEAST_WAIT),
         (
             Figure::Wakeups,
             Some((recorded.wakeups_per_second, replayed.wakeups_per_second)),

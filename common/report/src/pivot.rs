@@ -48,9 +48,8 @@ pub(crate) fn asked(section: &Section) -> (Vec<Pivot<'_>>, usize) {
     if asked.is_empty() {
         return (pivots(section), 0);
     }
-    let others = others
-        .iter()
-        .filter(|rows| rows.iter().any(|row| row.value != 0.0));
+    let others = others.iter();
+    let others = others.filter(|rows| rows.iter().any(|row| row.value != 0.0));
     (vec![together(section, &asked)], others.count())
 }
 

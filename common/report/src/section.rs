@@ -43,7 +43,7 @@ pub struct Section {
     pub paper: String,
     /// What it shows, in a paragraph.
     pub shows: String,
-    /// Plots, the most telling one first.
+    /// Plots, the most important one first.
     pub plots: Vec<Plot>,
     /// Every row, in the order of the sweep. All rows of one metric share their sweep keys.
     pub rows: Vec<Row>,

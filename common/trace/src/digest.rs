@@ -25,7 +25,7 @@ use crate::{Observer, Record};
 /// Records in detail ([`Record::is_detail`]: 14 Block, 15 Waking, 16 Ids, 17 Renamed, 18 Nice,
 /// 19 Policy, 20 Slice, 21 Group, 22 Fragment, 23 Packet, 24 Drop, 25 Poll, 26 Idle, 27 Steal,
 /// 28 Lost) are left out: a simulator makes them only when somebody wants them, and a run is the
-/// same run with and without them. What they tell follows from the others: who sleeps, is woken and
+/// same run with and without them. What they say follows from the others: who sleeps, is woken and
 /// moves to other data shows in the switches. The checksum of a trace file has them.
 ///
 /// Two different runs have the same digest with a probability of 2^-64. It is not a signature: it

@@ -67,10 +67,8 @@ impl<F: Copy> View<F> {
     }
 
     fn managed(&self) -> u32 {
-        self.groups
-            .iter()
-            .map(|group| group.waiting + group.bound)
-            .sum()
+        let groups = self.groups.iter();
+        groups.map(|group| group.waiting + group.bound).sum()
     }
 }
 
@@ -135,11 +133,8 @@ fn unmanaged<F>(busiest: &View<F>, own: u32, excess: u32) -> Option<u32> {
 
 /// A part of the group of which most tasks wait: half of the excess.
 fn split<F: Copy>(busiest: &View<F>, excess: u32) -> Option<Move<F>> {
-    let largest = busiest
-        .groups
-        .iter()
-        .rev()
-        .max_by_key(|group| group.waiting)?;
+    let groups = busiest.groups.iter().rev();
+    let largest = groups.max_by_key(|group| group.waiting)?;
     let count = largest.waiting.min(excess / 2);
     (count > 0).then_some(Move::Split(largest.fragment, count))
 }

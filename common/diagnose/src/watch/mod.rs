@@ -128,10 +128,8 @@ impl Watcher {
         let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
         for id in all {
             // No record ends this wait.
-            if self
-                .wait_of(id)
-                .is_some_and(|wait| self.cpu(wait.cpu).unsure)
-            {
+            let wait = self.wait_of(id);
+            if wait.is_some_and(|wait| self.cpu(wait.cpu).unsure) {
                 self.forget_wait(end, id);
             }
             if let Some(wait) = self.wait_of(id).filter(|_| end == self.last) {

@@ -169,7 +169,7 @@ pub(crate) struct Tally {
     pub places: Vec<Presence>,
     /// Who ran where it waited.
     pub beside: Vec<(TaskId, Duration)>,
-    /// Of those who are not told apart, which programs of which groups.
+    /// Of those who are not distinguished, which programs of which groups.
     pub programs: Vec<(Program, Duration)>,
     pub beside_others: Duration,
 }
@@ -235,16 +235,14 @@ impl Tally {
         let less = |now: Duration, then: Duration| now.saturating_sub(then);
         let place = |now: &Presence| {
             let then = before.places.iter().find(|place| place.cpu == now.cpu);
+            let nothing = (Duration::ZERO, Duration::ZERO, 0);
+            let (ran, waited, wakeups) =
+                then.map_or(nothing, |then| (then.ran, then.waited, then.wakeups));
             Presence {
                 cpu: now.cpu,
-                ran: less(now.ran, then.map_or(Duration::ZERO, |before| before.ran)),
-                waited: less(
-                    now.waited,
-                    then.map_or(Duration::ZERO, |before| before.waited),
-                ),
-                wakeups: now
-                    .wakeups
-                    .saturating_sub(then.map_or(0, |before| before.wakeups)),
+                ran: less(now.ran, ran),
+                waited: less(now.waited, waited),
+                wakeups: now.wakeups.saturating_sub(wakeups),
             }
         };
         Tally {

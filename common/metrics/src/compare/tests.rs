@@ -157,7 +157,7 @@ fn other_tasks_and_idling_are_no_decisions_but_are_counted() {
 }
 
 #[test]
-fn the_same_at_another_time_is_told_apart() {
+fn the_same_at_another_time_is_counted_separately() {
     let a = story(1, 2, vec![switch(8, Some(1), true, Some(2))]);
     let b = story(1, 2, vec![switch(11, Some(1), true, Some(2))]);
     let agreement = compared(&a, &b).cpus[&CPU];

@@ -96,14 +96,7 @@ fn processes(tasks: &[(TaskId, &Task)]) -> BTreeSet<u32> {
 
 /// Letters, digits and _, beginning with a letter.
 fn identifier(text: &str, otherwise: &str) -> String {
-    let letter = |letter: char| {
-        if letter.is_ascii_alphanumeric() {
-            letter
-        } else {
-            '_'
-        }
-    };
-    let name: String = text.chars().map(letter).collect();
+    let name = text.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
     let name = name.trim_matches('_');
     match name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
         true => name.to_owned(),

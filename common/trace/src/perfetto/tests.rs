@@ -327,7 +327,7 @@ fn spans_phases_and_counters_have_tracks_with_their_names() {
 }
 
 #[test]
-fn what_tasks_and_cpus_do_beside_running_is_told_in_words() {
+fn what_tasks_and_cpus_do_beside_running_is_shown_in_words() {
     let task = A;
     let cause = Cause::Queue;
     let block = |object| Record::Block {

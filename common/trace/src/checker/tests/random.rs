@@ -175,11 +175,11 @@ proptest! {
         let kept = |place: usize, entry: &(Instant, Record)| {
             !gap.contains(&place) || maker(&entry.1).is_some_and(|maker| maker != cpu)
         };
-        let mut told: Run = run.iter().enumerate().filter(|(at, entry)| kept(*at, entry))
+        let mut known: Run = run.iter().enumerate().filter(|(at, entry)| kept(*at, entry))
             .map(|(_, entry)| *entry).collect();
-        told.insert(gap.start, (start, Record::Lost { cpu, events: 0 }));
+        known.insert(gap.start, (start, Record::Lost { cpu, events: 0 }));
         for checker in [Checker::of_a_run(), Checker::of_a_recording()] {
-            prop_assert_eq!(verdict(checker, &told), Ok(()));
+            prop_assert_eq!(verdict(checker, &known), Ok(()));
         }
     }
 
