@@ -83,8 +83,7 @@ impl Engine {
             .workloads
             .iter()
             .filter_map(|name| self.workload(name).ok());
-        let names =
-            workloads.filter_map(|workload| workload.entry().scenario().map(Scenario::names));
+        let names = workloads.filter_map(|known| known.entry().scenario().map(Scenario::names));
         names.collect()
     }
 
@@ -391,9 +390,7 @@ impl Simulator for Engine {
                 None if name == KERNEL || self.is_real(name) => Ok(Vec::new()),
                 None => Err(PartError::Unknown),
             },
-            Part::Workload => self
-                .workload(name)
-                .map(|workload| workload.entry().settings()),
+            Part::Workload => Ok(self.workload(name)?.entry().settings()),
         }
     }
 

@@ -52,9 +52,8 @@ impl Outcome {
     pub fn failures_by_reason(&self) -> Vec<(&RunFailure, String)> {
         let mut reasons: Vec<(&RunFailure, usize)> = Vec::new();
         for failure in &self.failures {
-            let known = reasons
-                .iter_mut()
-                .find(|(reason, _)| reason.error == failure.error);
+            let same = |(reason, _): &&mut (&RunFailure, usize)| reason.error == failure.error;
+            let known = reasons.iter_mut().find(same);
             match known {
                 Some((_, others)) => *others += 1,
                 None => reasons.push((failure, 0)),

@@ -195,7 +195,7 @@ fn what_a_world_refuses_is_a_failed_run() {
 }
 
 #[test]
-fn parts_that_do_not_go_together_are_told_when_the_file_is_read() {
+fn parts_that_do_not_go_together_are_reported_when_the_file_is_read() {
     let refused = |rest: &str| {
         let text = format!(
             "title = \"t\"\nmachine = \"tiny-2cpu\"\n{rest}\n[[measure]]\nmetric = \"*\"\n"

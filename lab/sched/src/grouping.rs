@@ -145,10 +145,8 @@ impl Grouping {
     }
 
     fn meet(&mut self, wakee: TaskId, waker: TaskId, now: Instant) {
-        let ([of_wakee, of_waker], kin) = (
-            [wakee, waker].map(|task| self.kin(task).group),
-            self.kin(wakee),
-        );
+        let [of_wakee, of_waker] = [wakee, waker].map(|task| self.kin(task).group);
+        let kin = self.kin(wakee);
         match decide::meet(of_wakee, of_waker, &mut kin.firmness) {
             Kinship::Strangers => {}
             Kinship::Found if self.members.len() >= MOST_GROUPS => {}

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_told_what_its_own_scheduler_plays_otherwise() {
+    fn a_run_notes_what_its_own_scheduler_plays_otherwise() {
         let real_time = scenario(REAL_TIME);
         let said = |name: &str| {
             let entry = warmq_sched::scheduler(name).expect("a scheduler");

@@ -58,9 +58,8 @@ fn swept_names<'a>(fields: &Fields<'a>, part: Part) -> Vec<Item<'a>> {
         return Vec::new();
     };
     let blocks = item.one_or_more();
-    let tables = blocks
-        .iter()
-        .filter(|block| matches!(block.node.kind, NodeKind::Table(_)));
+    let blocks = blocks.iter();
+    let tables = blocks.filter(|block| matches!(block.node.kind, NodeKind::Table(_)));
     let lists = tables.filter_map(|block| block.table()?.item(part.key()));
     lists
         .filter(|item| matches!(item.node.kind, NodeKind::List(_)))
@@ -212,14 +211,12 @@ impl<'a> Scope<'a> {
 
     /// What `key` sets: a part's name, or the setting of the one kind of part that has it.
     pub(super) fn resolve(&self, key: &str, item: &Item) -> Option<Target> {
-        if let Some(part) = Part::ALL.into_iter().find(|part| part.key() == key) {
+        let part_of = |key: &str| Part::ALL.into_iter().find(|part| part.key() == key);
+        if let Some(part) = part_of(key) {
             return Some(Target::Name(part));
         }
         let (wanted, name) = match key.split_once('.') {
-            Some((part, name)) => (
-                Part::ALL.into_iter().find(|known| known.key() == part),
-                name,
-            ),
+            Some((part, name)) => (part_of(part), name),
             None => (None, key),
         };
         let candidates = Part::ALL
@@ -257,10 +254,8 @@ impl<'a> Scope<'a> {
 
     fn known(&self) -> String {
         let of = |((_, part), settings): (&(Part, String), &Vec<Setting>)| {
-            let names: Vec<&str> = settings
-                .iter()
-                .map(|setting| setting.name.as_str())
-                .collect();
+            let names = settings.iter().map(|setting| setting.name.as_str());
+            let names: Vec<&str> = names.collect();
             format!("{part} has {}", names.join(", "))
         };
         let with_some = self.settings.iter().filter(|(_, list)| !list.is_empty());

@@ -23,8 +23,7 @@ pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut 
         experiment.columns = item.one_or_more().iter().filter_map(known).collect();
     }
     if let Some(item) = fields.item("shown") {
-        let measured =
-            |item: &Item| measure_of(item, experiment).map(|measure| measure.name.clone());
+        let measured = |item: &Item| Some(measure_of(item, experiment)?.name.clone());
         experiment.shown = item.one_or_more().iter().filter_map(measured).collect();
     }
     if let Some(table) = fields.table("tolerance") {

@@ -130,16 +130,12 @@ impl Core {
 
     /// `task`, which is queued, is in the queues of its groups on its CPU from now on.
     pub(crate) fn join_queues(&mut self, task: TaskId) {
-        self.each_queue_of(task, |bandwidth, (cpu, runs), now| {
-            bandwidth.join(cpu, runs, now)
-        });
+        self.each_queue_of(task, Bandwidth::join);
     }
 
     /// `task` is about to be queued on its CPU.
     pub(crate) fn check_queues(&mut self, task: TaskId) {
-        self.each_queue_of(task, |bandwidth, (cpu, runs), now| {
-            bandwidth.check(cpu, runs, now)
-        });
+        self.each_queue_of(task, Bandwidth::check);
     }
 
     /// Calls `visit` for the bandwidth of each group of `task`, with the task's CPU and whether a task of the group
@@ -147,14 +143,14 @@ impl Core {
     fn each_queue_of(
         &mut self,
         task: TaskId,
-        visit: impl Fn(&mut Bandwidth, (CpuId, bool), Instant),
+        visit: impl Fn(&mut Bandwidth, CpuId, bool, Instant),
     ) {
         let cpu = self.task(task).queue;
         let current = self.cpu(cpu).current;
         let running = current.map_or(Vec::new(), |current| self.limits_of(current));
         for group in self.limits_of(task) {
-            let on = (cpu, running.contains(&group));
-            self.with_bandwidth(cpu, group, |bandwidth, now| visit(bandwidth, on, now));
+            let runs = running.contains(&group);
+            self.with_bandwidth(cpu, group, |quota, now| visit(quota, cpu, runs, now));
         }
     }
 
@@ -197,11 +193,7 @@ impl Core {
 
     /// Records what `cpu.stat` of `group` says now.
     pub(crate) fn record_quota(&mut self, group: GroupId) {
-        let Some(stat) = self
-            .groups
-            .bandwidth_mut(group)
-            .map(|bandwidth| bandwidth.stat())
-        else {
+        let Some(stat) = self.groups.bandwidth_mut(group).map(|quota| quota.stat()) else {
             return;
         };
         self.record(Record::Quota {

@@ -145,14 +145,9 @@ impl Engine {
         for cpu in self.core.cpu_ids() {
             self.core.charge_bandwidth(cpu);
         }
-        let known = self
-            .core
-            .groups
-            .bandwidth_mut(group)
-            .map(|bandwidth| bandwidth.limits());
-        match known {
-            Some(known) => {
-                let limits = change(known);
+        match self.core.groups.bandwidth_mut(group) {
+            Some(bandwidth) => {
+                let limits = change(bandwidth.limits());
                 let set = |bandwidth: &mut Bandwidth, now| bandwidth.set_limits(limits, now);
                 self.core.with_bandwidth(cpu, group, set);
             }

@@ -74,11 +74,7 @@ impl Seen {
             })
             .collect();
         groups.extend(all_bound);
-        let unmanaged = self
-            .waiting
-            .iter()
-            .filter(|(.., fragment)| fragment.is_none())
-            .count();
+        let unmanaged = self.of(None).count();
         View {
             groups,
             unmanaged: unmanaged as u32,
@@ -88,10 +84,8 @@ impl Seen {
 
     /// The tasks of `fragment`, or unmanaged ones, that wait.
     fn of(&self, fragment: Option<Fragment>) -> impl Iterator<Item = (CpuId, TaskId)> + '_ {
-        let of = self
-            .waiting
-            .iter()
-            .filter(move |(.., named)| *named == fragment);
+        let all = self.waiting.iter();
+        let of = all.filter(move |(.., named)| *named == fragment);
         of.map(|(cpu, task, _)| (*cpu, *task))
     }
 

@@ -112,9 +112,8 @@ impl PrioArray {
     /// Takes `task` out of the list of `priority`. Returns the nodes that it was between, or
     /// `None` if it is not there.
     pub(super) fn remove(&mut self, priority: usize, task: TaskId) -> Option<[Node; 2]> {
-        let at = self.lists[priority]
-            .iter()
-            .position(|listed| *listed == task)?;
+        let mut list = self.lists[priority].iter();
+        let at = list.position(|listed| *listed == task)?;
         let neighbours = self.neighbours(priority, at);
         self.lists[priority].remove(at);
         self.tasks -= 1;

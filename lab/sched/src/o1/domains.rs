@@ -127,9 +127,8 @@ impl O1 {
         let (own, others) = domain.groups.split_first()?;
         let this = load(own, &|cpu| self.queue(cpu).source_load(index));
         let target = |group: &[CpuId]| load(group, &|cpu| self.queue(cpu).target_load(index));
-        let others = others
-            .iter()
-            .filter(|group| group.iter().any(|cpu| usable(&cpu)));
+        let others = others.iter();
+        let others = others.filter(|group| group.iter().any(|cpu| usable(&cpu)));
         let idlest = others.min_by_key(|group| target(group))?;
         let tolerated = 100 + (domain.level.imbalance_pct - 100) / 2;
         if own.iter().any(|cpu| usable(&cpu)) && 100 * this < tolerated * target(idlest) {

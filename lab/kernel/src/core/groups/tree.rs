@@ -9,7 +9,8 @@ use crate::words::{Group, GroupId};
 /// The default weight of a group (`cpu.weight`).
 pub(crate) const DEFAULT_WEIGHT: u32 = 100;
 
-/// The weight of an idle group, 3 shares, as schedulers of sched_ext are told it (`scx_group_set_idle()`).
+/// The weight of an idle group, 3 shares, as schedulers of sched_ext get it
+/// (`scx_group_set_idle()`).
 const IDLE_WEIGHT: u32 = 1;
 
 /// Those of `wanted` that are in `outer`, or `outer` if there are none.
