@@ -29,7 +29,7 @@ static ALL: Mutex<Vec<Arc<Unfinished>>> = Mutex::new(Vec::new());
 pub enum Access {
     /// Whoever could read the file in its place; of a new one, whoever the umask lets.
     Usual,
-    /// Its owner: it tells what others do on this machine.
+    /// Its owner: it shows what others do on this machine.
     Private,
 }
 
@@ -120,9 +120,7 @@ impl Unfinished {
             let middle = name
                 .strip_prefix(before.as_bytes())
                 .and_then(|rest| rest.strip_suffix(after));
-            middle.is_some_and(|middle| {
-                middle.len() == 16 && middle.iter().all(u8::is_ascii_hexdigit)
-            })
+            middle.is_some_and(|hex| hex.len() == 16 && hex.iter().all(u8::is_ascii_hexdigit))
         });
         let random = format!(".{:016x}", random());
         let name = beside(&target, &[random.as_bytes(), after].concat());

@@ -73,8 +73,7 @@ impl Layout {
         let missed = rest.first_chunk().filter(|_| stored);
         Entries {
             time,
-            lost: (commit & MISSED != 0)
-                .then(|| missed.map_or(0, |bytes| u64::from_le_bytes(*bytes))),
+            lost: (commit & MISSED != 0).then(|| missed.copied().map_or(0, u64::from_le_bytes)),
             data,
         }
     }

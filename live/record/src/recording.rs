@@ -64,7 +64,7 @@ pub(crate) struct Raw {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuPages {
     pub cpu: u16,
-    /// Events that the kernel had to drop at the end or whose place it does not tell.
+    /// Events that the kernel had to drop at the end or whose place it does not report.
     pub dropped: u64,
     /// Pages one after the other, in pieces of whole pages.
     pub pieces: Vec<Vec<u8>>,
@@ -149,7 +149,7 @@ impl Recording {
     ///   start), in steps of 10 ms.
     /// - `Lost` is at the time of the last event before the gap.
     ///
-    /// In some virtual machines the kernel does not tell what some tasks do, the idle tasks among
+    /// In some virtual machines the kernel does not report what some tasks do, the idle tasks among
     /// them: their switches away from a CPU and the wakeups that they cause. What must have
     /// happened is handed out all the same, each time after a `Lost` of one event:
     ///

@@ -20,8 +20,7 @@ pub fn monotonic_ns() -> u64 {
 
 fn ns(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
-    let [seconds, rest] =
-        [time.tv_sec, time.tv_nsec].map(|value| u64::try_from(value).unwrap_or(0));
+    let [seconds, rest] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
     seconds * 1_000_000_000 + rest
 }
 

@@ -52,5 +52,5 @@ fn nothing_of_a_guest_is_lost_and_its_time_is_that_of_its_events() {
     let (last, _) = all.last().unwrap();
     let took = last.since(Instant::START);
     let about = Duration::from_ms(50)..Duration::from_ms(200);
-    assert!(about.contains(&took), "it was told to take 60 ms: {took:?}");
+    assert!(about.contains(&took), "it was to take 60 ms: {took:?}");
 }

@@ -63,14 +63,14 @@ struct Counted {
 }
 
 /// Answers `rounds` messages.
-fn play(rounds: u32, hears: &Receiver<()>, tells: &Sender<()>) -> Counted {
+fn play(rounds: u32, hears: &Receiver<()>, answers: &Sender<()>) -> Counted {
     let outer_ns = now_ns();
     let (tid, voluntary, involuntary) = this_thread();
     let inner_ns = now_ns();
     for _ in 0..rounds {
         hears.recv().unwrap();
         // The other may have left after its last round.
-        let _ = tells.send(());
+        let _ = answers.send(());
     }
     let inner_ns = inner_ns..now_ns();
     let (_, now_voluntary, now_involuntary) = this_thread();
@@ -106,7 +106,7 @@ fn the_switches_of_a_ping_pong_are_those_that_the_kernel_counted() {
     let recording = recorder.stop().unwrap();
     let mut tasks = Tasks::new();
     let all = records(&recording, &mut tasks, start_ns);
-    // Where the kernel tells everything none is lost, and all counts must be equal.
+    // Where the kernel reports everything none is lost, and all counts must be equal.
     let lost = all.iter().filter_map(|(_, record)| match record {
         Record::Lost { events, .. } => Some(*events),
         _ => None,
@@ -128,9 +128,9 @@ fn the_switches_of_a_ping_pong_are_those_that_the_kernel_counted() {
             left.count() as u64
         };
         assert!(who.voluntary > 0, "they waited for each other");
-        let told = of(&who.inner_ns, false);
-        let close = (told..=told + lost).contains(&who.voluntary);
-        assert!(close, "{name}: {told}, {lost} lost, {}", who.voluntary);
+        let recorded = of(&who.inner_ns, false);
+        let close = (recorded..=recorded + lost).contains(&who.voluntary);
+        assert!(close, "{name}: {recorded}, {lost} lost, {}", who.voluntary);
         let [least, most] = [&who.inner_ns, &who.outer_ns].map(|span| of(span, true));
         // One that was inferred counts as runnable.
         let close = (least.saturating_sub(lost)..=most + lost).contains(&who.involuntary);

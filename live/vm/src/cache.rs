@@ -224,9 +224,9 @@ fn sums(folder: &Path) -> io::Result<String> {
 
 /// What is wrong with a kernel's folder.
 fn check(folder: &Path) -> Result<(), String> {
-    let told = |error: io::Error| error.to_string();
+    let text = |error: io::Error| error.to_string();
     let noted = input::text(&folder.join(SUMS)).map_err(|_| format!("it has no {SUMS}"))?;
-    let sums = sums(folder).map_err(told)?;
+    let sums = sums(folder).map_err(text)?;
     if sums == noted {
         Ok(())
     } else {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_kernel_is_told_and_passed_over() {
+    fn a_broken_kernel_is_reported_and_passed_over() {
         type Break = fn(&Path);
         let breaks: [(&str, Break); 5] = [
             ("cut short", |folder| {
@@ -306,8 +306,9 @@ mod tests {
             break_it(&shelf.cache.folder.join("6.18.12"));
             let (release, steps) = found(&shelf, "6.18");
             assert_eq!(release.as_deref(), Some("6.18.9"), "{name}");
-            let told = matches!(&steps[..], [Step::Broken { release, .. }] if release == "6.18.12");
-            assert!(told, "{name}: {steps:?}");
+            let reported =
+                matches!(&steps[..], [Step::Broken { release, .. }] if release == "6.18.12");
+            assert!(reported, "{name}: {steps:?}");
         }
     }
 

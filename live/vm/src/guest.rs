@@ -171,10 +171,8 @@ impl Guest {
         streams: Streams<'_>,
         seen: &mut dyn FnMut(Stage),
     ) -> Result<Outcome, VmError> {
-        let command: Vec<OsString> = command
-            .into_iter()
-            .map(|word| word.as_ref().to_owned())
-            .collect();
+        let command = command.into_iter().map(|word| word.as_ref().to_owned());
+        let command: Vec<OsString> = command.collect();
         self.check()?;
         let initramfs = self.initramfs(&command)?;
         let qemu = Qemu::start(

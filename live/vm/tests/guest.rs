@@ -25,8 +25,8 @@ fn guest() -> Option<Guest> {
 }
 
 fn exited(outcome: &Outcome, status: u8) {
-    let told = (&outcome.console, String::from_utf8_lossy(&outcome.stderr));
-    assert_eq!(outcome.ending, Ending::Exited(status), "{told:?}");
+    let output = (&outcome.console, String::from_utf8_lossy(&outcome.stderr));
+    assert_eq!(outcome.ending, Ending::Exited(status), "{output:?}");
 }
 
 #[test]

@@ -78,7 +78,7 @@ struct Place {
 }
 
 impl Place {
-    /// Room for the longest list and half as much, for blocks whose sets cannot be told, and for
+    /// Room for the longest list and half as much, for blocks whose sets cannot be found, and for
     /// the search.
     fn new(
         settings: &WalkSettings,

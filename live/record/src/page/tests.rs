@@ -46,7 +46,7 @@ impl Pages {
         self.word(delta.max(1) << 5 | PADDING);
         self.word(words * 4 + 4);
         (0..words).for_each(|_| self.word(0xdead_beef));
-        // A discarded event of time 0 cannot be told from one of time 1.
+        // A discarded event of time 0 looks like one of time 1.
         if delta == 1 {
             self.time -= 1;
         }
