@@ -35,7 +35,7 @@ pub enum Failure {
     Runs(Exit, Vec<String>),
     /// So many claims failed, under `--strict`.
     Claims(usize),
-    /// Laws that do not hold, which the matrix has told.
+    /// Laws that do not hold, which the matrix shows.
     Judged(Exit),
     /// Plans whose two runs differ.
     NotDeterministic(Vec<Difference>),
@@ -127,9 +127,8 @@ const MOST_SHOWN: usize = 10;
 
 fn listed(lead: &str, sentences: &[String]) -> String {
     let shown = sentences.iter().take(MOST_SHOWN);
-    let mut lines: Vec<String> = shown
-        .map(|sentence| format!("warmq: {lead} {sentence}"))
-        .collect();
+    let lines = shown.map(|sentence| format!("warmq: {lead} {sentence}"));
+    let mut lines: Vec<String> = lines.collect();
     if sentences.len() > MOST_SHOWN {
         lines.push(format!(
             "warmq: … and {} more",
@@ -140,13 +139,8 @@ fn listed(lead: &str, sentences: &[String]) -> String {
 }
 
 fn different(differences: &[Difference]) -> String {
-    let sentence = |difference: &Difference| {
-        format!(
-            "{}: {} and then {}",
-            difference.plan, difference.first, difference.second
-        )
-    };
-    let sentences: Vec<String> = differences.iter().map(sentence).collect();
+    let say = |two: &Difference| format!("{}: {} and then {}", two.plan, two.first, two.second);
+    let sentences: Vec<String> = differences.iter().map(say).collect();
     listed("two different results from", &sentences)
 }
 

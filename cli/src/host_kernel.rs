@@ -14,7 +14,7 @@ const OWN: &str = "kernel";
 const PREEMPT: &str = "preempt";
 /// The oldest series whose scheduler the lab has, for machines with an older kernel.
 const OLDEST: &str = "6.12";
-/// The preemption model that a kernel has if it is told nothing.
+/// The preemption model that a kernel has if nothing else is set.
 const DEFAULT: &str = "default";
 
 /// What the lab plays in place of a kernel.
@@ -56,9 +56,8 @@ pub fn beside(experiment: &mut Experiment, look: impl FnOnce() -> RunningKernel)
 fn names_kernel(experiment: &Experiment) -> bool {
     let target = Target::Setting(Part::World, OWN.to_owned());
     let Parts { set, axes, .. } = &experiment.parts;
-    let is_set = set
-        .iter()
-        .any(|(part, key, _)| *part == Part::World && key == OWN);
+    let mut set = set.iter();
+    let is_set = set.any(|(part, key, _)| *part == Part::World && key == OWN);
     is_set || axes.iter().any(|axis| axis.target == target)
 }
 

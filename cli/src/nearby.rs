@@ -38,9 +38,8 @@ fn like(path: &Path, names: &[&str]) -> Option<PathBuf> {
         let name = ending.map_or(name.clone(), |ending| name.with_added_extension(ending));
         return Some(name);
     }
-    let others = beside
-        .iter()
-        .filter(|other| other.extension() != path.extension());
+    let beside = beside.iter();
+    let others = beside.filter(|other| other.extension() != path.extension());
     let others = others.filter_map(|path| path.file_name()?.to_str());
     if let Some(name) = nearest(path.file_name()?.to_str()?, others) {
         return Some(path.with_file_name(name));

@@ -69,9 +69,7 @@ pub fn is_shipped(name: &str) -> bool {
 
 /// The names of the scenarios that come with WarmQ.
 pub fn shipped() -> Vec<&'static str> {
-    let scenarios = workloads()
-        .iter()
-        .filter(|workload| workload.scenario().is_some());
+    let scenarios = workloads().iter().filter(|one| one.scenario().is_some());
     scenarios.map(|scenario| scenario.name.as_str()).collect()
 }
 

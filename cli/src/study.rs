@@ -65,10 +65,8 @@ pub fn read(documents: &[Document], engine: &Engine) -> Result<Vec<Experiment>, 
         return Err(Failure::Problems(wrong));
     }
     let mut ids = BTreeSet::new();
-    match experiments
-        .iter()
-        .find(|experiment| !ids.insert(experiment.id.as_str()))
-    {
+    let mut all = experiments.iter();
+    match all.find(|experiment| !ids.insert(experiment.id.as_str())) {
         Some(twice) => Err(Failure::usage(
             format!("two of the files are called {}", twice.id),
             "rows and links use that name: run one at a time, or rename one",
@@ -246,12 +244,8 @@ impl Study {
         if let Some(exit) = errors.map(exit_of).max_by_key(|exit| severity(*exit)) {
             let mut sentences = Vec::new();
             for (name, outcome) in self.names.iter().zip(&self.outcomes) {
-                let sentence = |(failure, names): (&RunFailure, String)| {
-                    format!(
-                        "{names}: {}; again: {}",
-                        failure.error,
-                        again(name, failure)
-                    )
+                let sentence = |(failed, names): (&RunFailure, String)| {
+                    format!("{names}: {}; again: {}", failed.error, again(name, failed))
                 };
                 sentences.extend(outcome.failures_by_reason().into_iter().map(sentence));
             }
@@ -312,8 +306,8 @@ fn simulate(
     clocked: &Clocked<'_>,
     threads: usize,
 ) -> Result<Runs, NoThreads> {
-    let jobs: Vec<Job> = experiments
-        .iter()
+    let all = experiments.iter();
+    let jobs: Vec<Job> = all
         .flat_map(|experiment| experiment.jobs(options))
         .collect();
     let distinct: BTreeSet<&Plan> = jobs.iter().map(|job| &job.plan).collect();

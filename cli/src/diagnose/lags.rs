@@ -221,9 +221,8 @@ fn drawn(panel: &Panel, colors: &[&str], x: &dyn Fn(Instant) -> f64) -> Markup {
     let (low, high) = panel.bounds();
     let y = |value: f64| panel.top + PANEL * (high - value) / (high - low);
     let points = |line: &[(Instant, f64)]| {
-        let places = line
-            .iter()
-            .map(|(at, value)| format!("{:.1},{:.1}", x(*at), y(*value)));
+        let line = line.iter();
+        let places = line.map(|(at, value)| format!("{:.1},{:.1}", x(*at), y(*value)));
         places.collect::<Vec<_>>().join(" ")
     };
     html! {

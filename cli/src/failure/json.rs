@@ -11,7 +11,7 @@ pub fn is_wanted() -> bool {
     std::env::var_os("WARMQ_ERRORS").is_some_and(|value| value == "json")
 }
 
-/// Mistakes on the command line, as clap tells them.
+/// Mistakes on the command line, as clap reports them.
 pub fn usage(error: &clap::Error) -> Value {
     let text = error.to_string();
     let what = text.lines().next().unwrap_or_default();

@@ -66,8 +66,8 @@ pub fn beside<'c>(labs: &'c [Cell<'_>], guests: &'c [Cell<'_>]) -> Vec<Beside<'c
 
 fn figures<'c>(lab: &'c Cell<'_>, guest: &'c Cell<'_>) -> Vec<Beside<'c>> {
     let figures = guest.judged.compared.iter();
-    let told_once = figures.filter(|(figure, _)| !is_told_again(lab, guest, figure));
-    let both = told_once.filter_map(|(figure, spread)| {
+    let counted_once = figures.filter(|(figure, _)| !is_counted_again(lab, guest, figure));
+    let both = counted_once.filter_map(|(figure, spread)| {
         let of_lab = lab.judged.compared.get(figure)?;
         Some(Beside {
             law: &guest.law.name,
@@ -92,7 +92,7 @@ fn is_measure(guest: &Cell<'_>) -> bool {
 
 /// Whether `figure` is a p99 of waits that says what the median says, in the lab and in the guest: both are of one wait, as of a
 /// task that wakes once. It would count one deviation, or one agreement, twice.
-fn is_told_again(lab: &Cell<'_>, guest: &Cell<'_>, figure: &str) -> bool {
+fn is_counted_again(lab: &Cell<'_>, guest: &Cell<'_>, figure: &str) -> bool {
     let Some(waits) = figure.strip_suffix("_wait_p99") else {
         return false;
     };
@@ -147,9 +147,8 @@ pub fn sums(all: &[Beside<'_>]) -> String {
         }
     };
     let row = |name: &str, of: &dyn Fn(&Beside<'_>) -> bool| {
-        let of_column = columns
-            .iter()
-            .map(|column| count(&|pair| pair.column == *column && of(pair)));
+        let columns = columns.iter();
+        let of_column = columns.map(|column| count(&|pair| pair.column == *column && of(pair)));
         let cells: Vec<String> = of_column.chain([count(of)]).collect();
         format!("| {name} | {} |\n", cells.join(" | "))
     };

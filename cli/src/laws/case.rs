@@ -126,10 +126,8 @@ fn replaces_the_first(law: &Law) -> bool {
 fn is_about_cgroups(law: &Law) -> bool {
     let cgroups = law.scenario.objects().iter();
     let cgroups = cgroups.filter(|object| matches!(object.kind, ObjectKind::Group { .. }));
-    let judges_shares = law
-        .bounds
-        .iter()
-        .any(|bound| bound.figure.contains("_share"));
+    let mut bounds = law.bounds.iter();
+    let judges_shares = bounds.any(|bound| bound.figure.contains("_share"));
     judges_shares && cgroups.count() > 1
 }
 

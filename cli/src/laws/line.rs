@@ -10,7 +10,7 @@ use warmq_units::{CpuId, Duration, Instant, printable};
 
 use super::column::Column;
 use super::witness::Kept;
-use super::{Cell, told};
+use super::{Cell, decisive};
 
 /// A cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -212,10 +212,7 @@ impl Line {
     /// The cell again; nothing if the line does not fit the law.
     pub fn cell<'l>(&self, law: &'l Law, column: &'l Column) -> Option<Cell<'l>> {
         let findings = self.bounds.iter().enumerate().map(|(place, bound)| {
-            let of = law
-                .bounds
-                .get(place)
-                .filter(|found| found.figure == bound.figure);
+            let of = law.bounds.get(place).filter(|of| of.figure == bound.figure);
             let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
             of.and(verdict(&bound.verdict)).map(|verdict| Finding {
                 bound: place,
@@ -249,9 +246,8 @@ impl Line {
 fn compared(spreads: &BTreeMap<String, Spread>) -> BTreeMap<String, [f64; 3]> {
     let three = |spread: &Spread| [spread.value, spread.low, spread.high];
     let named = spreads.iter();
-    named
-        .map(|(name, spread)| (name.clone(), three(spread)))
-        .collect()
+    let named = named.map(|(name, spread)| (name.clone(), three(spread)));
+    named.collect()
 }
 
 fn bound(law: &Law, finding: &Finding) -> LineBound {
@@ -361,7 +357,7 @@ pub fn columns(lines: &[Line]) -> Vec<Column> {
 /// of either differ.
 pub fn changed(before: &Line, cell: &Cell<'_>) -> Option<String> {
     let now = cell.judged.verdict.name();
-    let (finding, bound) = told(cell)?;
+    let (finding, bound) = decisive(cell)?;
     let old = before.bounds.iter().find(|old| old.figure == bound.figure);
     let apart = old.is_some_and(|old| {
         let (Some(low), Some(high)) = (old.low, old.high) else {
@@ -452,7 +448,7 @@ mod tests {
     #[test]
     fn a_change_is_another_verdict_or_figures_that_do_not_overlap() {
         let (law, column) = (law(), column());
-        let told = |before: &[f64], now: &[f64]| {
+        let differ = |before: &[f64], now: &[f64]| {
             changed(
                 &Line::of(&cell(&law, &column, before)),
                 &cell(&law, &column, now),
@@ -460,13 +456,13 @@ mod tests {
             .is_some()
         };
         assert!(
-            !told(&[50.0, 52.0, 54.0], &[53.0, 55.0, 56.0]),
+            !differ(&[50.0, 52.0, 54.0], &[53.0, 55.0, 56.0]),
             "they overlap"
         );
         assert!(
-            told(&[50.0, 52.0, 54.0], &[55.0, 56.0, 57.0]),
+            differ(&[50.0, 52.0, 54.0], &[55.0, 56.0, 57.0]),
             "they do not"
         );
-        assert!(told(&[41.0], &[39.0]), "broken now");
+        assert!(differ(&[41.0], &[39.0]), "broken now");
     }
 }

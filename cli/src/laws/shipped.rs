@@ -112,10 +112,8 @@ pub fn find_alike(names: &[String]) -> Result<Vec<Found>, Failure> {
     if names.is_empty() {
         return Ok(find(names)?.into_iter().chain(scenarios).collect());
     }
-    let known: Vec<&str> = scenarios
-        .iter()
-        .map(|found| found.law.name.as_str())
-        .collect();
+    let known = scenarios.iter().map(|found| found.law.name.as_str());
+    let known: Vec<&str> = known.collect();
     let named = names.iter().map(|name| {
         if let Some(place) = known.iter().position(|known| known == name) {
             return Ok(vec![scenarios[place].clone()]);

@@ -64,12 +64,10 @@ impl<'l> Witness<'l> {
         for Found { law, text, .. } in laws {
             engine.know(&workload(law), text)?;
         }
+        let laws = laws.iter().map(|found| (workload(&found.law), &found.law));
         Ok(Witness {
             engine,
-            laws: laws
-                .iter()
-                .map(|found| (workload(&found.law), &found.law))
-                .collect(),
+            laws: laws.collect(),
             folder: folder.map(Path::to_owned),
             kept: Mutex::default(),
         })
@@ -96,10 +94,8 @@ impl<'l> Witness<'l> {
         });
         let judged = judge(law, &[repetition(plan, &result)]);
         if !judged.verdict.is_well() {
-            let broken = judged
-                .bounds
-                .iter()
-                .find(|bound| bound.verdict != Verdict::Holds);
+            let mut bounds = judged.bounds.iter();
+            let broken = bounds.find(|bound| bound.verdict != Verdict::Holds);
             let bound = broken.map(|broken| &law.bounds[broken.bound]);
             self.keep(law, plan, &records.0, (from, end), bound);
         }
@@ -163,8 +159,8 @@ impl<'l> Witness<'l> {
     }
 }
 
-/// What tells the run of a plan from others of the suite, in the name of a file; `set` is what was
-/// set on the scheduler.
+/// What distinguishes the run of a plan from others of the suite, in the name of a file; `set` is
+/// what was set on the scheduler.
 fn file_name(law: &Law, plan: &Plan, set: &[String]) -> String {
     // In the lab a scheduler is not of the world that it is played in.
     let of_world = plan

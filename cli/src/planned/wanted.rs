@@ -37,9 +37,7 @@ impl FromStr for Wanted {
             return Ok(Wanted::Digest(text.to_owned()));
         }
         if let Some((at, digest)) = text.split_once(':') {
-            let digest = Some(digest)
-                .filter(|digest| is_digest(digest))
-                .ok_or_else(wrong)?;
+            let digest = is_digest(digest).then_some(digest).ok_or_else(wrong)?;
             return Ok(Wanted::Checked(number(at)?, digest.to_owned()));
         }
         let (first, last) = text.split_once('-').unwrap_or((text, text));

@@ -198,11 +198,9 @@ fn verdicts(walk: &Walk) -> Vec<Verdict> {
 /// Simulated lies near measured, in every row; where the sets are unknown, it may lie there.
 fn near(walk: &Walk) -> Verdict {
     let ratios: Vec<(f64, f64)> = walk.rows().map(|(row, twin)| twin.ratios(row)).collect();
-    let least = ratios
-        .iter()
-        .map(|ratio| ratio.0)
-        .fold(f64::INFINITY, f64::min);
-    let most = ratios.iter().map(|ratio| ratio.1).fold(0.0, f64::max);
+    let (leasts, mosts): (Vec<f64>, Vec<f64>) = ratios.iter().copied().unzip();
+    let least = leasts.into_iter().fold(f64::INFINITY, f64::min);
+    let most = mosts.into_iter().fold(0.0, f64::max);
     let off = ratios.iter().filter(|ratio| !fits(**ratio)).count();
     let statement = if walk.sets_known() {
         "A simulated visit takes as long as a measured one, within 25 %"
@@ -229,13 +227,13 @@ fn drift(walk: &Walk) -> String {
     let after = |level: u8| walk.latencies_after.level_ns(level);
     let both = levels.filter_map(|level| Some((level.level, level.ns, after(level.level)?)));
     let drifted = both.filter(|(_, before, after)| (after / before - 1.0).abs() > TOLERANCE);
-    let told = drifted.map(|(level, before, after)| {
+    let sentences = drifted.map(|(level, before, after)| {
         format!("; level {level} took {before:.1} ns before the walk and {after:.1} ns after it")
     });
-    told.collect()
+    sentences.collect()
 }
 
-/// Enough colors beat none, wherever more than one is needed. None if no row can tell.
+/// Enough colors beat none, wherever more than one is needed. None if no row needs more than one.
 fn faster(walk: &Walk) -> Option<Verdict> {
     let vanilla = |blocks: u32| {
         let mut rows = walk.report.rows.iter();

@@ -70,7 +70,7 @@ pub fn on_what(walk: &Walk) -> String {
     )
 }
 
-/// How the sets are known, with the counts that tell how far to trust it.
+/// How the sets are known, with the counts that show how far to trust it.
 fn known(search: &Search) -> String {
     match (search.by, search.why) {
         (Known::Offset, _) => "the offset in a page chooses the set".to_owned(),

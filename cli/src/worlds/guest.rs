@@ -12,7 +12,7 @@ use warmq_machine::MachineDescription;
 use warmq_scenario::{Scenario, SchedulerChoice, Set, Site, TaskKindId, World as Kind};
 use warmq_vm::{Cache, Ending, Guest, Hardware, Kernel, VmError};
 
-use crate::guest::kernel::Teller;
+use crate::guest::kernel::Reporter;
 
 use super::player::{arguments, played, refused};
 use super::programs::{self, file_name};
@@ -210,8 +210,8 @@ fn kernel(named: &str) -> Result<Kernel, VmError> {
     if named.contains('/') {
         return Kernel::from_file(Path::new(named), None);
     }
-    let mut teller = Teller::default();
-    Cache::usual()?.kernel(named, None, &mut |step| teller.tell(&step))
+    let mut reporter = Reporter::default();
+    Cache::usual()?.kernel(named, None, &mut |step| reporter.report(&step))
 }
 
 /// Why there is no kernel `named`. What was typed was `--kernel`, whatever the option of `warmq vm` is called.
@@ -366,7 +366,7 @@ mod tests {
     use super::last_words;
 
     #[test]
-    fn a_panic_is_told_by_its_first_fault() {
+    fn a_panic_is_reported_by_its_first_fault() {
         let console = "booting\n[ 4.1] BUG: kernel NULL pointer dereference, address: 0\n\
                        [ 4.2] RIP: 0010:pick_task_scx+0x12/0x80\n[ 4.3] RIP: 0010:other\n\
                        [ 4.4] Kernel panic - not syncing: Fatal exception";

@@ -1,4 +1,4 @@
-//! What a guest's kernel is told before a run through files of `/proc` and `/sys`: its tunables.
+//! What is set of a guest's kernel before a run through files of `/proc` and `/sys`: its tunables.
 
 /// Where tunables are.
 const BELOW: [&str; 2] = ["/proc/", "/sys/"];

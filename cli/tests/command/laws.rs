@@ -129,7 +129,7 @@ fn what_cannot_be_judged_is_refused_with_its_place_and_a_fix() {
         "laws nice --resume",
         "laws nice --show --out nowhere",
     ];
-    let told = commands.map(|command| {
+    let refusals = commands.map(|command| {
         let ran = folder.run(command);
         assert_eq!(
             (ran.code, ran.out.as_str()),
@@ -139,5 +139,5 @@ fn what_cannot_be_judged_is_refused_with_its_place_and_a_fix() {
         );
         format!("$ warmq {command}\n{}\n", ran.err)
     });
-    insta::assert_snapshot!("laws_refused", told.concat());
+    insta::assert_snapshot!("laws_refused", refusals.concat());
 }

@@ -80,7 +80,7 @@ fn a_pipe_and_an_open_descriptor_are_written_into_and_a_link_stays() {
 }
 
 #[test]
-fn a_second_writer_is_told_who_the_first_is() {
+fn a_second_writer_learns_who_the_first_is() {
     let folder = scene("outputs-two").with("it.warmq", "earlier");
     let path = folder.0.join("it.warmq");
     let (first, _file) = Output::begin(&path, Access::Usual).unwrap();

@@ -66,7 +66,10 @@ fn allowed(context: &Context<'_>, view: View<'_>) -> u64 {
 fn waker(why: Why) -> (Waker, bool) {
     match why {
         Why::Fork => (Waker::Fork, false),
-        Why::Wakeup(wakeup) => match wakeup.current.filter(|_| wakeup.context == WakeContext::Task) {
+        Why::Wakeup(wakeup) => match wakeup
+            .current
+            .filter(|_| wakeup.context == WakeContext::Task)
+        {
             Some(task) => (Waker::Task(task.0), wakeup.sync),
             None => (Waker::Interrupt, wakeup.sync),
         },
