@@ -86,7 +86,7 @@ def without_dask(name: str, processes: int) -> float:
 
     def work() -> None:
         words = [[binary(), "run", name, "--jobs", "1", "--only", ",".join(numbers)] for numbers in dealt]
-        for process in [subprocess.Popen(it, stdout=subprocess.DEVNULL) for it in words]:
+        for process in [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in words]:
             process.wait()
 
     return seconds(work)
@@ -98,8 +98,8 @@ def scaling() -> None:
     name = experiment("scaling.toml", 16, 1, "60s", seeds=20)
     runs = len(warmq.plan(name))
     times = [
-        (on_workers(name, 1, f"one-{it}"), on_workers(name, 2, f"two-{it}"), without_dask(name, 1), without_dask(name, 2))
-        for it in range(3)
+        (on_workers(name, 1, f"one-{turn}"), on_workers(name, 2, f"two-{turn}"), without_dask(name, 1), without_dask(name, 2))
+        for turn in range(3)
     ]
     one, two, alone, both = (min(column) for column in zip(*times))
     print(f"{runs} runs of {alone / runs * 1000:.0f} ms: {one:.2f} s on 1 worker, {two:.2f} s on 2; {alone:.2f} and {both:.2f} s without Dask")

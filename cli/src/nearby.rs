@@ -25,9 +25,8 @@ pub fn or_one_of(path: &Path, names: &[&str], otherwise: &str) -> String {
 fn like(path: &Path, names: &[&str]) -> Option<PathBuf> {
     let beside = beside(path);
     // An ending that both have makes no two names alike.
-    let alike = beside
-        .iter()
-        .filter(|other| other.extension() == path.extension());
+    let is_alike = |other: &&PathBuf| other.extension() == path.extension();
+    let alike = beside.iter().filter(is_alike);
     let stem = nearest(
         path.file_stem()?.to_str()?,
         alike.filter_map(|path| path.file_stem()?.to_str()),
@@ -38,8 +37,7 @@ fn like(path: &Path, names: &[&str]) -> Option<PathBuf> {
         let name = ending.map_or(name.clone(), |ending| name.with_added_extension(ending));
         return Some(name);
     }
-    let beside = beside.iter();
-    let others = beside.filter(|other| other.extension() != path.extension());
+    let others = beside.iter().filter(|other| !is_alike(other));
     let others = others.filter_map(|path| path.file_name()?.to_str());
     if let Some(name) = nearest(path.file_name()?.to_str()?, others) {
         return Some(path.with_file_name(name));

@@ -187,11 +187,8 @@ impl Lags {
 
     /// The picture, with its legend.
     pub fn picture(&self, who: &str, colors: &Colors) -> Markup {
-        let lines: Vec<&str> = self
-            .groups
-            .iter()
-            .map(|(name, _)| colors.of(name))
-            .collect();
+        let lines = self.groups.iter().map(|(name, _)| colors.of(name));
+        let lines: Vec<&str> = lines.collect();
         let (first, last) = self.times();
         let span = last.since(first).0 as f64;
         let x = |at: Instant| LEFT + (WIDTH - LEFT) * at.since(first).0 as f64 / span;

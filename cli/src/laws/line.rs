@@ -298,10 +298,8 @@ fn evidence(wait: &LineWait) -> Evidence {
     let chart = &wait.chart;
     // A file may have been changed by hand: a part that refers to nobody is idle.
     let whose = |cell: &Option<usize>| cell.filter(|who| *who < chart.who.len());
-    let cpus = chart
-        .cpus
-        .iter()
-        .map(|(cpu, cells)| (CpuId(*cpu), cells.iter().map(whose).collect()));
+    let cpus = chart.cpus.iter();
+    let cpus = cpus.map(|(cpu, cells)| (CpuId(*cpu), cells.iter().map(whose).collect()));
     Evidence {
         task: wait.task.clone(),
         from: at(wait.from_us),

@@ -163,11 +163,8 @@ impl<'l> Witness<'l> {
 /// what was set on the scheduler.
 fn file_name(law: &Law, plan: &Plan, set: &[String]) -> String {
     // In the lab a scheduler is not of the world that it is played in.
-    let of_world = plan
-        .world
-        .settings
-        .values()
-        .filter(|_| !plan.is_simulated());
+    let settings = plan.world.settings.values();
+    let of_world = settings.filter(|_| !plan.is_simulated());
     let values = of_world.map(ToString::to_string);
     let parts = [
         law.name.clone(),

@@ -14,10 +14,8 @@ const BAR: usize = 40;
 /// All about one instance.
 pub fn answer(answer: &Answer) -> String {
     let width = usize::from(Screen::of_results().width);
-    let named = answer
-        .orders
-        .iter()
-        .map(|(name, schedule)| (name.as_str(), schedule));
+    let orders = answer.orders.iter();
+    let named = orders.map(|(name, schedule)| (name.as_str(), schedule));
     let online = ("online algorithm", &answer.online.schedule);
     let mut shown: Vec<(&str, &Schedule)> = named.chain([online]).collect();
     shown.extend(optima(answer));

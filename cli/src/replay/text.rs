@@ -36,10 +36,8 @@ pub fn of(replayed: &Replayed) -> String {
     );
     let lines = &replayed.lines;
     let mut parts = vec![head, table(lines), differing(lines)];
-    let missing = replayed
-        .missing
-        .iter()
-        .map(|sentence| format!("not as recorded: {sentence}"));
+    let missing = replayed.missing.iter();
+    let missing = missing.map(|sentence| format!("not as recorded: {sentence}"));
     let missing: Vec<String> = missing.collect();
     if !missing.is_empty() {
         parts.push(missing.join("\n"));

@@ -168,10 +168,8 @@ fn head(section: &Section, key: &str, value: Option<&PointValue>) -> String {
     let Some(value) = value else {
         return "–".into();
     };
-    let label = section
-        .labels
-        .iter()
-        .find(|label| label.key == key && label.value == *value);
+    let mut labels = section.labels.iter();
+    let label = labels.find(|label| label.key == key && label.value == *value);
     label.map_or_else(|| value.to_string(), |label| label.text.clone())
 }
 

@@ -131,10 +131,8 @@ impl Section {
     /// What people call `value` of the sweep key `key`: its label, else the bare word of a name,
     /// else value and key (`32 colors`).
     pub fn name_of(&self, key: &str, value: &PointValue) -> String {
-        let named = self
-            .labels
-            .iter()
-            .find(|label| label.key == key && label.value == *value);
+        let mut labels = self.labels.iter();
+        let named = labels.find(|label| label.key == key && label.value == *value);
         match (named, value) {
             (Some(label), _) => label.text.clone(),
             (None, PointValue::Text(word)) => word.clone(),

@@ -147,11 +147,8 @@ impl Figures {
         experiment: &Experiment,
     ) -> Option<Vec<f64>> {
         let parent = experiment.measure(of)?;
-        let along: Vec<&Point> = parent
-            .domain
-            .iter()
-            .filter(|point| point.is_at(group))
-            .collect();
+        let along = parent.domain.iter().filter(|point| point.is_at(group));
+        let along: Vec<&Point> = along.collect();
         let places: Vec<f64> = along
             .iter()
             .map(|point| {

@@ -79,11 +79,8 @@ impl Experiment {
             experiment: self,
             figures: &figures,
         };
-        let claims = self
-            .claims
-            .iter()
-            .map(|claim| judge::judge(claim, &view))
-            .collect();
+        let claims = self.claims.iter();
+        let claims = claims.map(|claim| judge::judge(claim, &view)).collect();
         let jobs = self.jobs(options);
         let mut parameters = BTreeSet::new();
         let mut endings = BTreeMap::new();

@@ -134,10 +134,8 @@ impl Experiment {
     }
 
     fn word(&self, key: &str, value: &Value) -> String {
-        let label = self
-            .labels
-            .iter()
-            .find(|(of, known, _)| of == key && known == value);
+        let mut labels = self.labels.iter();
+        let label = labels.find(|(of, known, _)| of == key && known == value);
         match (label, value) {
             (Some((_, _, text)), _) => text.clone(),
             (None, Value::Integer(count)) => format!("{count} {key}"),
@@ -207,10 +205,8 @@ fn label((key, value, text): &(String, Value, String)) -> Label {
 }
 
 fn verdicts(outcome: &Outcome) -> Vec<Verdict> {
-    let checked = outcome
-        .claims
-        .iter()
-        .filter(|claim| claim.finding != Finding::NotChecked);
+    let claims = outcome.claims.iter();
+    let checked = claims.filter(|claim| claim.finding != Finding::NotChecked);
     let verdict = |judged: &crate::judge::Judged| Verdict {
         statement: judged.says.clone(),
         holds: judged.finding == Finding::Holds,
@@ -222,10 +218,8 @@ fn verdicts(outcome: &Outcome) -> Vec<Verdict> {
 
 /// Remarks on claims that were not checked and runs that failed.
 fn remarks(outcome: &Outcome) -> Vec<String> {
-    let unchecked = outcome
-        .claims
-        .iter()
-        .filter(|claim| claim.finding == Finding::NotChecked);
+    let claims = outcome.claims.iter();
+    let unchecked = claims.filter(|claim| claim.finding == Finding::NotChecked);
     let mut remarks: Vec<String> = unchecked
         .map(|claim| format!("Not checked, as its points were not run: {}", claim.says))
         .collect();

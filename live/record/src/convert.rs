@@ -181,11 +181,8 @@ impl<'a> Replay<'a> {
     /// The state at the start: who runs, who waits, and the interrupts that are being served.
     fn hand_out_state(&mut self) {
         let at = Instant::START;
-        let cpus: Vec<(CpuId, Cpu)> = self
-            .cpus
-            .iter()
-            .map(|(cpu, state)| (cpu, state.clone()))
-            .collect();
+        let cpus = self.cpus.iter().map(|(cpu, state)| (cpu, state.clone()));
+        let cpus: Vec<(CpuId, Cpu)> = cpus.collect();
         for (cpu, state) in &cpus {
             if let Some(current) = state.current {
                 let next = current.map(|slot| self.introduce(at, slot));

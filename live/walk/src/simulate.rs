@@ -91,11 +91,8 @@ impl<'walk> Walk<'walk> {
     ) -> Walk<'walk> {
         let colored = facts.cache.level;
         let far = levels(machine, colored..=u8::MAX);
-        let lines: Vec<u64> = row
-            .visits
-            .iter()
-            .flat_map(|visit| lines(facts, *visit))
-            .collect();
+        let lines = row.visits.iter().flat_map(|visit| lines(facts, *visit));
+        let lines: Vec<u64> = lines.collect();
         Walk {
             facts,
             near: levels(machine, 1..=colored - 1),

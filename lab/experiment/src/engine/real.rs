@@ -138,10 +138,8 @@ fn ending(played: &Played, plan: &Plan) -> &'static str {
 /// phase begins, too, which may be in the warm-up.
 fn measured(played: &Played, machine_cpus: usize) -> Result<Figures, RunError> {
     let times = |is_meant: fn(&Record) -> bool| {
-        let meant = played
-            .records
-            .iter()
-            .filter(move |(_, record)| is_meant(record));
+        let records = played.records.iter();
+        let meant = records.filter(move |(_, record)| is_meant(record));
         meant.map(|(at, _)| *at)
     };
     let phases: BTreeSet<Instant> =

@@ -125,10 +125,8 @@ fn subjects<'a>(claim: &'a Claim, experiment: &Experiment) -> Vec<Subject<'a>> {
         let Some(measure) = experiment.measure(metric) else {
             continue;
         };
-        let matching = measure
-            .domain
-            .iter()
-            .filter(|point| claim.at.matches(point));
+        let domain = measure.domain.iter();
+        let matching = domain.filter(|point| claim.at.matches(point));
         let found: Vec<Group> = match &claim.test {
             Test::Trend {
                 along, from, to, ..

@@ -176,10 +176,8 @@ fn labels(table: &Fields, experiment: &mut Experiment) {
 fn tolerances(table: &Fields, experiment: &mut Experiment) {
     for (entry, item) in table.entries() {
         if experiment.measure(&entry.key).is_none() {
-            let known = experiment
-                .measures
-                .iter()
-                .map(|measure| measure.name.as_str());
+            let measures = experiment.measures.iter();
+            let known = measures.map(|measure| measure.name.as_str());
             let help = did_you_mean(&entry.key, known);
             item.report(format!("`{}` is not measured", entry.key), help);
             continue;
