@@ -34,7 +34,7 @@ def experiment(name: str, tasks: int, bursts: int, span: str, seeds: int = 1) ->
     return name
 
 
-def told(what: str, value: float, unit: str, wanted: str, met: bool) -> None:
+def report(what: str, value: float, unit: str, wanted: str, met: bool) -> None:
     print(f"{what}: {value:.2f} {unit} (wanted: {wanted}){'' if met else '  MISSED'}", flush=True)
     if not met:
         MISSED.append(what)
@@ -86,7 +86,7 @@ def without_dask(name: str, processes: int) -> float:
 
     def work() -> None:
         words = [[binary(), "run", name, "--jobs", "1", "--only", ",".join(numbers)] for numbers in dealt]
-        for process in [subprocess.Popen(it, stdout=subprocess.DEVNULL) for it in words]:
+        for process in [subprocess.Popen(command, stdout=subprocess.DEVNULL) for command in words]:
             process.wait()
 
     return seconds(work)
@@ -98,13 +98,13 @@ def scaling() -> None:
     name = experiment("scaling.toml", 16, 1, "60s", seeds=20)
     runs = len(warmq.plan(name))
     times = [
-        (on_workers(name, 1, f"one-{it}"), on_workers(name, 2, f"two-{it}"), without_dask(name, 1), without_dask(name, 2))
-        for it in range(3)
+        (on_workers(name, 1, f"one-{turn}"), on_workers(name, 2, f"two-{turn}"), without_dask(name, 1), without_dask(name, 2))
+        for turn in range(3)
     ]
     one, two, alone, both = (min(column) for column in zip(*times))
     print(f"{runs} runs of {alone / runs * 1000:.0f} ms: {one:.2f} s on 1 worker, {two:.2f} s on 2; {alone:.2f} and {both:.2f} s without Dask")
     print(f"2 commands without Dask against 1: {alone / both:.2f} times")
-    told("2 workers against 1", one / two, "times", "at least 1.8", one / two >= 1.8)
+    report("2 workers against 1", one / two, "times", "at least 1.8", one / two >= 1.8)
 
 
 def cost_of_dask() -> None:
@@ -113,7 +113,7 @@ def cost_of_dask() -> None:
     asked = "".join(f"{run.number}:{run.digest}\n" for run in warmq.plan(name)).encode()
     alone = seconds(lambda: subprocess.run([binary(), "run", name, "--only", "-"], input=asked, stdout=subprocess.DEVNULL, check=True))
     cost = (on_workers(name, 1, "cost") - alone) / 2000 * 1000
-    told("cost of Dask, plan and Parquet a run", cost, "ms", "less than 5", cost < 5)
+    report("cost of Dask, plan and Parquet a run", cost, "ms", "less than 5", cost < 5)
 
 
 def large() -> None:
@@ -122,7 +122,7 @@ def large() -> None:
         took = seconds(lambda: warmq.sweep(name, out="large", progress=False))
     numbers = warmq.open_sweep("large/experiment=large").sql("select count(*), count(distinct run) from sweep").fetchall()
     print(f"20,000 runs in {took:.0f} s; rows and runs: {numbers[0]}")
-    told("memory of a sweep of 20,000 runs", memory.most / 2**20, "MB", "less than 2,048", memory.most < 2 << 30 and numbers == [(20000, 20000)])
+    report("memory of a sweep of 20,000 runs", memory.most / 2**20, "MB", "less than 2,048", memory.most < 2 << 30 and numbers == [(20000, 20000)])
 
 
 def planning() -> None:
@@ -137,8 +137,8 @@ def planning() -> None:
         left = len(process.stdout.read())
         took = time.perf_counter() - began
     print(f"1,000,000 points are planned in {took:.1f} s")
-    told("first line of 1,000,000 points after", first * 1000, "ms", "less than 1,000", first < 1 and left > 0)
-    told("memory of the plan of 1,000,000 points", resident / 2**20, "MB", "less than 100", resident < 100 << 20)
+    report("first line of 1,000,000 points after", first * 1000, "ms", "less than 1,000", first < 1 and left > 0)
+    report("memory of the plan of 1,000,000 points", resident / 2**20, "MB", "less than 100", resident < 100 << 20)
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ starvation() { # TABLE
         if (share !~ /^[0-9.]+$/) print "Whether this kernel starves other sessions is not known: the table has no hog_share of this machine."
         else if (share < 10) print "This kernel (" kernel ") has the starvation of Linux 6.13 to 7.0: the program of the other session got " share " % of its CPU, where half or more was due. docs/starvation-today.md says what helps."
         else if (share >= 50) print "This kernel (" kernel ") does not have the starvation of Linux 6.13 to 7.0, or is not hit by it as it is set up: the program of the other session got " share " % of its CPU."
-        else print "Whether this kernel (" kernel ") has the starvation of Linux 6.13 to 7.0 cannot be told: the program of the other session got " share " % of its CPU. Other programs may have run beside it, or sessions are no groups here (kernel.sched_autogroup_enabled, or a cgroup below the root)."
+        else print "Whether this kernel (" kernel ") has the starvation of Linux 6.13 to 7.0 is not clear: the program of the other session got " share " % of its CPU. Other programs may have run beside it, or sessions are no groups here (kernel.sched_autogroup_enabled, or a cgroup below the root)."
     }'
 }
 

@@ -69,10 +69,10 @@ same_chart live/player/tests/relay.toml 'abb..abb..abb' --time 200ms || failed=1
 
 # Laws (docs/laws.md) that scx_warmq and the kernel's own scheduler keep; `make laws` plays all.
 keep_laws() { # OPTIONS of laws...
-    local told summary
-    told=$("$bin/warmq" laws --world guest "$@") || true
-    summary=$(tail -n 1 <<< "$told")
-    echo "$told"
+    local printed summary
+    printed=$("$bin/warmq" laws --world guest "$@") || true
+    summary=$(tail -n 1 <<< "$printed")
+    echo "$printed"
     if [[ $summary =~ ^([0-9]+)\ holds,\ 0\ broken,\ 0\ inconclusive ]]; then
         echo "test result: ok. ${BASH_REMATCH[1]} passed; 0 failed; 0 ignored; laws"
     else
@@ -91,13 +91,13 @@ scripts/verdicts.sh --quick || failed=1
 
 # A guest that may use BPF but cannot mount tracefs, as a container: warmq watch records by BPF, and finds who starves.
 without_tracefs() {
-    local told load="nice -n 19 sh -c 'while :; do :; done' & sh -c 'while :; do :; done' & sleep 3; kill %1 %2"
-    told=$("$bin/warmq" vm run --cpus 1 --timeout 120 --file "$bin/warmq:/bin/warmq" --file "$bin/warmq-record:/bin/warmq-record" \
+    local printed load="nice -n 19 sh -c 'while :; do :; done' & sh -c 'while :; do :; done' & sleep 3; kill %1 %2"
+    printed=$("$bin/warmq" vm run --cpus 1 --timeout 120 --file "$bin/warmq:/bin/warmq" --file "$bin/warmq-record:/bin/warmq-record" \
         --file setpriv --file nice -- sh -c "umount /sys/kernel/tracing; umount /sys/kernel/debug;
             exec setpriv --bounding-set=-sys_admin warmq watch --for 2s -- sh -c \"$load\"" 2>&1) || true
-    echo "$told" | sed 's/^/without tracefs: /'
-    if grep -q "tracefs cannot be had.*recorded by BPF" <<< "$told" && grep -q "nothing was lost" <<< "$told" &&
-        grep -q "^\[least-weight\]" <<< "$told"; then
+    echo "$printed" | sed 's/^/without tracefs: /'
+    if grep -q "tracefs cannot be had.*recorded by BPF" <<< "$printed" && grep -q "nothing was lost" <<< "$printed" &&
+        grep -q "^\[least-weight\]" <<< "$printed"; then
         echo "test result: ok. 1 passed; 0 failed; 0 ignored; recording without tracefs"
     else
         echo "test result: FAILED. 0 passed; 1 failed; 0 ignored; recording without tracefs"

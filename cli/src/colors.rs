@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use warmq_metrics::evidence::Chart;
 
-/// Colors that are told apart on light and on dark ground, also by the color-blind (after Okabe and Ito's
-/// palette); then the same, darker.
+/// Colors that can be distinguished on light and on dark ground, also by the color-blind (after
+/// Okabe and Ito's palette); then the same, darker.
 const PALETTE: [&str; 14] = [
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800", "#004a75",
     "#946600", "#00614a", "#87496d", "#2b7eae", "#8a3d00", "#706700",

@@ -35,7 +35,7 @@ pub enum Failure {
     Runs(Exit, Vec<String>),
     /// So many claims failed, under `--strict`.
     Claims(usize),
-    /// Laws that do not hold, which the matrix has told.
+    /// Laws that do not hold, which the matrix shows.
     Judged(Exit),
     /// Plans whose two runs differ.
     NotDeterministic(Vec<Difference>),
@@ -127,7 +127,8 @@ const MOST_SHOWN: usize = 10;
 
 fn listed(lead: &str, sentences: &[String]) -> String {
     let shown = sentences.iter().take(MOST_SHOWN);
-    let mut lines: Vec<String> = shown.map(|it| format!("warmq: {lead} {it}")).collect();
+    let lines = shown.map(|sentence| format!("warmq: {lead} {sentence}"));
+    let mut lines: Vec<String> = lines.collect();
     if sentences.len() > MOST_SHOWN {
         lines.push(format!(
             "warmq: … and {} more",
@@ -138,8 +139,8 @@ fn listed(lead: &str, sentences: &[String]) -> String {
 }
 
 fn different(differences: &[Difference]) -> String {
-    let sentence = |it: &Difference| format!("{}: {} and then {}", it.plan, it.first, it.second);
-    let sentences: Vec<String> = differences.iter().map(sentence).collect();
+    let say = |two: &Difference| format!("{}: {} and then {}", two.plan, two.first, two.second);
+    let sentences: Vec<String> = differences.iter().map(say).collect();
     listed("two different results from", &sentences)
 }
 
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn long_lists_of_sentences_are_cut_and_the_rest_is_counted() {
-        let sentences: Vec<String> = (0..13).map(|it| format!("run {it}")).collect();
+        let sentences: Vec<String> = (0..13).map(|run| format!("run {run}")).collect();
         let text = listed("no measurement from", &sentences);
         assert_eq!(text.lines().count(), MOST_SHOWN + 1);
         assert!(text.ends_with("… and 3 more"), "{text}");

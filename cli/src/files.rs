@@ -28,7 +28,7 @@ impl Unfinished {
         Unfinished::for_whom(path, Access::Usual)
     }
 
-    /// Begins what only its owner may read: it tells what all users' programs did.
+    /// Begins what only its owner may read: it shows what all users' programs did.
     ///
     /// # Errors
     /// When its folder refuses, or another process writes it.

@@ -14,7 +14,7 @@ const OWN: &str = "kernel";
 const PREEMPT: &str = "preempt";
 /// The oldest series whose scheduler the lab has, for machines with an older kernel.
 const OLDEST: &str = "6.12";
-/// The preemption model that a kernel has if it is told nothing.
+/// The preemption model that a kernel has if nothing else is set.
 const DEFAULT: &str = "default";
 
 /// What the lab plays in place of a kernel.
@@ -56,9 +56,8 @@ pub fn beside(experiment: &mut Experiment, look: impl FnOnce() -> RunningKernel)
 fn names_kernel(experiment: &Experiment) -> bool {
     let target = Target::Setting(Part::World, OWN.to_owned());
     let Parts { set, axes, .. } = &experiment.parts;
-    let is_set = set
-        .iter()
-        .any(|(part, key, _)| *part == Part::World && key == OWN);
+    let mut set = set.iter();
+    let is_set = set.any(|(part, key, _)| *part == Part::World && key == OWN);
     is_set || axes.iter().any(|axis| axis.target == target)
 }
 
@@ -141,7 +140,10 @@ mod tests {
 
     fn nearest(release: &str, preemption: &str, schedulers: &[&str]) -> Modelled {
         let kernel = running(release, preemption);
-        let schedulers: Vec<String> = schedulers.iter().map(|it| (*it).to_owned()).collect();
+        let schedulers: Vec<String> = schedulers
+            .iter()
+            .map(|scheduler| (*scheduler).to_owned())
+            .collect();
         Modelled::nearest(&kernel, &schedulers).expect("a model")
     }
 
@@ -171,7 +173,8 @@ mod tests {
         let document = warmq_config::Document::parse("both.toml", &text).unwrap();
         let machine = crate::machines::find("tiny-2cpu").unwrap();
         let engine = crate::worlds::add(warmq_experiment::Engine::new(Some(machine)));
-        let mut experiment = Experiment::of(&document, &engine).unwrap_or_else(|it| panic!("{it}"));
+        let mut experiment =
+            Experiment::of(&document, &engine).unwrap_or_else(|error| panic!("{error}"));
         beside(&mut experiment, || running("6.18.44", "none"));
         let plans = experiment.jobs(&warmq_experiment::Options::default());
         let in_lab = plans.into_iter().map(|job| job.plan.world);
@@ -188,11 +191,11 @@ mod tests {
         let of_host = ["6.18.44".to_owned(), "none".to_owned()];
         let (kernels, notes) = played(&format!("[sweep]\n{both}"));
         assert!(
-            !kernels.is_empty() && kernels.iter().all(|it| *it == of_host),
+            !kernels.is_empty() && kernels.iter().all(|kernel| *kernel == of_host),
             "{kernels:?}"
         );
         assert!(
-            notes.iter().any(|it| it.contains("kernel 6.18.44")),
+            notes.iter().any(|note| note.contains("kernel 6.18.44")),
             "{notes:?}"
         );
         let full = format!("[sweep]\n{both}\npreempt = [\"full\"]");
@@ -219,7 +222,7 @@ mod tests {
         ] {
             let (kernels, notes) = played(&sweep);
             assert!(
-                kernels.iter().all(|it| *it == expected),
+                kernels.iter().all(|kernel| *kernel == expected),
                 "{sweep}: {kernels:?}"
             );
             assert!(notes.is_empty(), "{sweep}: {notes:?}");

@@ -30,7 +30,7 @@ pub enum Kind {
     Experiment,
 }
 
-/// Bytes that tell one format from another.
+/// Bytes that distinguish one format from another.
 const HEAD: u64 = 4096;
 
 /// Tables that only this kind of document has, in the order in which they decide: laws have tasks, and
@@ -70,7 +70,7 @@ impl Kind {
             return Kind::Machine;
         }
         let document = Document::parse(name, text).ok();
-        let has = |table: &str| document.as_ref().is_some_and(|it| it.has(table));
+        let has = |table: &str| document.as_ref().is_some_and(|toml| toml.has(table));
         match TABLES.iter().find(|(table, _)| has(table)) {
             Some((_, kind)) => *kind,
             None if Scenario::is_one(name, text) => Kind::Scenario,

@@ -25,23 +25,20 @@ pub fn or_one_of(path: &Path, names: &[&str], otherwise: &str) -> String {
 fn like(path: &Path, names: &[&str]) -> Option<PathBuf> {
     let beside = beside(path);
     // An ending that both have makes no two names alike.
-    let alike = beside
-        .iter()
-        .filter(|other| other.extension() == path.extension());
+    let is_alike = |other: &&PathBuf| other.extension() == path.extension();
+    let alike = beside.iter().filter(is_alike);
     let stem = nearest(
         path.file_stem()?.to_str()?,
-        alike.filter_map(|it| it.file_stem()?.to_str()),
+        alike.filter_map(|path| path.file_stem()?.to_str()),
     );
     if let Some(stem) = stem {
-        let ending = path.extension().map(|it| it.to_owned());
+        let ending = path.extension().map(|extension| extension.to_owned());
         let name = path.with_file_name(stem);
         let name = ending.map_or(name.clone(), |ending| name.with_added_extension(ending));
         return Some(name);
     }
-    let others = beside
-        .iter()
-        .filter(|other| other.extension() != path.extension());
-    let others = others.filter_map(|it| it.file_name()?.to_str());
+    let others = beside.iter().filter(|other| !is_alike(other));
+    let others = others.filter_map(|path| path.file_name()?.to_str());
     if let Some(name) = nearest(path.file_name()?.to_str()?, others) {
         return Some(path.with_file_name(name));
     }

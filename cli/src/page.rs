@@ -15,11 +15,8 @@ use crate::files::{Unfinished, refused};
 /// # Errors
 /// When a file cannot be written.
 pub fn write(report: &Report, folder: &Path) -> Result<PathBuf, Failure> {
-    let rows: Vec<Row> = report
-        .sections
-        .iter()
-        .flat_map(|it| it.rows.clone())
-        .collect();
+    let sections = report.sections.iter();
+    let rows: Vec<Row> = sections.flat_map(|section| section.rows.clone()).collect();
     file(&folder.join("rows.csv"), |out| write_csv(&rows, out))?;
     let page = folder.join("report.html");
     file(&page, |out| write_html(report, out))?;

@@ -22,7 +22,8 @@ pub fn only(
     for pair in wanted {
         let axis = experiment.parts.axis(&pair.key);
         let axis = axis.ok_or_else(|| not_swept(experiment, &pair.key))?;
-        let meant = axis.values.iter().filter(|it| it.is_written(&pair.value));
+        let meant = axis.values.iter();
+        let meant = meant.filter(|value| value.is_written(&pair.value));
         let values = filter.entry(pair.key.clone()).or_default();
         values.extend(meant.cloned());
     }
@@ -53,7 +54,8 @@ fn not_swept(experiment: &Experiment, key: &str) -> Failure {
 
 fn no_such_point(experiment: &Experiment, options: &Options) -> Failure {
     let points = experiment.points_of(options);
-    let words: Vec<String> = points.iter().map(|it| experiment.name_of(it)).collect();
+    let words = points.iter().map(|point| experiment.name_of(point));
+    let words: Vec<String> = words.collect();
     Failure::usage(
         "--point: the sweep has no such point",
         format!("use one of: {}", words.join("; ")),

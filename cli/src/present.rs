@@ -16,7 +16,8 @@ use crate::study::Study;
 /// When standard output refuses.
 pub fn json(report: &Report) -> Result<(), Failure> {
     let mut lines = Vec::new();
-    write_json_lines(report.sections.iter().flat_map(|it| &it.rows), &mut lines)?;
+    let rows = report.sections.iter().flat_map(|section| &section.rows);
+    write_json_lines(rows, &mut lines)?;
     let lines = String::from_utf8_lossy(&lines);
     match lines.trim_end() {
         "" => Ok(()),
@@ -33,7 +34,7 @@ pub fn sections(report: &Report, all: bool) -> Result<(), Failure> {
     report
         .sections
         .iter()
-        .try_for_each(|it| output::print(&terminal.section(it)))
+        .try_for_each(|section| output::print(&terminal.section(section)))
 }
 
 /// Prints the summary.

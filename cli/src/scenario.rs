@@ -69,8 +69,8 @@ pub fn is_shipped(name: &str) -> bool {
 
 /// The names of the scenarios that come with WarmQ.
 pub fn shipped() -> Vec<&'static str> {
-    let scenarios = workloads().iter().filter(|it| it.scenario().is_some());
-    scenarios.map(|it| it.name.as_str()).collect()
+    let scenarios = workloads().iter().filter(|one| one.scenario().is_some());
+    scenarios.map(|scenario| scenario.name.as_str()).collect()
 }
 
 /// Whether `name` is a scenario: one in a file, or one that comes with WarmQ where no file and no

@@ -149,14 +149,17 @@ mod tests {
         for paper in PAPERS {
             assert_eq!(files(paper.name), sorted(paper.experiments));
         }
-        let ids: std::collections::BTreeSet<&str> = all().map(|it| it.id).collect();
+        let ids: std::collections::BTreeSet<&str> = all().map(|experiment| experiment.id).collect();
         assert_eq!(all().count(), ids.len(), "two have the same name");
         let headlines = PAPERS.iter().flat_map(|paper| paper.headlines);
         assert!(headlines.copied().all(|id| ids.contains(id)));
     }
 
     fn sorted(shipped: &[Shipped]) -> Vec<String> {
-        let mut ids: Vec<String> = shipped.iter().map(|it| it.id.to_owned()).collect();
+        let mut ids: Vec<String> = shipped
+            .iter()
+            .map(|experiment| experiment.id.to_owned())
+            .collect();
         ids.sort();
         ids
     }

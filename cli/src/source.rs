@@ -123,7 +123,7 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
 /// What to write in place of `name`, which is neither a file nor what comes with WarmQ to be run.
 fn known_as(name: &str) -> String {
     let experiments: Vec<&str> = shipped::all()
-        .map(|it| it.id)
+        .map(|experiment| experiment.id)
         .chain([oracle::GAP])
         .collect();
     let scenarios = scenario::shipped();

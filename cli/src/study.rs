@@ -65,7 +65,8 @@ pub fn read(documents: &[Document], engine: &Engine) -> Result<Vec<Experiment>, 
         return Err(Failure::Problems(wrong));
     }
     let mut ids = BTreeSet::new();
-    match experiments.iter().find(|it| !ids.insert(it.id.as_str())) {
+    let mut all = experiments.iter();
+    match all.find(|experiment| !ids.insert(experiment.id.as_str())) {
         Some(twice) => Err(Failure::usage(
             format!("two of the files are called {}", twice.id),
             "rows and links use that name: run one at a time, or rename one",
@@ -116,7 +117,7 @@ impl Study {
     ) -> Study {
         let outcomes = experiments
             .iter()
-            .map(|it| it.outcome(&options, &runs))
+            .map(|experiment| experiment.outcome(&options, &runs))
             .collect();
         Study {
             experiments,
@@ -149,9 +150,9 @@ impl Study {
 
     /// A section an experiment; `command` says how to make that of a name again.
     pub fn sections(&self, command: impl Fn(&str) -> String) -> Vec<Section> {
-        let section = |((it, name), outcome): ((&Experiment, &String), &Outcome)| Section {
-            took_s: self.took_by(it).as_secs_f64(),
-            ..it.section(&self.options, &self.runs, outcome, &command(name))
+        let section = |((experiment, name), outcome): ((&Experiment, &String), &Outcome)| Section {
+            took_s: self.took_by(experiment).as_secs_f64(),
+            ..experiment.section(&self.options, &self.runs, outcome, &command(name))
         };
         let named = self.experiments.iter().zip(&self.names);
         named.zip(&self.outcomes).map(section).collect()
@@ -243,8 +244,8 @@ impl Study {
         if let Some(exit) = errors.map(exit_of).max_by_key(|exit| severity(*exit)) {
             let mut sentences = Vec::new();
             for (name, outcome) in self.names.iter().zip(&self.outcomes) {
-                let sentence = |(it, names): (&RunFailure, String)| {
-                    format!("{names}: {}; again: {}", it.error, again(name, it))
+                let sentence = |(failed, names): (&RunFailure, String)| {
+                    format!("{names}: {}; again: {}", failed.error, again(name, failed))
                 };
                 sentences.extend(outcome.failures_by_reason().into_iter().map(sentence));
             }
@@ -305,7 +306,10 @@ fn simulate(
     clocked: &Clocked<'_>,
     threads: usize,
 ) -> Result<Runs, NoThreads> {
-    let jobs: Vec<Job> = experiments.iter().flat_map(|it| it.jobs(options)).collect();
+    let all = experiments.iter();
+    let jobs: Vec<Job> = all
+        .flat_map(|experiment| experiment.jobs(options))
+        .collect();
     let distinct: BTreeSet<&Plan> = jobs.iter().map(|job| &job.plan).collect();
     let watch = Watch::over("runs", distinct.len());
     Runs::of(jobs, clocked, threads, &|progress| {

@@ -132,7 +132,7 @@ impl<W: Write> Observer for Recorded<W> {
 
 fn names(engine: &Engine, plan: &Plan) -> Names {
     let workload = engine.workload(&plan.workload.name).ok();
-    let names = workload.and_then(|it| it.entry().scenario().map(Scenario::names));
+    let names = workload.and_then(|workload| workload.entry().scenario().map(Scenario::names));
     names.unwrap_or_default()
 }
 

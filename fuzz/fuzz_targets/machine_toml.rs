@@ -9,7 +9,7 @@ fuzz_target!(|text: &str| {
         Ok(machine) => assert_eq!(machine.check(), Ok(())),
         Err(problems) => {
             assert!(!problems.list.is_empty());
-            assert!(problems.list.iter().all(|it| text.get(it.span.clone()).is_some()));
+            assert!(problems.list.iter().all(|problem| text.get(problem.span.clone()).is_some()));
         }
     }
 });

@@ -34,11 +34,11 @@ pub fn check(text: &str, read: Result<Scenario, Problems>) {
             }
             scenario.fidelity(World::Host);
             let remarks = scenario.remarks();
-            assert!(remarks.iter().all(|it| text.get(it.span.clone()).is_some()));
+            assert!(remarks.iter().all(|remark| text.get(remark.span.clone()).is_some()));
         }
         Err(problems) => {
             assert!(!problems.list.is_empty());
-            let mut spans = problems.list.iter().map(|it| it.span.clone());
+            let mut spans = problems.list.iter().map(|problem| problem.span.clone());
             assert!(spans.all(|span| text.get(span).is_some()));
         }
     }

@@ -1,4 +1,4 @@
-//! Compiles warmq.h for Rust, and tells dependents where it is.
+//! Compiles warmq.h for Rust, and names its folder to dependents.
 
 use std::env;
 use std::path::Path;

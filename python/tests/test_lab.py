@@ -128,7 +128,7 @@ def test_errors_travel_between_machines() -> None:
     assert (type(again), again.problems, again.code) == (warmq.RunError, error.problems, 4)
 
 
-def test_a_command_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_is_not_there_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WARMQ_BINARY", "/nonexistent/warmq")
     with pytest.raises(warmq.WarmqError, match="this is no program; give its path, or unset it"):
         warmq.machines()

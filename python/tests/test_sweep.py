@@ -1,4 +1,4 @@
-"""Sweeps: the same rows on any workers, nothing lost, nothing doubled, mismatches told."""
+"""Sweeps: the same rows on any workers, nothing lost, nothing doubled, mismatches reported."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_an_interrupt_after_a_file_has_its_name_does_not_double_its_rows(here: P
     assert warmq.sweep("trial.toml", out="out", progress=False).table().equals(expected)
 
 
-def test_a_worker_with_another_build_is_told(here: Path, another: str) -> None:
+def test_a_worker_with_another_build_is_reported(here: Path, another: str) -> None:
     with (
         LocalCluster(n_workers=1, dashboard_address=None, silence_logs=50, env={"WARMQ_BINARY": another}) as cluster,
         Client(cluster) as client,
@@ -128,7 +128,7 @@ def test_a_worker_with_another_build_is_told(here: Path, another: str) -> None:
     assert not list(Path("out").rglob("*.parquet"))
 
 
-def test_a_worker_with_another_plan_is_told(here: Path, binary: str) -> None:
+def test_a_worker_with_another_plan_is_reported(here: Path, binary: str) -> None:
     # As a scenario at an absolute path would be whose text is another there.
     fake = here / "fake"
     fake.write_text(f'#!/bin/sh\nexec "{binary}" "$@" --set colors=4\n')
@@ -143,7 +143,7 @@ def test_a_worker_with_another_plan_is_told(here: Path, binary: str) -> None:
     assert not list(Path("out").rglob("*.parquet"))
 
 
-def test_a_worker_without_warmq_is_told(here: Path) -> None:
+def test_a_worker_without_warmq_is_reported(here: Path) -> None:
     (here / "none/warmq").mkdir(parents=True)
     (here / "none/warmq/__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'warmq'\", name='warmq')\n")
     with LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as cluster, Client(cluster) as client:
@@ -190,7 +190,7 @@ def test_an_experiment_may_lie_anywhere(here: Path, two: Client) -> None:
         assert made.rows().equals(warmq.run("mine/trial.toml", seeds=1))
 
 
-def test_a_wrong_experiment_is_told_before_anything_is_written(here: Path) -> None:
+def test_a_wrong_experiment_is_reported_before_anything_is_written(here: Path) -> None:
     Path("wrong.toml").write_text(TRIAL.replace("tasks = [2", "taskz = [2"))
     for name in ("wrong.toml", "none.toml"):
         with pytest.raises(warmq.InputError) as caught:

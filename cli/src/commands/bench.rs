@@ -38,7 +38,7 @@ enum Program {
 /// What `warmq watch` and `warmq diagnose` cost on this machine.
 ///
 /// A load of pipes makes about so many records a second, first without a recorder and then with one.
-/// That needs root. Its own CPU time for a round trip tells what the kernel's events cost it.
+/// That needs root. Its own CPU time for a round trip shows what the kernel's events cost it.
 #[derive(Args, Debug)]
 struct RecordArguments {
     /// About how many records a second the load makes.
@@ -126,8 +126,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Plays the load, or measures it.
 fn run_record(arguments: &RecordArguments) -> Result<(), Failure> {
     let time = arguments.time.unwrap_or(Duration::from_s(10));
-    if let Some(told) = &arguments.play {
-        return cost::play(arguments.rate, time, told);
+    if let Some(file) = &arguments.play {
+        return cost::play(arguments.rate, time, file);
     }
     let cost = cost::measure(arguments.rate, time, arguments.recorder.choice)?;
     if arguments.json {
@@ -213,20 +213,19 @@ impl WalkArguments {
             (
                 "hugepages",
                 self.hugepages
-                    .map(|it| if it { "yes" } else { "no" }.to_owned()),
+                    .map(|huge| if huge { "yes" } else { "no" }.to_owned()),
             ),
             ("cpu", self.cpu.map(|cpu| cpu.to_string())),
             ("repetitions", plain(&self.repetitions)),
             (
                 "search-time",
                 self.search_time
-                    .map(|it| format!("{}ms", it.as_ns() / 1_000_000)),
+                    .map(|time| format!("{}ms", time.as_ns() / 1_000_000)),
             ),
             ("seed", self.seed.map(|seed| seed.to_string())),
         ];
-        let given = options
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)));
+        let options = options.into_iter();
+        let given = options.filter_map(|(name, value)| Some((name, value?)));
         given.fold("warmq bench walk".to_owned(), |text, (name, value)| {
             format!("{text} --{name} {value}")
         })

@@ -92,7 +92,7 @@ fn machine(name: &str) -> Result<String, Failure> {
         found
             .left_out
             .iter()
-            .map(|it| format!("  Not modelled: {it}")),
+            .map(|text| format!("  Not modelled: {text}")),
     );
     Ok(lines.join("\n"))
 }

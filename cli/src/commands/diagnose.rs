@@ -19,9 +19,9 @@ Examples:
 /// Say who starves in a trace, who ran instead, and why it could.
 ///
 /// A trace is a file that `warmq run --trace NAME.warmq` or `warmq watch --out NAME.warmq` wrote. Of
-/// each task that waited long the most specific reason is told: quota, real-time and kernel threads,
-/// interrupts, affinity, an idle CPU, another group that is woken often, frequent sleepers, weight,
-/// too many tasks. What was due is an estimate, off by some tenths.
+/// each task that waited long the most specific reason is given: quota, real-time and kernel
+/// threads, interrupts, affinity, an idle CPU, another group that is woken often, frequent sleepers,
+/// weight, too many tasks. What was due is an estimate, off by some tenths.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -57,7 +57,7 @@ impl How {
     /// The end is not after the beginning.
     pub fn span(&self) -> Result<Span, Failure> {
         let from = Instant::START + self.from.unwrap_or(Duration::ZERO);
-        let until = self.until.map(|it| Instant::START + it);
+        let until = self.until.map(|until| Instant::START + until);
         let until = until.unwrap_or(Instant(u64::MAX));
         match from < until {
             true => Ok(Span { from, until }),
@@ -69,7 +69,7 @@ impl How {
     }
 }
 
-/// Reads, judges, tells.
+/// Reads, judges, prints.
 ///
 /// # Errors
 /// A file that is no trace, or a folder that cannot be written.
@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let span = arguments.how.span()?;
     arguments.out.as_deref().map_or(Ok(()), diagnose::prepare)?;
     let found = diagnose::of_file(&arguments.file, span)?;
-    diagnose::tell(&found, arguments.how.json)?;
+    diagnose::print(&found, arguments.how.json)?;
     match &arguments.out {
         Some(folder) => diagnose::write(&found, &arguments.file, folder, arguments.how.json),
         None => Ok(()),

@@ -1,6 +1,6 @@
 //! `warmq laws`: what any decent scheduler keeps.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -112,14 +112,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (known, mut sink) = kept(arguments)?;
     let playing = Playing {
         known: &known,
-        repetitions: arguments.repetitions.map(|it| it.get() as u64),
+        repetitions: arguments.repetitions.map(|count| count.get() as u64),
         confirm: arguments.confirm,
         threads: arguments.jobs.map_or(0, NonZeroUsize::get),
         folder,
     };
     let cells = laws::judged(&laws, &columns, &playing, &mut |cell| sink.add(cell))?;
     sink.finish()?;
-    told(arguments, &laws, &cells, &columns)?;
+    print(arguments, &laws, &cells, &columns)?;
     if let Some(before) = &before {
         output::say(&changes(before, &cells));
     }
@@ -127,7 +127,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The page, the table, and the matrix on standard output; and lab and guests side by side.
-fn told(
+fn print(
     arguments: &Arguments,
     laws: &[Found],
     cells: &[Cell<'_>],
@@ -161,7 +161,7 @@ fn shown(arguments: &Arguments, laws: &[Found]) -> Result<(), Failure> {
     let known = lines(&folder.join("laws.jsonl"))?;
     let columns = line::columns(&known);
     let cells = laws::known(laws, &columns, &known);
-    told(arguments, laws, &cells, &columns)?;
+    print(arguments, laws, &cells, &columns)?;
     verdict(&cells)
 }
 
@@ -172,10 +172,11 @@ fn changes(before: &[Line], cells: &[Cell<'_>]) -> String {
         before.iter().rfind(|old| old.is_beside(&line))
     };
     let compared = cells.iter().filter(|cell| beside(cell).is_some()).count();
-    let changed = cells
-        .iter()
-        .filter_map(|cell| line::changed(beside(cell)?, cell));
-    let changed: Vec<String> = changed.map(|it| format!("warmq: changed: {it}")).collect();
+    let changed = cells.iter().filter_map(|cell| {
+        let change = line::changed(beside(cell)?, cell)?;
+        Some(format!("warmq: changed: {change}"))
+    });
+    let changed: Vec<String> = changed.collect();
     match changed.is_empty() {
         true => format!("warmq: nothing changed; cells compared: {compared}"),
         false => changed.join("\n"),
@@ -213,7 +214,7 @@ impl Sink {
         let Some((path, file)) = self.0 else {
             return Ok(());
         };
-        match file.metadata().is_ok_and(|it| it.is_file()) {
+        match file.metadata().is_ok_and(|metadata| metadata.is_file()) {
             true => file.sync_all().map_err(|error| refused(&path, &error)),
             false => Ok(()),
         }
@@ -228,9 +229,9 @@ fn kept(arguments: &Arguments) -> Result<(Vec<Line>, Sink), Failure> {
     };
     let path = folder.join("laws.jsonl");
     let file = files::append(&path)?;
-    let about = file.metadata();
     // A pipe has nothing yet.
-    let length = about.map_or(0, |it| if it.is_file() { it.len() } else { 0 });
+    let about = file.metadata().ok().filter(Metadata::is_file);
+    let length = about.map_or(0, |about| about.len());
     let text = match (
         arguments.resume && length > 0,
         arguments.anew || length == 0,

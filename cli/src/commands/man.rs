@@ -43,6 +43,6 @@ fn page(command: &clap::Command, folder: &Path) -> Result<(), Failure> {
     man.render(&mut text)
         .map_err(|error| files::refused(&path, &error))?;
     files::write(&path, &text)?;
-    let mut shown = command.get_subcommands().filter(|it| !it.is_hide_set());
-    shown.try_for_each(|it| page(it, folder))
+    let mut shown = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    shown.try_for_each(|sub| page(sub, folder))
 }

@@ -19,9 +19,10 @@ pub struct Arguments {
 /// There is no such workload.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let engine = Engine::new(None);
+    let schedulers = warmq_sched::SCHEDULERS.iter();
     let used = Used {
         workloads: arguments.workload.as_deref().into_iter().collect(),
-        schedulers: warmq_sched::SCHEDULERS.iter().map(|it| it.name).collect(),
+        schedulers: schedulers.map(|scheduler| scheduler.name).collect(),
     };
     for name in &used.workloads {
         machines::found("workload", name, engine.workload(name))?;

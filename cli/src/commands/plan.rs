@@ -133,7 +133,7 @@ fn summary(
         json!({"name": axis.key, "type": kind(values.collect())})
     });
     let measures = experiment.measures_of_runs();
-    let measures = measures.map(|it| json!({"name": it.name, "unit": it.unit}));
+    let measures = measures.map(|measure| json!({"name": measure.name, "unit": measure.unit}));
     let names = experiment.parts.defaults.keys();
     let worlds: BTreeSet<&str> = names
         .filter(|(part, _)| *part == Part::World)
@@ -157,9 +157,9 @@ fn summary(
 /// The type of a column that holds `values`.
 fn kind(values: Vec<PointValue>) -> &'static str {
     let all = |fits: fn(&PointValue) -> bool| values.iter().all(fits);
-    if all(|it| matches!(it, PointValue::Integer(_))) {
+    if all(|value| matches!(value, PointValue::Integer(_))) {
         "integer"
-    } else if all(|it| matches!(it, PointValue::Flag(_))) {
+    } else if all(|value| matches!(value, PointValue::Flag(_))) {
         "flag"
     } else {
         "text"

@@ -57,12 +57,12 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Reads, plays, tells.
+/// Reads, plays, prints.
 ///
 /// # Errors
 /// A file that is no whole trace, a machine or a scheduler that is not there, a run that fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let until = arguments.until.map(|it| Instant::START + it);
+    let until = arguments.until.map(|until| Instant::START + until);
     let span = Span {
         from: Instant::START + arguments.from.unwrap_or(Duration::ZERO),
         until: until.unwrap_or(Instant(u64::MAX)),
@@ -74,5 +74,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         settings: arguments.set.clone(),
     };
     let replayed = replay::of_file(&arguments.file, span, &on, arguments.out.as_deref())?;
-    replay::tell(&replayed, arguments.json)
+    replay::print(&replayed, arguments.json)
 }

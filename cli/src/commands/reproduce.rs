@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let engine = extent.engine(machines::engine(&documents)?);
     let experiments = study::read(&documents, &engine)?;
     let _taken = files::folder(&arguments.out)?;
-    let names = experiments.iter().map(|it| it.id.clone()).collect();
+    let names = experiments.iter().map(|one| one.id.clone()).collect();
     let study = Study::run(
         experiments,
         names,

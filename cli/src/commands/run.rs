@@ -140,7 +140,7 @@ fn charted(
     engine: &Engine,
     step: &str,
 ) -> Result<(), Failure> {
-    let step = step.parse().ok().filter(|it| *it > Duration::ZERO);
+    let step = step.parse().ok().filter(|step| *step > Duration::ZERO);
     let step = step.ok_or_else(|| {
         Failure::usage(
             "--chart: this is no time",
@@ -178,7 +178,7 @@ fn documents(arguments: &Arguments) -> Result<Vec<Document>, Failure> {
     }
     let of_users = simulated
         .iter()
-        .filter(|it| scenario::is_named(it) && !scenario::is_shipped_as(it));
+        .filter(|name| scenario::is_named(name) && !scenario::is_shipped_as(name));
     for name in of_users.filter(|_| arguments.trust.untrusted) {
         arguments.trust.admits(&scenario::find(name)?)?;
     }

@@ -11,7 +11,7 @@ use warmq_vm::{Cache, Guest, Hardware, Kernel, Outcome, Stage, Streams, VmError}
 
 use crate::failure::Failure;
 use crate::files;
-use crate::guest::kernel::Teller;
+use crate::guest::kernel::Reporter;
 use crate::guest::{ended, given};
 use crate::output::{self, say};
 use crate::progress::Watch;
@@ -164,8 +164,8 @@ impl Which {
     /// From the cache, else from the mirror.
     fn kernel(&self, update: bool) -> Result<Kernel, Failure> {
         let cache = Cache::usual()?;
-        let mut teller = Teller::default();
-        let mut seen = |step| teller.tell(&step);
+        let mut reporter = Reporter::default();
+        let mut seen = |step| reporter.report(&step);
         let mirror = self.mirror.as_deref();
         let kernel = if update {
             cache.newest(&self.release, mirror, &mut seen)

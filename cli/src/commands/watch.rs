@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(file) = arguments
         .out
         .as_deref()
-        .filter(|it| !diagnose::is_trace(it))
+        .filter(|file| !diagnose::is_trace(file))
     {
         let what = format!("--out: {} is no name of a trace", printable(file));
         return Err(Failure::usage(what, "let it end in .warmq"));
@@ -97,10 +97,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let mut kept = recorded::Kept::at(arguments.out.as_deref())?;
     let took = recorded::record(&asked, &mut kept)?;
-    output::say(&took.told());
+    output::say(&took.text());
     if !arguments.only_record {
         let found = diagnose::of_file(kept.path(), span)?;
-        diagnose::tell(&found, arguments.how.json)?;
+        diagnose::print(&found, arguments.how.json)?;
         if let Some(folder) = &arguments.page {
             diagnose::write(&found, kept.path(), folder, arguments.how.json)?;
         }

@@ -90,18 +90,18 @@ fn decision(decision: &Decision) -> Value {
 }
 
 fn at_difference(side: &Side) -> Value {
-    let waiting = side.waiting.iter().map(|it| {
+    let waiting = side.waiting.iter().map(|wait| {
         json!({
-            "task": it.who.to_string(),
-            "cpu": it.cpu.0,
-            "for_ns": it.span.as_ns(),
+            "task": wait.who.to_string(),
+            "cpu": wait.cpu.0,
+            "for_ns": wait.span.as_ns(),
         })
     });
-    let woken = side.wakeups.iter().map(|it| {
+    let woken = side.wakeups.iter().map(|wakeup| {
         json!({
-            "at_ns": it.at.0 / 1_000,
-            "task": it.who.to_string(),
-            "by": waker(it),
+            "at_ns": wakeup.at.0 / 1_000,
+            "task": wakeup.who.to_string(),
+            "by": waker(wakeup),
         })
     });
     json!({

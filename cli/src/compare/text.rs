@@ -137,7 +137,8 @@ fn first(compared: &Compared<'_>, difference: &Difference) -> String {
         let [a, b] = sides.map(|side| side.map_or("–".to_owned(), of));
         [word.to_owned(), a, b]
     };
-    let decided = sides.map(|side| side.map_or("no switch".to_owned(), |it| timed(&it.decision)));
+    let decided =
+        sides.map(|side| side.map_or("no switch".to_owned(), |side| timed(&side.decision)));
     let [a, b] = decided;
     table.add_row([(difference.place + 1).to_string(), a, b]);
     table.add_row(row("could run", &|side| waiting(compared, side)));
@@ -169,9 +170,9 @@ pub fn word(left: Left) -> &'static str {
 
 fn waiting(compared: &Compared<'_>, side: &Side) -> String {
     let cpus = compared.comparison.cpus.len();
-    let one = |it: &Waits| match cpus > 1 {
-        true => format!("{} for {} on cpu{}", it.who, it.span, it.cpu.0),
-        false => format!("{} for {}", it.who, it.span),
+    let one = |wait: &Waits| match cpus > 1 {
+        true => format!("{} for {} on cpu{}", wait.who, wait.span, wait.cpu.0),
+        false => format!("{} for {}", wait.who, wait.span),
     };
     let shown = side.waiting.iter().take(WAITING_SHOWN);
     let mut lines: Vec<String> = shown.map(one).collect();
@@ -182,7 +183,7 @@ fn waiting(compared: &Compared<'_>, side: &Side) -> String {
 }
 
 fn woken(side: &Side) -> String {
-    let one = |it: &Woken| format!("{}  {} by {}", it.at, it.who, waker(it));
+    let one = |wakeup: &Woken| format!("{}  {} by {}", wakeup.at, wakeup.who, waker(wakeup));
     let lines: Vec<String> = side.wakeups.iter().map(one).collect();
     match lines.is_empty() {
         true => "none".to_owned(),

@@ -187,11 +187,8 @@ impl Lags {
 
     /// The picture, with its legend.
     pub fn picture(&self, who: &str, colors: &Colors) -> Markup {
-        let lines: Vec<&str> = self
-            .groups
-            .iter()
-            .map(|(name, _)| colors.of(name))
-            .collect();
+        let lines = self.groups.iter().map(|(name, _)| colors.of(name));
+        let lines: Vec<&str> = lines.collect();
         let (first, last) = self.times();
         let span = last.since(first).0 as f64;
         let x = |at: Instant| LEFT + (WIDTH - LEFT) * at.since(first).0 as f64 / span;
@@ -221,9 +218,8 @@ fn drawn(panel: &Panel, colors: &[&str], x: &dyn Fn(Instant) -> f64) -> Markup {
     let (low, high) = panel.bounds();
     let y = |value: f64| panel.top + PANEL * (high - value) / (high - low);
     let points = |line: &[(Instant, f64)]| {
-        let places = line
-            .iter()
-            .map(|(at, value)| format!("{:.1},{:.1}", x(*at), y(*value)));
+        let line = line.iter();
+        let places = line.map(|(at, value)| format!("{:.1},{:.1}", x(*at), y(*value)));
         places.collect::<Vec<_>>().join(" ")
     };
     html! {

@@ -1,4 +1,4 @@
-//! Diagnoses of traces: read, told, and shown on a page.
+//! Diagnoses of traces: read, printed, and shown on a page.
 
 mod lags;
 mod page;
@@ -44,7 +44,7 @@ pub struct Found {
 pub struct Picture {
     /// Who ran when.
     evidence: Evidence,
-    /// What groups were owed as it began, where that was told.
+    /// What groups were owed as it began, where that was recorded.
     lags: Option<Lags>,
 }
 
@@ -91,7 +91,7 @@ fn nothing_recorded(file: &Path, last: Instant) -> Failure {
 ///
 /// # Errors
 /// When standard output refuses.
-pub fn tell(found: &Found, json: bool) -> Result<(), Failure> {
+pub fn print(found: &Found, json: bool) -> Result<(), Failure> {
     match json {
         true => output::print(&line(&found.diagnosis)?),
         false => output::print(&text::of(found)),

@@ -18,22 +18,22 @@ use crate::laws::shipped::{self, Found as FoundLaw};
 
 /// Plays `plan`, and diagnoses it.
 fn diagnosed(engine: &Engine, plan: &Plan) -> Diagnosis {
-    let mut told = Told {
+    let mut run = Watched {
         from: Instant::START + plan.warmup,
         about: None,
     };
-    let played = engine.observe(plan, &mut told);
+    let played = engine.observe(plan, &mut run);
     played.unwrap_or_else(|error| panic!("{}: {error}", plan.workload.name));
-    Diagnosis::of(told.about.expect("a run says what it is of"))
+    Diagnosis::of(run.about.expect("a run says what it is of"))
 }
 
 /// Watches a run from when it says what it is of.
-struct Told {
+struct Watched {
     from: Instant,
     about: Option<Watcher>,
 }
 
-impl Observer for Told {
+impl Observer for Watched {
     fn about(&mut self, header: &Header) {
         self.about = Some(Watcher::new(header, self.from, Instant(u64::MAX)));
     }
@@ -100,7 +100,8 @@ fn nothing_found() -> Found {
 /// The kinds of the verdicts, and of each whom it is about.
 fn verdicts(diagnosis: &Diagnosis) -> BTreeMap<&'static str, Vec<String>> {
     let all = diagnosis.verdicts.iter();
-    all.map(|it| (it.kind.name(), names(it))).collect()
+    all.map(|verdict| (verdict.kind.name(), names(verdict)))
+        .collect()
 }
 
 fn names(verdict: &Verdict) -> Vec<String> {
@@ -113,7 +114,7 @@ fn only(diagnosis: &Diagnosis, kind: Kind, tasks: &[&str]) {
     for about in found.values_mut() {
         about.sort();
     }
-    let tasks = tasks.iter().map(|it| (*it).to_owned()).collect();
+    let tasks = tasks.iter().map(|task| (*task).to_owned()).collect();
     assert_eq!(
         found,
         BTreeMap::from([(kind.name(), tasks)]),
@@ -207,7 +208,7 @@ fn a_group_starves_another_whose_own_task_elsewhere_only_waits() {
 }
 
 #[test]
-fn a_burst_is_told_with_its_time_whatever_the_mean_says() {
+fn a_burst_is_reported_with_its_time_whatever_the_mean_says() {
     let text = include_str!("../../tests/verdicts/burst.toml");
     let found = story_for("8s", text, "eevdf-6.18", "preempt = \"full\"");
     only(&found, Kind::GroupStarved, &["victim"]);
@@ -244,7 +245,7 @@ fn the_least_weight_alone_in_its_session_is_due_what_its_session_is() {
 }
 
 #[test]
-fn what_is_told_of_a_diagnosis_names_everybody_and_says_who_had_the_rest() {
+fn the_text_of_a_diagnosis_names_everybody_and_says_who_had_the_rest() {
     let many = "[task.hog]\ncount = 12\nbody = [{ run = \"1ms\" }]\n";
     let found = story(many, FAIR, "");
     assert_eq!(found.activity.waiting.len(), 12);
@@ -286,7 +287,7 @@ fn hogs_that_are_bound_to_one_cpu_beside_an_idle_one_have_too_narrow_an_affinity
 }
 
 #[test]
-fn a_task_that_is_left_beside_an_idle_cpu_is_told() {
+fn a_task_that_is_left_beside_an_idle_cpu_is_reported() {
     // All begin bound to CPU 0; when they may use the other, nobody moves them.
     let law = include_str!("../../../laws/affinity-widened.toml");
     let found = story(&without_law(law), "broken", "fault = \"no-balance\"");
@@ -322,14 +323,14 @@ fn whoever_has_the_least_weight_waits_for_it() {
 }
 
 #[test]
-fn a_real_time_task_that_never_sleeps_is_told() {
+fn a_real_time_task_that_never_sleeps_is_reported() {
     let urgent = "[task.urgent]\npolicy = \"fifo 50\"\ncpus = \"cpu 0\"\nbody = [{ run = \"10ms\" }]\n\
                   [task.hog]\ncpus = \"cpu 0\"\nbody = [{ run = \"1ms\" }]\n";
     only(&story(urgent, "eevdf-6.18", ""), Kind::Realtime, &["hog"]);
 }
 
 #[test]
-fn interrupts_that_have_the_cpu_are_told() {
+fn interrupts_that_have_the_cpu_are_reported() {
     let flood = "[datagram.socket]\n[source.network]\nto = \"socket\"\nbytes = \"64B\"\n\
                  rate = \"400000 per s\"\n[task.receiver]\nbody = [{ receive = \"socket\" }]\n\
                  [task.hog]\nbody = [{ run = \"1ms\" }]\n";
@@ -339,7 +340,7 @@ fn interrupts_that_have_the_cpu_are_told() {
 }
 
 #[test]
-fn a_quota_that_holds_a_group_back_is_told() {
+fn a_quota_that_holds_a_group_back_is_reported() {
     let limited = "[group.limited]\nquota = \"20ms\"\nperiod = \"100ms\"\n[task.hog]\ncount = 2\n\
                    group = \"limited\"\nbody = [{ run = \"1ms\" }]\n";
     for scheduler in [FAIR, "eevdf-7.1"] {
@@ -352,7 +353,7 @@ fn a_quota_that_holds_a_group_back_is_told() {
 }
 
 #[test]
-fn too_many_tasks_that_have_their_turns_are_told() {
+fn too_many_tasks_that_have_their_turns_are_reported() {
     let many = "[task.hog]\ncount = 12\nbody = [{ run = \"1ms\" }]\n";
     for scheduler in [FAIR, "eevdf-7.1"] {
         let found = story(many, scheduler, "");
@@ -516,11 +517,19 @@ fn falsely_judged(
             .collect();
         for job in case.jobs() {
             let found = diagnosed(&engine, &job.plan);
-            let mut kinds: Vec<&str> = found.verdicts.iter().map(|it| it.kind.name()).collect();
+            let mut kinds: Vec<&str> = found
+                .verdicts
+                .iter()
+                .map(|verdict| verdict.kind.name())
+                .collect();
             kinds.sort_unstable();
             kinds.dedup();
             if kinds != expected {
-                let says: Vec<&str> = found.verdicts.iter().map(|it| it.says.as_str()).collect();
+                let says: Vec<&str> = found
+                    .verdicts
+                    .iter()
+                    .map(|verdict| verdict.says.as_str())
+                    .collect();
                 wrong.push(format!("{}: {kinds:?}: {}", law.name, says.join(" | ")));
             }
         }

@@ -8,7 +8,7 @@ use crate::listing;
 
 /// Rows of a table.
 const MOST: usize = 10;
-/// So many who ran instead, or who wake somebody, are told of each.
+/// So many who ran instead, or who wake somebody, are printed of each.
 const MOST_OTHERS: usize = 2;
 
 /// What is said where nobody starved.

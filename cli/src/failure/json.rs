@@ -11,7 +11,7 @@ pub fn is_wanted() -> bool {
     std::env::var_os("WARMQ_ERRORS").is_some_and(|value| value == "json")
 }
 
-/// Mistakes on the command line, as clap tells them.
+/// Mistakes on the command line, as clap reports them.
 pub fn usage(error: &clap::Error) -> Value {
     let text = error.to_string();
     let what = text.lines().next().unwrap_or_default();
@@ -23,18 +23,18 @@ pub fn usage(error: &clap::Error) -> Value {
 }
 
 /// All that `failure` says, with its exit code.
-pub(super) fn of(it: &Failure) -> Value {
-    let problems = match it {
+pub(super) fn of(failed: &Failure) -> Value {
+    let problems = match failed {
         Failure::Usage(what, help) | Failure::Lacking(what, help) => vec![sentence(what, help)],
         Failure::File { file, what, help } => vec![in_file(file, what, help)],
         Failure::Problems(files) => {
-            let problems = files.iter().flat_map(|it| &it.list);
+            let problems = files.iter().flat_map(|problems| &problems.list);
             problems.map(in_document).collect()
         }
-        Failure::Runs(_, sentences) => sentences.iter().map(|it| sentence(it, "")).collect(),
+        Failure::Runs(_, sentences) => sentences.iter().map(|text| sentence(text, "")).collect(),
         other => vec![sentence(other.text().trim_start_matches("warmq: "), "")],
     };
-    failure(it.number(), problems)
+    failure(failed.number(), problems)
 }
 
 fn failure(code: i32, problems: Vec<Value>) -> Value {

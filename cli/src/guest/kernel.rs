@@ -1,29 +1,29 @@
-//! What is told while a kernel is looked for.
+//! What is reported while a kernel is looked for.
 
 use warmq_vm::Step;
 
 use crate::output::say;
 use crate::progress::Watch;
 
-/// Tells each step: what takes long as progress until the next one, the rest as a message.
+/// Reports each step: what takes long as progress until the next one, the rest as a message.
 #[derive(Default)]
-pub struct Teller(Option<Watch>);
+pub struct Reporter(Option<Watch>);
 
-impl Teller {
-    /// Tells `step`.
-    pub fn tell(&mut self, step: &Step) {
+impl Reporter {
+    /// Reports `step`.
+    pub fn report(&mut self, step: &Step) {
         // The step before is over.
         self.0 = None;
         match step {
             Step::Broken { .. } | Step::Agreeing { .. } => {
-                say(&format!("warmq: {}", reported(step)));
+                say(&format!("warmq: {}", sentence(step)));
             }
-            step => self.0 = Some(Watch::until_done(&reported(step))),
+            step => self.0 = Some(Watch::until_done(&sentence(step))),
         }
     }
 }
 
-fn reported(step: &Step) -> String {
+fn sentence(step: &Step) -> String {
     match step {
         Step::Broken { release, problem } => {
             format!("the kernel {release} in the cache is damaged and is not used: {problem}")

@@ -66,8 +66,8 @@ pub fn beside<'c>(labs: &'c [Cell<'_>], guests: &'c [Cell<'_>]) -> Vec<Beside<'c
 
 fn figures<'c>(lab: &'c Cell<'_>, guest: &'c Cell<'_>) -> Vec<Beside<'c>> {
     let figures = guest.judged.compared.iter();
-    let told_once = figures.filter(|(figure, _)| !is_told_again(lab, guest, figure));
-    let both = told_once.filter_map(|(figure, spread)| {
+    let counted_once = figures.filter(|(figure, _)| !is_counted_again(lab, guest, figure));
+    let both = counted_once.filter_map(|(figure, spread)| {
         let of_lab = lab.judged.compared.get(figure)?;
         Some(Beside {
             law: &guest.law.name,
@@ -85,14 +85,14 @@ fn figures<'c>(lab: &'c Cell<'_>, guest: &'c Cell<'_>) -> Vec<Beside<'c>> {
 /// Whether the lab can be compared with this guest.
 fn is_measure(guest: &Cell<'_>) -> bool {
     let objects = guest.law.scenario.objects();
-    let from_outside = |it: &Object| matches!(it.kind, ObjectKind::Source(_));
+    let from_outside = |object: &Object| matches!(object.kind, ObjectKind::Source(_));
     let keeps_time = guest.law.cpus == 1 || by_the_clock(guest.law, guest.column);
     keeps_time && !objects.iter().any(from_outside)
 }
 
 /// Whether `figure` is a p99 of waits that says what the median says, in the lab and in the guest: both are of one wait, as of a
 /// task that wakes once. It would count one deviation, or one agreement, twice.
-fn is_told_again(lab: &Cell<'_>, guest: &Cell<'_>, figure: &str) -> bool {
+fn is_counted_again(lab: &Cell<'_>, guest: &Cell<'_>, figure: &str) -> bool {
     let Some(waits) = figure.strip_suffix("_wait_p99") else {
         return false;
     };
@@ -107,24 +107,24 @@ fn is_told_again(lab: &Cell<'_>, guest: &Cell<'_>, figure: &str) -> bool {
 pub fn table(all: &[Beside<'_>]) -> String {
     let mut table = listing::table();
     table.set_header(["law", "figure", "kernel", "lab", "guest", "from, to", ""]);
-    for it in all {
-        let shown = |figure: f64| matrix::value(figure, it.kind.unit());
-        let range = match it.guest.low < it.guest.high {
-            true => format!("{}, {}", shown(it.guest.low), shown(it.guest.high)),
+    for pair in all {
+        let shown = |figure: f64| matrix::value(figure, pair.kind.unit());
+        let range = match pair.guest.low < pair.guest.high {
+            true => format!("{}, {}", shown(pair.guest.low), shown(pair.guest.high)),
             false => String::new(),
         };
-        let color = match it.agrees() || !it.is_measure {
+        let color = match pair.agrees() || !pair.is_measure {
             true => Color::Reset,
             false => Color::Red,
         };
         table.add_row([
-            comfy_table::Cell::new(it.law),
-            comfy_table::Cell::new(it.figure),
-            comfy_table::Cell::new(it.column.to_string()),
-            comfy_table::Cell::new(shown(it.lab)),
-            comfy_table::Cell::new(shown(it.guest.value)),
+            comfy_table::Cell::new(pair.law),
+            comfy_table::Cell::new(pair.figure),
+            comfy_table::Cell::new(pair.column.to_string()),
+            comfy_table::Cell::new(shown(pair.lab)),
+            comfy_table::Cell::new(shown(pair.guest.value)),
             comfy_table::Cell::new(range),
-            comfy_table::Cell::new(it.mark()).fg(color),
+            comfy_table::Cell::new(pair.mark()).fg(color),
         ]);
     }
     format!("{}\n\n{}", table.trim_fmt(), sums(all))
@@ -133,23 +133,22 @@ pub fn table(all: &[Beside<'_>]) -> String {
 /// How many figures of each kind and column agree, in Markdown.
 pub fn sums(all: &[Beside<'_>]) -> String {
     let mut columns: Vec<&Column> = Vec::new();
-    for it in all {
-        if !columns.contains(&it.column) {
-            columns.push(it.column);
+    for pair in all {
+        if !columns.contains(&pair.column) {
+            columns.push(pair.column);
         }
     }
     let count = |of: &dyn Fn(&Beside<'_>) -> bool| {
-        let chosen: Vec<_> = all.iter().filter(|it| of(it)).collect();
-        let agree = chosen.iter().filter(|it| it.agrees()).count();
+        let chosen: Vec<_> = all.iter().filter(|pair| of(pair)).collect();
+        let agree = chosen.iter().filter(|pair| pair.agrees()).count();
         match chosen.len() {
             0 => "–".to_owned(),
             number => format!("{agree} of {number}"),
         }
     };
     let row = |name: &str, of: &dyn Fn(&Beside<'_>) -> bool| {
-        let of_column = columns
-            .iter()
-            .map(|column| count(&|it| it.column == *column && of(it)));
+        let columns = columns.iter();
+        let of_column = columns.map(|column| count(&|pair| pair.column == *column && of(pair)));
         let cells: Vec<String> = of_column.chain([count(of)]).collect();
         format!("| {name} | {} |\n", cells.join(" | "))
     };
@@ -157,14 +156,14 @@ pub fn sums(all: &[Beside<'_>]) -> String {
     let mut text = format!("| | {} | all |\n", heads.join(" | "));
     text.push_str(&format!("|{}\n", "---|".repeat(columns.len() + 2)));
     for (name, kind) in Kind::ALL {
-        text.push_str(&row(name, &|it| it.is_measure && it.kind == kind));
+        text.push_str(&row(name, &|pair| pair.is_measure && pair.kind == kind));
     }
-    text.push_str(&row("all", &|it| it.is_measure));
-    let steady = |it: &Beside<'_>| it.is_measure && !it.is_unsteady();
+    text.push_str(&row("all", &|pair| pair.is_measure));
+    let steady = |pair: &Beside<'_>| pair.is_measure && !pair.is_unsteady();
     text.push_str(&row("where the guest agrees with itself", &steady));
     text.push_str(&row(
         "no measure: CPUs that take turns, packets from outside",
-        &|it| !it.is_measure,
+        &|pair| !pair.is_measure,
     ));
     text
 }
@@ -190,7 +189,10 @@ mod tests {
     #[test]
     fn the_lab_predicts_four_fifths_of_what_guests_with_one_cpu_do() {
         let laws = shipped::find(&[]).unwrap();
-        let laws: Vec<_> = laws.into_iter().filter(|it| it.law.cpus == 1).collect();
+        let laws: Vec<_> = laws
+            .into_iter()
+            .filter(|found| found.law.cpus == 1)
+            .collect();
         let lines = line::read(&guests()).unwrap();
         let of_file = line::columns(&lines);
         let guests = known(&laws, &of_file, &lines);
@@ -202,7 +204,7 @@ mod tests {
         let columns = columns.all().unwrap();
         let labs = judged(&laws, &columns, &Playing::default(), &mut |_| Ok(())).unwrap();
         let all = beside(&labs, &guests);
-        let agree = all.iter().filter(|it| it.agrees()).count();
+        let agree = all.iter().filter(|pair| pair.agrees()).count();
         assert!(all.len() > 300, "{} figures are compared", all.len());
         assert!(5 * agree >= 4 * all.len(), "{}", table(&all));
     }
@@ -298,7 +300,7 @@ mod tests {
         let both = beside(&cells, &cells);
         let found: Vec<_> = both
             .iter()
-            .map(|it| (it.lab, it.guest.value, it.agrees(), it.is_measure))
+            .map(|pair| (pair.lab, pair.guest.value, pair.agrees(), pair.is_measure))
             .collect();
         assert_eq!(found, [(70.0, 75.0, false, true), (75.0, 76.0, true, true)]);
         let expected = "\

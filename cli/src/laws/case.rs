@@ -124,14 +124,15 @@ fn replaces_the_first(law: &Law) -> bool {
 /// Whether it says what cgroups get beside each other.
 fn is_about_cgroups(law: &Law) -> bool {
     let cgroups = law.scenario.objects().iter();
-    let cgroups = cgroups.filter(|it| matches!(it.kind, ObjectKind::Group { .. }));
-    let judges_shares = law.bounds.iter().any(|it| it.figure.contains("_share"));
+    let cgroups = cgroups.filter(|object| matches!(object.kind, ObjectKind::Group { .. }));
+    let mut bounds = law.bounds.iter();
+    let judges_shares = bounds.any(|bound| bound.figure.contains("_share"));
     judges_shares && cgroups.count() > 1
 }
 
 /// A scheduler that there is not is refused elsewhere.
 fn knows_cgroups(scheduler: &str) -> bool {
-    warmq_sched::scheduler(scheduler).is_none_or(|it| it.cgroups)
+    warmq_sched::scheduler(scheduler).is_none_or(|known| known.cgroups)
 }
 
 fn jobs(

@@ -105,9 +105,8 @@ impl Columns {
             ("kernel", &self.kernel),
             ("preempt", &self.preempt),
         ];
-        let given = lists
-            .into_iter()
-            .flat_map(|(name, list)| typed::list(name, list));
+        let lists = lists.into_iter();
+        let given = lists.flat_map(|(name, list)| typed::list(name, list));
         given.chain(self.alike.then(|| ALIKE.to_owned())).collect()
     }
 
@@ -219,9 +218,8 @@ impl Column {
             ("kernel", self.kernel.as_deref()),
             ("preempt", self.preempt.as_deref()),
         ];
-        let given = options
-            .into_iter()
-            .filter_map(|(name, value)| Some(typed::option(name, value?)));
+        let options = options.into_iter();
+        let given = options.filter_map(|(name, value)| Some(typed::option(name, value?)));
         let alike = self.alike.then(|| ALIKE.to_owned());
         given.flatten().chain(alike).collect()
     }

@@ -10,7 +10,7 @@ use warmq_units::{CpuId, Duration, Instant, printable};
 
 use super::column::Column;
 use super::witness::Kept;
-use super::{Cell, told};
+use super::{Cell, decisive};
 
 /// A cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -120,7 +120,7 @@ fn at(us: f64) -> Instant {
 }
 
 fn known(value: f64) -> Option<f64> {
-    Some(value).filter(|it| it.is_finite())
+    Some(value).filter(|value| value.is_finite())
 }
 
 impl Line {
@@ -142,7 +142,7 @@ impl Line {
                 .judged
                 .bounds
                 .iter()
-                .map(|it| bound(cell.law, it))
+                .map(|judged| bound(cell.law, judged))
                 .collect(),
             compared: compared(&cell.judged.compared),
             longest_wait: kept.and_then(|kept| kept.evidence.as_ref()).map(wait),
@@ -212,7 +212,7 @@ impl Line {
     /// The cell again; nothing if the line does not fit the law.
     pub fn cell<'l>(&self, law: &'l Law, column: &'l Column) -> Option<Cell<'l>> {
         let findings = self.bounds.iter().enumerate().map(|(place, bound)| {
-            let of = law.bounds.get(place).filter(|it| it.figure == bound.figure);
+            let of = law.bounds.get(place).filter(|of| of.figure == bound.figure);
             let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
             of.and(verdict(&bound.verdict)).map(|verdict| Finding {
                 bound: place,
@@ -244,9 +244,10 @@ impl Line {
 }
 
 fn compared(spreads: &BTreeMap<String, Spread>) -> BTreeMap<String, [f64; 3]> {
-    let three = |it: &Spread| [it.value, it.low, it.high];
+    let three = |spread: &Spread| [spread.value, spread.low, spread.high];
     let named = spreads.iter();
-    named.map(|(name, it)| (name.clone(), three(it))).collect()
+    let named = named.map(|(name, spread)| (name.clone(), three(spread)));
+    named.collect()
 }
 
 fn bound(law: &Law, finding: &Finding) -> LineBound {
@@ -297,10 +298,8 @@ fn evidence(wait: &LineWait) -> Evidence {
     let chart = &wait.chart;
     // A file may have been changed by hand: a part that refers to nobody is idle.
     let whose = |cell: &Option<usize>| cell.filter(|who| *who < chart.who.len());
-    let cpus = chart
-        .cpus
-        .iter()
-        .map(|(cpu, cells)| (CpuId(*cpu), cells.iter().map(whose).collect()));
+    let cpus = chart.cpus.iter();
+    let cpus = cpus.map(|(cpu, cells)| (CpuId(*cpu), cells.iter().map(whose).collect()));
     Evidence {
         task: wait.task.clone(),
         from: at(wait.from_us),
@@ -356,8 +355,8 @@ pub fn columns(lines: &[Line]) -> Vec<Column> {
 /// of either differ.
 pub fn changed(before: &Line, cell: &Cell<'_>) -> Option<String> {
     let now = cell.judged.verdict.name();
-    let (finding, bound) = told(cell)?;
-    let old = before.bounds.iter().find(|it| it.figure == bound.figure);
+    let (finding, bound) = decisive(cell)?;
+    let old = before.bounds.iter().find(|old| old.figure == bound.figure);
     let apart = old.is_some_and(|old| {
         let (Some(low), Some(high)) = (old.low, old.high) else {
             return false;
@@ -447,7 +446,7 @@ mod tests {
     #[test]
     fn a_change_is_another_verdict_or_figures_that_do_not_overlap() {
         let (law, column) = (law(), column());
-        let told = |before: &[f64], now: &[f64]| {
+        let differ = |before: &[f64], now: &[f64]| {
             changed(
                 &Line::of(&cell(&law, &column, before)),
                 &cell(&law, &column, now),
@@ -455,13 +454,13 @@ mod tests {
             .is_some()
         };
         assert!(
-            !told(&[50.0, 52.0, 54.0], &[53.0, 55.0, 56.0]),
+            !differ(&[50.0, 52.0, 54.0], &[53.0, 55.0, 56.0]),
             "they overlap"
         );
         assert!(
-            told(&[50.0, 52.0, 54.0], &[55.0, 56.0, 57.0]),
+            differ(&[50.0, 52.0, 54.0], &[55.0, 56.0, 57.0]),
             "they do not"
         );
-        assert!(told(&[41.0], &[39.0]), "broken now");
+        assert!(differ(&[41.0], &[39.0]), "broken now");
     }
 }

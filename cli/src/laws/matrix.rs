@@ -5,7 +5,7 @@ use warmq_law::{Bound, Limit, Side, Verdict};
 use warmq_units::printable;
 
 use super::column::Column;
-use super::{Cell, told};
+use super::{Cell, decisive};
 use crate::listing;
 
 /// The matrix: a law a row, a column for each scheduler; and what is to be said below it.
@@ -49,11 +49,11 @@ pub fn markdown(cells: &[Cell<'_>], columns: &[Column]) -> String {
     }
     let sums = (0..columns.len()).map(|column| {
         let count = |verdict| {
-            let of_column = cells.iter().skip(column).step_by(columns.len());
-            of_column.filter(|it| it.judged.verdict == verdict).count()
+            let those = cells.iter().skip(column).step_by(columns.len());
+            those.filter(|cell| cell.judged.verdict == verdict).count()
         };
-        let told = [Verdict::Holds, Verdict::Broken, Verdict::Inconclusive].map(count);
-        told.map(|count| count.to_string()).join(", ")
+        let counts = [Verdict::Holds, Verdict::Broken, Verdict::Inconclusive].map(count);
+        counts.map(|count| count.to_string()).join(", ")
     });
     text.push_str(&line("holds, broken, inconclusive", sums.collect()));
     text
@@ -66,7 +66,7 @@ fn text(cell: &Cell<'_>) -> Text {
 /// A cell's sign, and its figure if it has one.
 fn brief(cell: &Cell<'_>) -> String {
     let mark = sign(cell.judged.verdict);
-    match told(cell) {
+    match decisive(cell) {
         Some((finding, bound)) => format!("{mark} {}", value(finding.value, bound.unit)),
         None => mark.to_owned(),
     }
@@ -135,7 +135,7 @@ fn note(cell: &Cell<'_>) -> Option<String> {
         Verdict::Skipped => Some(format!("– {lead}: skipped: {why}")),
         Verdict::Broken | Verdict::Inconclusive => {
             let sign = sign(verdict);
-            let found = told(cell).map(|(finding, bound)| {
+            let found = decisive(cell).map(|(finding, bound)| {
                 format!(
                     "{}, and it was {}",
                     asked(bound),
@@ -143,7 +143,7 @@ fn note(cell: &Cell<'_>) -> Option<String> {
                 )
             });
             let parts = [found.unwrap_or_default(), why.clone(), instead(cell)];
-            let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
+            let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
             let mut lines = format!("{sign} {lead}: {}", parts.join("; "));
             if let Some(trace) = cell.kept.as_ref().and_then(|kept| kept.trace.as_ref()) {
                 lines.push_str(&format!("\n    trace: {}", printable(trace)));
@@ -182,7 +182,7 @@ pub fn summary(cells: &[Cell<'_>]) -> String {
     let count = |verdict| {
         cells
             .iter()
-            .filter(|it| it.judged.verdict == verdict)
+            .filter(|cell| cell.judged.verdict == verdict)
             .count()
     };
     let parts = [

@@ -46,10 +46,10 @@ pub struct Cell<'l> {
 }
 
 /// The finding that stands for a cell: the first that does not hold, else the first.
-pub fn told<'c>(cell: &'c Cell<'_>) -> Option<(&'c Finding, &'c Bound)> {
+pub fn decisive<'c>(cell: &'c Cell<'_>) -> Option<(&'c Finding, &'c Bound)> {
     let bounds = &cell.judged.bounds;
-    let worst = bounds.iter().find(|it| it.verdict == Verdict::Broken);
-    let doubtful = bounds.iter().find(|it| it.verdict != Verdict::Holds);
+    let worst = bounds.iter().find(|bound| bound.verdict == Verdict::Broken);
+    let doubtful = bounds.iter().find(|bound| bound.verdict != Verdict::Holds);
     let finding = worst.or(doubtful).or(bounds.first())?;
     Some((finding, &cell.law.bounds[finding.bound]))
 }
@@ -69,19 +69,20 @@ pub struct Playing<'p> {
     pub known: &'p [Line],
 }
 
-/// So many cases are played before they are judged and told: what an interruption costs at most.
+/// So many cases are played before they are judged and reported: what an interruption costs at
+/// most.
 const TOGETHER: usize = 16;
 
 /// Plays all of `laws` in all of `columns`, but what is known already; judges,
-/// and hands each cell to `told` as soon as it is there. The cells come back law by law.
+/// and hands each cell to `sink` as soon as it is there. The cells come back law by law.
 ///
 /// # Errors
-/// A law, a scheduler or a kernel that cannot be used; what `told` says.
+/// A law, a scheduler or a kernel that cannot be used; what `sink` refuses.
 pub fn judged<'l>(
     laws: &'l [Found],
     columns: &'l [Column],
     playing: &Playing<'_>,
-    told: &mut dyn FnMut(&Cell<'l>) -> Result<(), Failure>,
+    sink: &mut dyn FnMut(&Cell<'l>) -> Result<(), Failure>,
 ) -> Result<Vec<Cell<'l>>, Failure> {
     let engine = worlds::add(warmq_experiment::Engine::new(Some(machines::host()?))).checked();
     let witness = Witness::new(engine, laws, playing.folder)
@@ -110,7 +111,7 @@ pub fn judged<'l>(
         runs.0.extend(play.runs(more.into_iter())?.0);
         for (place, case) in some {
             let cell = cell(case, &runs, &witness);
-            told(&cell)?;
+            sink(&cell)?;
             cells[*place] = Some(cell);
         }
     }

@@ -68,9 +68,8 @@ fn kept(laws: &[Found], order: Option<&[u16]>) -> Kept {
     let (laws, columns): (Vec<_>, _) = (laws.iter().map(numbered).collect(), columns());
     let cells = judged(&laws, &columns, &Playing::default(), &mut |_| Ok(()));
     let cells = cells.unwrap_or_else(|failure| panic!("{failure:?}"));
-    let holds = cells
-        .iter()
-        .filter(|cell| cell.judged.verdict == Verdict::Holds);
+    let cells = cells.iter();
+    let holds = cells.filter(|cell| cell.judged.verdict == Verdict::Holds);
     let named = holds.map(|cell| (cell.law.name.clone(), cell.column.scheduler.clone()));
     named.collect()
 }

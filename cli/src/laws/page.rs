@@ -7,7 +7,7 @@ use warmq_units::{Instant, printable};
 
 use super::column::Column;
 use super::matrix::{self, asked, value};
-use super::{Cell, told};
+use super::{Cell, decisive};
 use crate::colors::{self, Colors};
 
 pub(crate) const STYLE: &str = include_str!("page.css");
@@ -71,7 +71,7 @@ fn table(cells: &[Cell<'_>], columns: &[Column]) -> Markup {
 
 fn shown(place: usize, cell: &Cell<'_>) -> Markup {
     let verdict = cell.judged.verdict;
-    let figure = told(cell).map(|(finding, bound)| value(finding.value, bound.unit));
+    let figure = decisive(cell).map(|(finding, bound)| value(finding.value, bound.unit));
     let text = match (verdict, figure) {
         (Verdict::Skipped, _) => "skipped".to_owned(),
         (_, Some(figure)) => format!("{} {figure}", matrix::sign(verdict)),

@@ -15,7 +15,7 @@ use super::{Cell, Playing, judged};
 fn faults() -> Vec<String> {
     let entry = warmq_sched::scheduler("broken").expect("a scheduler of the lab");
     let settings = entry.settings().into_iter();
-    let fault = settings.map(|it| (it.name, it.kind));
+    let fault = settings.map(|setting| (setting.name, setting.kind));
     let faults = fault.filter_map(|named| match named {
         (name, Kind::Choice(faults)) if name == "fault" => Some(faults),
         _ => None,
@@ -70,7 +70,7 @@ fn each_law_is_kept_by_a_fair_scheduler_and_broken_by_one_with_the_fault_that_it
         let name = &law.name;
         match law.broken_by.as_deref() {
             Some(fault) => {
-                let known = faults.iter().any(|it| it == fault);
+                let known = faults.iter().any(|known| known == fault);
                 assert!(known, "{name}: broken_by is none of {}", faults.join(", "));
                 let together = by_fault.entry(fault).or_default();
                 together.push(found.clone());

@@ -112,7 +112,8 @@ pub fn find_alike(names: &[String]) -> Result<Vec<Found>, Failure> {
     if names.is_empty() {
         return Ok(find(names)?.into_iter().chain(scenarios).collect());
     }
-    let known: Vec<&str> = scenarios.iter().map(|it| it.law.name.as_str()).collect();
+    let known = scenarios.iter().map(|found| found.law.name.as_str());
+    let known: Vec<&str> = known.collect();
     let named = names.iter().map(|name| {
         if let Some(place) = known.iter().position(|known| known == name) {
             return Ok(vec![scenarios[place].clone()]);
@@ -221,10 +222,12 @@ mod tests {
     #[test]
     fn every_file_in_the_folder_of_laws_is_shipped_in_the_order_of_the_matrix() {
         let folder = std::fs::read_dir(here("laws")).expect("the folder");
-        let mut files: Vec<_> = folder.map(|it| it.expect("an entry").file_name()).collect();
+        let mut files: Vec<_> = folder
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect();
         files.sort();
         let laws = find(&[]).expect("laws");
-        assert!(laws.is_sorted_by_key(|it| it.law.family));
+        assert!(laws.is_sorted_by_key(|found| found.law.family));
         let file = |(name, _): &(&str, &str)| std::ffi::OsString::from(format!("{name}.toml"));
         let mut names: Vec<_> = LAWS.iter().map(file).collect();
         names.sort();
@@ -234,10 +237,12 @@ mod tests {
     #[test]
     fn for_a_comparison_scenarios_are_found_on_one_and_on_two_cpus() {
         let names = |found: Vec<Found>| -> Vec<String> {
-            found.into_iter().map(|it| it.law.name).collect()
+            found.into_iter().map(|found| found.law.name).collect()
         };
         let all = names(find_alike(&[]).unwrap());
-        let scenarios = workloads().iter().filter(|it| it.scenario().is_some());
+        let scenarios = workloads()
+            .iter()
+            .filter(|workload| workload.scenario().is_some());
         assert_eq!(all.len(), LAWS.len() + 2 * scenarios.count());
         let some = ["nice".to_owned(), "chat-2cpus".to_owned()];
         assert_eq!(names(find_alike(&some).unwrap()), some);
@@ -245,7 +250,7 @@ mod tests {
         let file = file.prefix("mine").suffix(".toml").tempfile().unwrap();
         std::fs::write(file.path(), "[task.hog]\nbody = [{ run = \"1ms\" }]\n").unwrap();
         let found = find_alike(&[file.path().to_string_lossy().into_owned()]).unwrap();
-        let cpus: Vec<u16> = found.iter().map(|it| it.law.cpus).collect();
+        let cpus: Vec<u16> = found.iter().map(|found| found.law.cpus).collect();
         assert_eq!(cpus, [1, 2]);
         let law = found[0].law.name.clone();
         assert!(law.starts_with("mine") && law.ends_with("-1cpu"), "{law}");
@@ -272,7 +277,7 @@ mod tests {
         let of_family = |(name, family): (&str, Family)| {
             let of = laws
                 .iter()
-                .map(|it| &it.law)
+                .map(|found| &found.law)
                 .filter(|law| law.family == family);
             let lines = of.map(|law| {
                 let mut words = vec![format!("**{}**:", law.name)];
@@ -302,7 +307,7 @@ mod tests {
         let (mark, _) = rest.split_once("-->\n").expect("the list");
         let (_, tail) = rest.split_once(END).expect("the end of the list");
         let wanted = format!("{head}<!-- laws: {mark}-->\n\n{}{END}{tail}", listed());
-        if std::env::var("INSTA_UPDATE").is_ok_and(|it| it == "always") {
+        if std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always") {
             std::fs::write(&file, &wanted).expect("the page");
         }
         assert!(

@@ -64,9 +64,10 @@ impl<'l> Witness<'l> {
         for Found { law, text, .. } in laws {
             engine.know(&workload(law), text)?;
         }
+        let laws = laws.iter().map(|found| (workload(&found.law), &found.law));
         Ok(Witness {
             engine,
-            laws: laws.iter().map(|it| (workload(&it.law), &it.law)).collect(),
+            laws: laws.collect(),
             folder: folder.map(Path::to_owned),
             kept: Mutex::default(),
         })
@@ -93,8 +94,9 @@ impl<'l> Witness<'l> {
         });
         let judged = judge(law, &[repetition(plan, &result)]);
         if !judged.verdict.is_well() {
-            let broken = judged.bounds.iter().find(|it| it.verdict != Verdict::Holds);
-            let bound = broken.map(|it| &law.bounds[it.bound]);
+            let mut bounds = judged.bounds.iter();
+            let broken = bounds.find(|bound| bound.verdict != Verdict::Holds);
+            let bound = broken.map(|broken| &law.bounds[broken.bound]);
             self.keep(law, plan, &records.0, (from, end), bound);
         }
         result
@@ -117,7 +119,10 @@ impl<'l> Witness<'l> {
     fn places(&self, law: &Law, plan: &Plan) -> Places {
         // A machine that is not there was refused before.
         let machine = self.engine.machine(&plan.machine.name).ok();
-        let mut cpus: Vec<_> = machine.into_iter().flat_map(|it| it.cpus).collect();
+        let mut cpus: Vec<_> = machine
+            .into_iter()
+            .flat_map(|machine| machine.cpus)
+            .collect();
         if plan.world.name != World::Host.name() {
             cpus.truncate(law.cpus.into());
         }
@@ -154,15 +159,12 @@ impl<'l> Witness<'l> {
     }
 }
 
-/// What tells the run of a plan from others of the suite, in the name of a file; `set` is what was
-/// set on the scheduler.
+/// What distinguishes the run of a plan from others of the suite, in the name of a file; `set` is
+/// what was set on the scheduler.
 fn file_name(law: &Law, plan: &Plan, set: &[String]) -> String {
     // In the lab a scheduler is not of the world that it is played in.
-    let of_world = plan
-        .world
-        .settings
-        .values()
-        .filter(|_| !plan.is_simulated());
+    let settings = plan.world.settings.values();
+    let of_world = settings.filter(|_| !plan.is_simulated());
     let values = of_world.map(ToString::to_string);
     let parts = [
         law.name.clone(),
@@ -245,7 +247,7 @@ pub fn repetition(plan: &Plan, result: &Result<Measured, RunError>) -> Repetitio
     let taken_us = result
         .as_ref()
         .ok()
-        .and_then(|it| it.figures.get(TAKEN).copied());
+        .and_then(|outcome| outcome.figures.get(TAKEN).copied());
     Repetition {
         seed: plan.seed.0,
         outcome: match result {

@@ -10,7 +10,7 @@ const MARGIN: usize = 8;
 
 /// The letter of a task.
 pub fn letter(task: TaskId) -> char {
-    LETTERS.get(task.index()).map_or('+', |it| char::from(*it))
+    LETTERS.get(task.index()).copied().map_or('+', char::from)
 }
 
 /// The schedule, in at most `width` columns up to `end`: with a scale above, and as many units in a
@@ -62,9 +62,8 @@ pub fn legend(instance: &Instance, units: u64) -> String {
 
 fn at(schedule: &Schedule, cpu: usize, unit: u64) -> char {
     let spans = &schedule.cpus[cpu];
-    let span = spans
-        .iter()
-        .find(|span| span.from <= unit && unit < span.to);
+    let mut spans = spans.iter();
+    let span = spans.find(|span| span.from <= unit && unit < span.to);
     match span.map(|span| span.doing) {
         None => '.',
         Some(Doing::Fill) => '<',

@@ -36,7 +36,7 @@ fn best(instance: &Instance, best: &Result<Best, TooLarge>) -> Value {
         Ok(best) => json!({
             "end": best.end,
             "exact": best.schedule.is_some(),
-            "schedule": best.schedule.as_ref().map(|it| schedule(instance, it)),
+            "schedule": best.schedule.as_ref().map(|found| schedule(instance, found)),
         }),
         Err(error) => json!({ "end": null, "exact": false, "why": error.to_string() }),
     }
@@ -44,7 +44,7 @@ fn best(instance: &Instance, best: &Result<Best, TooLarge>) -> Value {
 
 fn schedule(instance: &Instance, schedule: &Schedule) -> Value {
     let cpus = schedule.cpus.iter().map(|spans| {
-        let spans = spans.iter().map(|it| span(instance, it));
+        let spans = spans.iter().map(|ran| span(instance, ran));
         spans.collect::<Vec<Value>>()
     });
     json!({

@@ -192,7 +192,7 @@ mod tests {
     fn every_file_in_the_folder_of_instances_is_shipped_and_can_be_read() {
         let folder = format!("{}/../instances", env!("CARGO_MANIFEST_DIR"));
         let names = std::fs::read_dir(folder).unwrap();
-        let mut names: Vec<_> = names.map(|it| it.unwrap().file_name()).collect();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         let file = |(name, _): &(&str, &str)| std::ffi::OsString::from(format!("{name}.toml"));
         let mut shipped: Vec<_> = INSTANCES.iter().map(file).collect();

@@ -14,10 +14,8 @@ const BAR: usize = 40;
 /// All about one instance.
 pub fn answer(answer: &Answer) -> String {
     let width = usize::from(Screen::of_results().width);
-    let named = answer
-        .orders
-        .iter()
-        .map(|(name, schedule)| (name.as_str(), schedule));
+    let orders = answer.orders.iter();
+    let named = orders.map(|(name, schedule)| (name.as_str(), schedule));
     let online = ("online algorithm", &answer.online.schedule);
     let mut shown: Vec<(&str, &Schedule)> = named.chain([online]).collect();
     shown.extend(optima(answer));
@@ -51,8 +49,8 @@ fn optima(answer: &Answer) -> Vec<(&'static str, &Schedule)> {
             vec![("optimum, which splits no fragment", whole)]
         }
         (whole, optimum) => {
-            let whole = whole.map(|it| ("best that splits no fragment", it));
-            let optimum = optimum.map(|it| ("optimum", it));
+            let whole = whole.map(|end| ("best that splits no fragment", end));
+            let optimum = optimum.map(|end| ("optimum", end));
             whole.into_iter().chain(optimum).collect()
         }
     }
@@ -172,7 +170,7 @@ fn table(gaps: &Gaps) -> String {
     ];
     for (name, figure) in figures {
         let optimal = gaps.at_most(figure, 0) * 1000 / gaps.all.len();
-        let percentiles = [50, 90, 99, 100].map(|it| gaps.percentile(figure, it));
+        let percentiles = [50, 90, 99, 100].map(|percentile| gaps.percentile(figure, percentile));
         let mut row = vec![name.to_owned(), percent(optimal as u64)];
         row.push(percent(gaps.mean(figure)));
         row.extend(percentiles.map(percent));

@@ -74,7 +74,7 @@ impl Identity {
     pub fn of_plan(&self, experiment: &Experiment, options: &Options) -> String {
         let names: Vec<&str> = experiment
             .measures_of_runs()
-            .map(|it| it.name.as_str())
+            .map(|measure| measure.name.as_str())
             .collect();
         let jobs = experiment.job_list(options);
         // The first run has all settings that are not swept; the points say the rest.

@@ -127,8 +127,8 @@ impl<'e> Only<'e> {
     /// The numbers of the runs that are `wanted`, ascending, each once.
     fn numbers(&self, wanted: &[Wanted]) -> Result<Vec<u64>, Failure> {
         let (mut numbers, mut digests) = (BTreeSet::new(), BTreeSet::new());
-        for it in wanted {
-            match it {
+        for choice in wanted {
+            match choice {
                 Wanted::Numbers(first, last) => {
                     self.must_have(*last)?;
                     numbers.extend(*first..=*last);
@@ -221,7 +221,7 @@ impl Failures {
             .worst
             .into_iter()
             .chain([exit])
-            .max_by_key(|it| study::severity(*it));
+            .max_by_key(|exit| study::severity(*exit));
     }
 
     fn verdict(self) -> Result<(), Failure> {

@@ -37,7 +37,7 @@ impl FromStr for Wanted {
             return Ok(Wanted::Digest(text.to_owned()));
         }
         if let Some((at, digest)) = text.split_once(':') {
-            let digest = Some(digest).filter(|it| is_digest(it)).ok_or_else(wrong)?;
+            let digest = is_digest(digest).then_some(digest).ok_or_else(wrong)?;
             return Ok(Wanted::Checked(number(at)?, digest.to_owned()));
         }
         let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -52,7 +52,7 @@ fn is_digest(text: &str) -> bool {
     text.len() == DIGITS
         && text
             .bytes()
-            .all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]

@@ -82,12 +82,12 @@ impl Bpf {
         let read = self.said.read_to_string(&mut said);
         read.map_err(|error| Failure::system("read what warmq-record says", &error))?;
         let mut lines = said.lines().filter_map(|line| line.strip_prefix(SAYS));
-        let Some(told) = lines.next_back() else {
+        let Some(last) = lines.next_back() else {
             let what = "warmq-record ended without a word; nothing was recorded";
             return Err(Failure::Lacking(what.to_owned(), String::new()));
         };
-        let Some(facts) = told.strip_prefix("stopped: ") else {
-            let Refused { why, fix } = refused(told);
+        let Some(facts) = last.strip_prefix("stopped: ") else {
+            let Refused { why, fix } = refused(last);
             return Err(Failure::Lacking(format!("warmq-record failed: {why}"), fix));
         };
         let recording = Recording::from_bytes(&bytes);

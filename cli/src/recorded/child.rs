@@ -43,7 +43,7 @@ fn number(status: ExitStatus) -> u8 {
     let signal = || status.signal().map(|signal| 128 + signal);
     let number = status.code().or_else(signal);
     number
-        .and_then(|it| u8::try_from(it).ok())
+        .and_then(|number| u8::try_from(number).ok())
         .unwrap_or(u8::MAX)
 }
 

@@ -73,9 +73,9 @@ pub struct Cost {
 pub fn measure(rate: u32, time: Duration, recorder: Choice) -> Result<Cost, Failure> {
     let folder = temporary_folder("warmq-bench-");
     let folder = folder.map_err(|error| Failure::system("make a temporary folder", &error))?;
-    let told = folder.path().join("load.json");
-    let load = command(rate, time, &told)?;
-    let alone = unrecorded(&load, &told)?;
+    let result = folder.path().join("load.json");
+    let load = command(rate, time, &result)?;
+    let alone = unrecorded(&load, &result)?;
     let asked = Asked {
         time: None,
         buffer_kb: BUFFER_KB,
@@ -84,7 +84,7 @@ pub fn measure(rate: u32, time: Duration, recorder: Choice) -> Result<Cost, Fail
     };
     let trace = folder.path().join("it.warmq");
     let took = record(&asked, &mut Kept::at(Some(&trace))?)?;
-    let recorded = read(&told)?;
+    let recorded = read(&result)?;
     let began = Now::now();
     let span = Span {
         from: Instant::START,
@@ -108,8 +108,8 @@ fn cost(took: &Took, (alone, recorded): (Played, Played), diagnosis: Real) -> Co
     }
 }
 
-/// The command that is the load, which writes what it did to `told`.
-fn command(rate: u32, time: Duration, told: &Path) -> Result<Vec<OsString>, Failure> {
+/// The command that is the load, which writes what it did to `result`.
+fn command(rate: u32, time: Duration, result: &Path) -> Result<Vec<OsString>, Failure> {
     let program = std::env::current_exe();
     let program = program.map_err(|error| Failure::system("find this program", &error))?;
     let ns = format!("{}ns", time.as_ns());
@@ -119,31 +119,31 @@ fn command(rate: u32, time: Duration, told: &Path) -> Result<Vec<OsString>, Fail
         format!("--rate={rate}").into(),
         format!("--time={ns}").into(),
         "--play".into(),
-        told.into(),
+        result.into(),
     ];
     Ok(std::iter::once(program.into_os_string())
         .chain(words)
         .collect())
 }
 
-fn unrecorded(load: &[OsString], told: &Path) -> Result<Played, Failure> {
+fn unrecorded(load: &[OsString], result: &Path) -> Result<Played, Failure> {
     let status = Command::new(&load[0]).args(&load[1..]).status();
     status.map_err(|error| Failure::system("start the load", &error))?;
-    read(told)
+    read(result)
 }
 
-fn read(told: &Path) -> Result<Played, Failure> {
-    let text = fs::read_to_string(told);
+fn read(result: &Path) -> Result<Played, Failure> {
+    let text = fs::read_to_string(result);
     let text = text.map_err(|error| Failure::system("read what the load did", &error))?;
     let read = serde_json::from_str(&text);
     read.map_err(|error| Failure::System("read what the load did".into(), error.to_string()))
 }
 
-/// Is the load: plays, and writes what it did to `told`.
+/// Is the load: plays, and writes what it did to `result`.
 ///
 /// # Errors
 /// No pipe, or no place to write to.
-pub fn play(rate: u32, time: Duration, told: &Path) -> Result<(), Failure> {
+pub fn play(rate: u32, time: Duration, result: &Path) -> Result<(), Failure> {
     let trips = (rate / RECORDS_A_TRIP / PAIRS / PACE).max(1);
     let time = Real::from_nanos(time.as_ns());
     let pairs: Vec<_> = (0..PAIRS)
@@ -164,7 +164,7 @@ pub fn play(rate: u32, time: Duration, told: &Path) -> Result<(), Failure> {
     };
     let text = serde_json::to_string(&played);
     let text = text.map_err(|error| Failure::System("write JSON".into(), error.to_string()))?;
-    files::write(told, text.as_bytes())
+    files::write(result, text.as_bytes())
 }
 
 /// Sends a byte to and fro, `trips` times in each period.
@@ -197,11 +197,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_tells_what_it_did() {
+    fn a_load_writes_what_it_did() {
         let folder = tempfile::tempdir().unwrap();
-        let told = folder.path().join("load.json");
-        play(50_000, Duration::from_ms(20), &told).unwrap();
-        let played = read(&told).unwrap();
+        let result = folder.path().join("load.json");
+        play(50_000, Duration::from_ms(20), &result).unwrap();
+        let played = read(&result).unwrap();
         assert!(played.trips > 0 && played.cpu_ns > 0, "{played:?}");
     }
 

@@ -104,8 +104,8 @@ pub struct Took {
     pub records: u64,
     /// How many events were lost.
     pub lost: u64,
-    /// How many switches and wakeups the kernel did not tell, as in some virtual machines.
-    pub untold: u64,
+    /// How many switches and wakeups the kernel did not report, as in some virtual machines.
+    pub inferred: u64,
     /// What is missing, a sentence each.
     pub missing: Vec<String>,
     /// Why another recorder than the usual was used.
@@ -116,7 +116,7 @@ pub struct Took {
 
 impl Took {
     /// As sentences.
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         let seconds = self.ns as f64 / 1e9;
         let share = 100.0 * self.cpu_ns as f64 / self.ns.max(1) as f64;
         let each = self.records as f64 / seconds.max(1e-9);
@@ -132,10 +132,10 @@ impl Took {
         if let Some(note) = &self.note {
             text.push_str(&format!("\nwarmq: note: {note}"));
         }
-        if self.untold > 0 {
+        if self.inferred > 0 {
             text.push_str(&format!(
-                "\nwarmq: note: the kernel did not tell {} switches and wakeups, which were inferred",
-                self.untold
+                "\nwarmq: note: the kernel did not show {} switches and wakeups, which were inferred",
+                self.inferred
             ));
         }
         for missing in &self.missing {
@@ -257,8 +257,8 @@ fn written(
             let at = at.min(end);
             took.records += 1;
             match record {
-                // So the recorder marks what must have happened and was not told.
-                Record::Lost { events: 1, .. } => took.untold += 1,
+                // So the recorder marks what must have happened and was not reported.
+                Record::Lost { events: 1, .. } => took.inferred += 1,
                 Record::Lost { events, .. } => took.lost += events.max(1),
                 _ => {}
             }
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_recording_took_is_told() {
+    fn what_a_recording_took_is_printed() {
         let took = Took {
             ns: 2_000_000_000,
             cpu_ns: 10_000_000,
@@ -293,15 +293,15 @@ mod tests {
             full: false,
             records: 50_000,
             lost: 3,
-            untold: 2,
+            inferred: 2,
             missing: vec!["locks".to_owned()],
             note: Some("recorded by BPF".to_owned()),
             status: None,
         };
-        insta::assert_snapshot!(took.told(), @"
+        insta::assert_snapshot!(took.text(), @"
         warmq: recorded 2.00 s: 50000 records, 25000 a second; 3 events were lost (give more --buffer); the recorder took 0.5 % of a CPU and 4.8 MiB of memory, of at most 1024.0 MiB; each event took the kernel some hundreds of ns
         warmq: note: recorded by BPF
-        warmq: note: the kernel did not tell 2 switches and wakeups, which were inferred
+        warmq: note: the kernel did not show 2 switches and wakeups, which were inferred
         warmq: note: not recorded: locks
         ");
     }
@@ -313,8 +313,8 @@ mod tests {
             full,
             ..Took::default()
         };
-        assert!(lost(false).told().contains("--buffer"));
-        let full = lost(true).told();
+        assert!(lost(false).text().contains("--buffer"));
+        let full = lost(true).text();
         assert!(
             !full.contains("--buffer") && full.contains("--for"),
             "{full}"

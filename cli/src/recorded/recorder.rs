@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    fn told(failure: Failure) -> String {
+    fn text(failure: Failure) -> String {
         let Failure::Lacking(what, fix) = failure else {
             panic!("it is what the machine lacks");
         };
@@ -151,7 +151,7 @@ mod tests {
             cannot_by_bpf(&refused),
             neither(&denied(), &refused),
         ];
-        let told: Vec<String> = all.into_iter().map(told).collect();
-        insta::assert_snapshot!(told.join("\n"));
+        let texts: Vec<String> = all.into_iter().map(text).collect();
+        insta::assert_snapshot!(texts.join("\n"));
     }
 }

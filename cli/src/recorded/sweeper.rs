@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// The kernel closes a killed recorder's files one after another: the pipe that tells of its end may
+/// The kernel closes a killed recorder's files one after another: the pipe that shows its end may
 /// come before those of its instance.
 const TRIES: u32 = 20;
 const BETWEEN: Duration = Duration::from_millis(50);

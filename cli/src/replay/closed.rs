@@ -86,8 +86,8 @@ impl Loop {
 
 /// How often all tasks of a table were woken in a second: recorded, replayed.
 fn woken(replayed: &Replayed, table: &str) -> (u64, u64) {
-    let mine =
-        |task: &str| task.trim_end_matches(|it: char| it == ' ' || it.is_ascii_digit()) == table;
+    let is_number = |letter: char| letter == ' ' || letter.is_ascii_digit();
+    let mine = |task: &str| task.trim_end_matches(is_number) == table;
     let lines = replayed.lines.iter().filter(|line| mine(&line.task));
     lines.fold((0, 0), |(before, after), line| {
         let (recorded, replayed) = (&line.recorded, &line.replayed);
@@ -159,7 +159,9 @@ fn a_server_that_clients_find_awake_loses_wakeups_in_its_replay() {
     let server = replayed.lines.iter().find(|line| line.task == "server0");
     let differs = &server.expect("its line").differs;
     assert!(
-        differs.iter().any(|it| it.figure == Figure::Wakeups),
+        differs
+            .iter()
+            .any(|differ| differ.figure == Figure::Wakeups),
         "{differs:?}"
     );
 }

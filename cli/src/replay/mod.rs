@@ -31,9 +31,9 @@ const LONGEST: Duration = Duration::from_s(3_600);
 const BUSY: u128 = 95;
 /// What plans call the scenario of a replay.
 const SCENARIO: &str = "replayed.toml";
-/// Of more tasks than these, those of one name are told together.
+/// Of more tasks than these, those of one name are counted together.
 const MOST_LINES: usize = 24;
-/// Of more tasks than these, the figures of the run are told without those of each task.
+/// Of more tasks than these, the figures of the run are printed without those of each task.
 const MOST_IN_DETAIL: usize = 12;
 
 /// A replay, and what it is of.
@@ -89,7 +89,7 @@ pub fn of_file(file: &Path, span: Span, on: &On, out: Option<&Path>) -> Result<R
     if let Some(out) = out {
         files::write(out, scenario.as_bytes())?;
     }
-    let mut missing = missing.told();
+    let mut missing = missing.sentences();
     missing.extend(busy(&mut read));
     missing.extend(place.notes.clone());
     if read.taken.is_cut() {
@@ -209,7 +209,7 @@ fn section(
             tasks.any(|task| {
                 metric
                     .strip_prefix(task.as_str())
-                    .is_some_and(|it| it.starts_with('_'))
+                    .is_some_and(|rest| rest.starts_with('_'))
             })
         };
         section.rows.retain(|row| !of_task(&row.metric));
@@ -221,7 +221,7 @@ fn section(
 ///
 /// # Errors
 /// When standard output refuses.
-pub fn tell(replayed: &Replayed, json: bool) -> Result<(), Failure> {
+pub fn print(replayed: &Replayed, json: bool) -> Result<(), Failure> {
     if json {
         let text = serde_json::to_string(replayed);
         let text = text.map_err(|error| Failure::System("write JSON".into(), error.to_string()));

@@ -75,7 +75,7 @@ pub(super) fn replayed(read: Read, scheduler: Option<&str>) -> Replayed {
     let place = Place::of(&on, &read.header, &read.taken);
     let place = place.unwrap_or_else(|failure| panic!("{failure:?}"));
     let (scenario, missing) = read.taken.scenario(Shape { cpus: place.cpus });
-    played(read, &place, &scenario, missing.told()).unwrap_or_else(|failure| {
+    played(read, &place, &scenario, missing.sentences()).unwrap_or_else(|failure| {
         panic!("{failure:?}\n{}", &scenario[..scenario.len().min(2_000)]);
     })
 }

@@ -8,7 +8,7 @@ use crate::diagnose::text::time;
 use crate::listing;
 use crate::output::Screen;
 
-/// So many tasks are told.
+/// So many tasks are printed.
 const MOST: usize = 24;
 
 /// What a recording is of: `guest, Debian 6.18.5, kernel`.
@@ -19,7 +19,7 @@ pub fn facts(header: &Header) -> String {
         &header.kernel,
         &header.scheduler,
     ];
-    let about = about.into_iter().filter(|it| !it.is_empty());
+    let about = about.into_iter().filter(|fact| !fact.is_empty());
     about.map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
@@ -36,10 +36,8 @@ pub fn of(replayed: &Replayed) -> String {
     );
     let lines = &replayed.lines;
     let mut parts = vec![head, table(lines), differing(lines)];
-    let missing = replayed
-        .missing
-        .iter()
-        .map(|it| format!("not as recorded: {it}"));
+    let missing = replayed.missing.iter();
+    let missing = missing.map(|sentence| format!("not as recorded: {sentence}"));
     let missing: Vec<String> = missing.collect();
     if !missing.is_empty() {
         parts.push(missing.join("\n"));

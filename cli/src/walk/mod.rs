@@ -61,7 +61,7 @@ impl Walk {
     pub fn measure(settings: &WalkSettings) -> Result<Walk, Failure> {
         let mut machine = machines::host()?;
         if let Some(cache) = Geometry::to_color(&machine, CpuId(0)) {
-            // What cannot be meant is told before anything that takes time.
+            // What cannot be meant is refused before anything that takes time.
             settings.check(cache)?;
         }
         let latencies = latencies_of(&machine, settings)?;

@@ -42,9 +42,12 @@ pub fn section(walk: &Walk, command: &str) -> Section {
 }
 
 fn rows(walk: &Walk) -> Vec<Row> {
-    let row = |it: &WalkRow, metric: &str, unit: &str, value: f64, low: f64, high: f64| Row {
+    let row = |walked: &WalkRow, metric: &str, unit: &str, value: f64, low: f64, high: f64| Row {
         experiment: ID.to_owned(),
-        point: Point::new([("blocks", it.blocks.into()), ("colors", it.colors.into())]),
+        point: Point::new([
+            ("blocks", walked.blocks.into()),
+            ("colors", walked.colors.into()),
+        ]),
         metric: metric.to_owned(),
         value,
         unit: unit.to_owned(),
@@ -53,10 +56,10 @@ fn rows(walk: &Walk) -> Vec<Row> {
         published: None,
         calibration: false,
     };
-    let measured = walk.rows().map(|(it, _)| {
-        let spread = it.ns_per_visit;
+    let measured = walk.rows().map(|(walked, _)| {
+        let spread = walked.ns_per_visit;
         row(
-            it,
+            walked,
             "measured_visit",
             "ns",
             spread.median,
@@ -64,8 +67,8 @@ fn rows(walk: &Walk) -> Vec<Row> {
             spread.high,
         )
     });
-    let simulated = walk.rows().flat_map(|(it, twin)| {
-        let (least, most) = twin.ratios(it);
+    let simulated = walk.rows().flat_map(|(walked, twin)| {
+        let (least, most) = twin.ratios(walked);
         let times = ends(
             walk,
             "simulated_visit",
@@ -73,9 +76,9 @@ fn rows(walk: &Walk) -> Vec<Row> {
             twin.most.ns_per_visit,
         );
         let ratios = ends(walk, "simulated_over_measured", least, most);
-        let of_time = move |(metric, ns): (String, f64)| row(it, &metric, "ns", ns, ns, ns);
+        let of_time = move |(metric, ns): (String, f64)| row(walked, &metric, "ns", ns, ns, ns);
         let of_ratio =
-            move |(metric, times): (String, f64)| row(it, &metric, "", times, times, times);
+            move |(metric, times): (String, f64)| row(walked, &metric, "", times, times, times);
         let times = times.into_iter().map(of_time);
         times
             .chain(ratios.into_iter().map(of_ratio))
@@ -195,9 +198,10 @@ fn verdicts(walk: &Walk) -> Vec<Verdict> {
 /// Simulated lies near measured, in every row; where the sets are unknown, it may lie there.
 fn near(walk: &Walk) -> Verdict {
     let ratios: Vec<(f64, f64)> = walk.rows().map(|(row, twin)| twin.ratios(row)).collect();
-    let least = ratios.iter().map(|it| it.0).fold(f64::INFINITY, f64::min);
-    let most = ratios.iter().map(|it| it.1).fold(0.0, f64::max);
-    let off = ratios.iter().filter(|it| !fits(**it)).count();
+    let (leasts, mosts): (Vec<f64>, Vec<f64>) = ratios.iter().copied().unzip();
+    let least = leasts.into_iter().fold(f64::INFINITY, f64::min);
+    let most = mosts.into_iter().fold(0.0, f64::max);
+    let off = ratios.iter().filter(|ratio| !fits(**ratio)).count();
     let statement = if walk.sets_known() {
         "A simulated visit takes as long as a measured one, within 25 %"
     } else {
@@ -221,15 +225,15 @@ fn near(walk: &Walk) -> Verdict {
 fn drift(walk: &Walk) -> String {
     let levels = walk.latencies.levels.iter();
     let after = |level: u8| walk.latencies_after.level_ns(level);
-    let both = levels.filter_map(|it| Some((it.level, it.ns, after(it.level)?)));
+    let both = levels.filter_map(|level| Some((level.level, level.ns, after(level.level)?)));
     let drifted = both.filter(|(_, before, after)| (after / before - 1.0).abs() > TOLERANCE);
-    let told = drifted.map(|(level, before, after)| {
+    let sentences = drifted.map(|(level, before, after)| {
         format!("; level {level} took {before:.1} ns before the walk and {after:.1} ns after it")
     });
-    told.collect()
+    sentences.collect()
 }
 
-/// Enough colors beat none, wherever more than one is needed. None if no row can tell.
+/// Enough colors beat none, wherever more than one is needed. None if no row needs more than one.
 fn faster(walk: &Walk) -> Option<Verdict> {
     let vanilla = |blocks: u32| {
         let mut rows = walk.report.rows.iter();
@@ -269,9 +273,9 @@ fn parameters(walk: &Walk) -> Vec<Parameter> {
         source: source.to_owned(),
     };
     let facts = &walk.report.facts;
-    let level = |it: &warmq_walk::LevelLatency| {
-        let name = format!("cache.l{}.latency", it.level);
-        parameter(name, format!("{:.2}", it.ns), "ns", MEASURED)
+    let level = |latency: &warmq_walk::LevelLatency| {
+        let name = format!("cache.l{}.latency", latency.level);
+        parameter(name, format!("{:.2}", latency.ns), "ns", MEASURED)
     };
     let mut parameters: Vec<Parameter> = walk.latencies.levels.iter().map(level).collect();
     if let Some(ns) = walk.latencies.memory_ns {

@@ -53,7 +53,7 @@ pub fn on_what(walk: &Walk) -> String {
     let facts = &walk.report.facts;
     let cache = facts.cache;
     let levels = walk.latencies.levels.iter();
-    let levels = levels.map(|it| format!("level {} {:.1} ns", it.level, it.ns));
+    let levels = levels.map(|level| format!("level {} {:.1} ns", level.level, level.ns));
     format!(
         "CPU {}, level-{} cache of {}, {} ways, lines of {}; {}. Blocks of {}, hot lines: {}; \
          colors from bit {} on; {}.",
@@ -70,7 +70,7 @@ pub fn on_what(walk: &Walk) -> String {
     )
 }
 
-/// How the sets are known, with the counts that tell how far to trust it.
+/// How the sets are known, with the counts that show how far to trust it.
 fn known(search: &Search) -> String {
     match (search.by, search.why) {
         (Known::Offset, _) => "the offset in a page chooses the set".to_owned(),
@@ -93,7 +93,7 @@ fn known(search: &Search) -> String {
 fn line(row: &WalkRow, twin: &Twin) -> [Cell; 8] {
     let spread = row.ns_per_visit;
     let ratios = twin.ratios(row);
-    let ratio = Cell::new(range(ratios, |it| format!("{it:.2}")));
+    let ratio = Cell::new(range(ratios, |ratio| format!("{ratio:.2}")));
     let times = (twin.least.ns_per_visit, twin.most.ns_per_visit);
     let misses = (twin.least.miss_ratio, twin.most.miss_ratio);
     [
@@ -106,13 +106,13 @@ fn line(row: &WalkRow, twin: &Twin) -> [Cell; 8] {
         Cell::new(row.needed_colors),
         Cell::new(format!("{:.1}", spread.median)),
         Cell::new(format!("{:.1} .. {:.1}", spread.low, spread.high)),
-        Cell::new(range(times, |it| format!("{it:.1}"))),
+        Cell::new(range(times, |time| format!("{time:.1}"))),
         if !fits(ratios) && Screen::of_results().colors {
             ratio.fg(Color::Yellow)
         } else {
             ratio
         },
-        Cell::new(range(misses, |it| format!("{:.0} %", it * 100.0))),
+        Cell::new(range(misses, |miss| format!("{:.0} %", miss * 100.0))),
     ]
 }
 

@@ -12,7 +12,7 @@ use warmq_machine::MachineDescription;
 use warmq_scenario::{Scenario, SchedulerChoice, Set, Site, TaskKindId, World as Kind};
 use warmq_vm::{Cache, Ending, Guest, Hardware, Kernel, VmError};
 
-use crate::guest::kernel::Teller;
+use crate::guest::kernel::Reporter;
 
 use super::player::{arguments, played, refused};
 use super::programs::{self, file_name};
@@ -189,7 +189,7 @@ impl Guests {
         }
         for name in changed_to(request) {
             let program = programs::scheduler(&name).map_err(Refusal::Program)?;
-            if let Some(program) = program.filter(|it| !command.contains(&in_guest(it))) {
+            if let Some(program) = program.filter(|program| !command.contains(&in_guest(program))) {
                 guest = guest.file_at(program, format!("/bin/{name}"));
             }
         }
@@ -210,8 +210,8 @@ fn kernel(named: &str) -> Result<Kernel, VmError> {
     if named.contains('/') {
         return Kernel::from_file(Path::new(named), None);
     }
-    let mut teller = Teller::default();
-    Cache::usual()?.kernel(named, None, &mut |step| teller.tell(&step))
+    let mut reporter = Reporter::default();
+    Cache::usual()?.kernel(named, None, &mut |step| reporter.report(&step))
 }
 
 /// Why there is no kernel `named`. What was typed was `--kernel`, whatever the option of `warmq vm` is called.
@@ -321,7 +321,7 @@ fn noted(mut played: Played, request: &Request<'_>) -> Played {
     if counted {
         "instructions".clone_into(&mut played.header.clock);
         let mut parameters = played.parameters.iter_mut();
-        if let Some(clock) = parameters.find(|it| it.name == "guest.clock") {
+        if let Some(clock) = parameters.find(|parameter| parameter.name == "guest.clock") {
             "instructions".clone_into(&mut clock.value);
         }
     }
@@ -365,7 +365,7 @@ mod tests {
     use super::last_words;
 
     #[test]
-    fn a_panic_is_told_by_its_first_fault() {
+    fn a_panic_is_reported_by_its_first_fault() {
         let console = "booting\n[ 4.1] BUG: kernel NULL pointer dereference, address: 0\n\
                        [ 4.2] RIP: 0010:pick_task_scx+0x12/0x80\n[ 4.3] RIP: 0010:other\n\
                        [ 4.4] Kernel panic - not syncing: Fatal exception";

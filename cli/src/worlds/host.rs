@@ -99,7 +99,7 @@ fn ended(mut command: Command) -> std::io::Result<Output> {
     })
 }
 
-/// The scenario in a file of its own, which tells the language by its ending.
+/// The scenario in a file of its own, whose ending names its language.
 fn written(request: &Request<'_>) -> std::io::Result<tempfile::NamedTempFile> {
     let ending = Path::new(request.file).extension().unwrap_or_default();
     let suffix = format!(".{}", ending.to_string_lossy());

@@ -12,12 +12,11 @@ pub fn find(name: &str) -> Option<PathBuf> {
         return Some(PathBuf::from(name)).filter(|path| path.is_file());
     }
     let beside = std::env::current_exe().ok();
-    let folders = beside
-        .iter()
-        .flat_map(|program| program.ancestors().skip(1).take(2));
+    let beside = beside.iter();
+    let folders = beside.flat_map(|program| program.ancestors().skip(1).take(2));
     let built = folders
         .map(|folder| folder.join(name))
-        .find(|it| it.is_file());
+        .find(|path| path.is_file());
     built.or_else(|| warmq_vm::program_on_path(OsStr::new(name)))
 }
 

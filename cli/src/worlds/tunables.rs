@@ -1,4 +1,4 @@
-//! What a guest's kernel is told before a run through files of `/proc` and `/sys`: its tunables.
+//! What is set of a guest's kernel before a run through files of `/proc` and `/sys`: its tunables.
 
 /// Where tunables are.
 const BELOW: [&str; 2] = ["/proc/", "/sys/"];
@@ -38,7 +38,7 @@ pub(super) fn set_before(command: Vec<String>, text: &str) -> Result<Vec<String>
 }
 
 fn is_below(file: &str) -> bool {
-    BELOW.iter().any(|it| file.starts_with(it)) && !file.contains("/../")
+    BELOW.iter().any(|folder| file.starts_with(folder)) && !file.contains("/../")
 }
 
 #[cfg(test)]

@@ -37,7 +37,8 @@ fn a_part_of_a_trace_can_be_looked_at() {
     assert!(read["window"]["to_ns"].as_u64().unwrap() <= 600_000_000);
 }
 
-/// Formats are named by their content; what each begins with is tested where they are told apart.
+/// Formats are named by their content; what each begins with is tested where they are
+/// distinguished.
 #[test]
 fn a_recording_of_another_program_is_named() {
     let ftrace = "# tracer: nop\n  <idle>-0 [000] d..2. 1.5: sched_switch: prev_comm=swapper/0\n";
@@ -86,13 +87,13 @@ fn what_cannot_be_diagnosed_or_watched_is_refused() {
         "watch --for 0s",
         "watch --for 1s --from 2s",
     ];
-    let mut told = String::new();
+    let mut refusals = String::new();
     for command in commands {
         let ran = folder.run(command);
         assert_eq!(ran.code, 2, "{command}: {}", ran.err);
-        told.push_str(&format!("$ warmq {command}\n{}\n", ran.err));
+        refusals.push_str(&format!("$ warmq {command}\n{}\n", ran.err));
     }
-    insta::assert_snapshot!("diagnose_refused", told);
+    insta::assert_snapshot!("diagnose_refused", refusals);
 }
 
 #[test]
@@ -106,7 +107,7 @@ fn a_time_without_records_is_refused_and_a_folder_is_tried_first() {
     assert_eq!(
         (ran.code, ran.out.as_str()),
         (6, ""),
-        "nothing is told before: {}",
+        "nothing is printed before: {}",
         ran.err
     );
 }
@@ -127,7 +128,7 @@ fn a_watched_command_gives_its_status() {
     );
 }
 
-/// Only root may record, and not everywhere: who may not is told so by a status of its own.
+/// Only root may record, and not everywhere: who may not gets a status of its own.
 #[test]
 fn this_machine_is_watched_or_says_what_it_lacks() {
     let ran = Folder::new("watch").run("watch --for 200ms --json");
@@ -209,7 +210,7 @@ fn watched_by(name: &str, program: Option<&str>) -> Ran {
 }
 
 #[test]
-fn a_recorder_by_bpf_that_is_not_there_or_does_not_work_is_told() {
+fn a_recorder_by_bpf_that_is_not_there_or_does_not_work_is_reported() {
     let programs = [
         ("absent", None),
         (
@@ -231,12 +232,12 @@ fn a_recorder_by_bpf_that_is_not_there_or_does_not_work_is_told() {
             ),
         ),
     ];
-    let mut told = String::new();
+    let mut refusals = String::new();
     for (name, program) in programs {
         let ran = watched_by(&format!("watch-{name}"), program);
         assert_eq!(ran.code, 6, "{name}: {}", ran.err);
         let folder = env!("CARGO_TARGET_TMPDIR");
-        told.push_str(&format!("{name}: {}", ran.err.replace(folder, "...")));
+        refusals.push_str(&format!("{name}: {}", ran.err.replace(folder, "...")));
     }
-    insta::assert_snapshot!("watch_by_bpf_refused", told);
+    insta::assert_snapshot!("watch_by_bpf_refused", refusals);
 }

@@ -37,7 +37,7 @@ fn the_help_of_each_command_explains_its_options() {
 }
 
 #[test]
-fn without_arguments_the_help_is_shown_and_the_exit_code_tells() {
+fn without_arguments_the_help_is_shown_and_the_exit_code_is_2() {
     let ran = Folder::new("help-nothing").run("");
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
     assert!(ran.err.contains("Usage: warmq"));

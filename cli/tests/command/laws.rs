@@ -40,7 +40,12 @@ fn every_cell_is_a_line_of_json_with_the_command_that_judges_it_again() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    let said = |key: &str| lines.iter().map(|it| it[key].clone()).collect::<Vec<_>>();
+    let said = |key: &str| {
+        lines
+            .iter()
+            .map(|line| line[key].clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(said("law"), ["nice", "replaced"]);
     assert_eq!(said("verdict"), ["broken", "skipped"]);
     let again = "warmq laws nice --world lab --scheduler linux24";
@@ -124,7 +129,7 @@ fn what_cannot_be_judged_is_refused_with_its_place_and_a_fix() {
         "laws nice --resume",
         "laws nice --show --out nowhere",
     ];
-    let told = commands.map(|command| {
+    let refusals = commands.map(|command| {
         let ran = folder.run(command);
         assert_eq!(
             (ran.code, ran.out.as_str()),
@@ -134,5 +139,5 @@ fn what_cannot_be_judged_is_refused_with_its_place_and_a_fix() {
         );
         format!("$ warmq {command}\n{}\n", ran.err)
     });
-    insta::assert_snapshot!("laws_refused", told.concat());
+    insta::assert_snapshot!("laws_refused", refusals.concat());
 }

@@ -34,9 +34,15 @@ fn words(text: &str) -> String {
 #[test]
 fn every_setting_of_a_scheduler_or_workload_is_shown_with_default_and_range() {
     let schedulers = warmq_sched::SCHEDULERS.iter();
-    let schedulers = schedulers.map(|it| (format!("schedulers {}", it.name), it.settings()));
+    let schedulers = schedulers.map(|scheduler| {
+        (
+            format!("schedulers {}", scheduler.name),
+            scheduler.settings(),
+        )
+    });
     let workloads = warmq_play::workloads().iter();
-    let workloads = workloads.map(|it| (format!("workloads {}", it.name), it.settings()));
+    let workloads =
+        workloads.map(|workload| (format!("workloads {}", workload.name), workload.settings()));
     for (command, settings) in schedulers.chain(workloads) {
         let text = words(&run(&command));
         for setting in settings {
@@ -68,7 +74,7 @@ fn every_machine_is_an_object_of_json_with_units_in_its_keys() {
         .collect();
     let names: Vec<&str> = machines
         .iter()
-        .map(|it| it["name"].as_str().unwrap())
+        .map(|machine| machine["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, builtin_names().collect::<Vec<_>>());
     for machine in &machines {
@@ -82,7 +88,7 @@ fn every_machine_is_an_object_of_json_with_units_in_its_keys() {
         assert!(
             caches
                 .iter()
-                .all(|it| it["size_bytes"].as_u64().unwrap() > 0),
+                .all(|cache| cache["size_bytes"].as_u64().unwrap() > 0),
             "{name}"
         );
         assert!(!machine["cpus"].as_array().unwrap().is_empty(), "{name}");

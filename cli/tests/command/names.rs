@@ -20,7 +20,7 @@ const SHOWN: &str = r"\u001b[2J\r\nwarmq: ok";
 fn is_clean(what: &str, text: &str) {
     let odd = text
         .chars()
-        .find(|it| *it != '\n' && !warmq_units::is_printable(*it));
+        .find(|letter| *letter != '\n' && !warmq_units::is_printable(*letter));
     assert_eq!(odd, None, "{what}: {text:?}");
     let faked = text.lines().any(|line| line.starts_with("warmq: ok"));
     assert!(!faked, "{what}: {text}");
@@ -108,10 +108,10 @@ fn a_recording_may_name_its_tasks_and_its_machine_as_it_likes() {
         assert!(ran.code == 0, "{command}: {}", ran.err);
     }
     clean("a comparison", folder.run("compare it.warmq it.warmq"));
-    let told = folder.run("diagnose it.warmq").fine();
+    let printed = folder.run("diagnose it.warmq").fine();
     assert!(
-        told.contains(SHOWN) && told.contains(r"evil\u001b]0;title\u0007, 6.18\u202e"),
-        "{told}"
+        printed.contains(SHOWN) && printed.contains(r"evil\u001b]0;title\u0007, 6.18\u202e"),
+        "{printed}"
     );
     is_clean("the page", &folder.text("page/diagnosis.html"));
     is_clean("its data", &folder.text("page/diagnosis.json"));
@@ -139,8 +139,8 @@ fn a_scenario_may_have_any_title_and_any_mistake() {
         let ran = clean(command, folder.run(command));
         assert_eq!(ran.code, 0, "{command}: {}", ran.err);
     }
-    let told = folder.run(run).fine();
-    assert!(told.contains(SHOWN), "{told}");
+    let printed = folder.run(run).fine();
+    assert!(printed.contains(SHOWN), "{printed}");
     is_clean("the page", &folder.text("page/report.html"));
     is_clean("the rows", &folder.text("page/rows.csv"));
     for command in [

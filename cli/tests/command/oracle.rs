@@ -65,10 +65,10 @@ fn instances_are_drawn_alike_from_one_seed_and_the_worst_can_be_shown() {
 #[test]
 fn what_makes_no_sense_is_refused_with_its_place_and_a_fix() {
     let large: String = (0..40)
-        .map(|it| {
+        .map(|number| {
             format!(
-                "t{it} = {{ fragment = \"A\", run = {} }}\n",
-                1 + 6 * it * it
+                "t{number} = {{ fragment = \"A\", run = {} }}\n",
+                1 + 6 * number * number
             )
         })
         .collect();
@@ -92,7 +92,7 @@ fn what_makes_no_sense_is_refused_with_its_place_and_a_fix() {
         "oracle --random 0",
         "oracle --random 3 --cpus 9",
     ];
-    let mut told = String::new();
+    let mut refusals = String::new();
     for command in commands {
         let ran = folder.run(command);
         assert_eq!(
@@ -101,9 +101,9 @@ fn what_makes_no_sense_is_refused_with_its_place_and_a_fix() {
             "{command}: {}",
             ran.err
         );
-        told.push_str(&format!("$ warmq {command}\n{}\n", ran.err));
+        refusals.push_str(&format!("$ warmq {command}\n{}\n", ran.err));
     }
-    insta::assert_snapshot!("oracle_refused", told);
+    insta::assert_snapshot!("oracle_refused", refusals);
 
     // What is too large for the optimum is shown without it.
     let text = MINE

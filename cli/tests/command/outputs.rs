@@ -19,7 +19,9 @@ fn scene(name: &str) -> Folder {
 
 /// `command`, run by a shell that first does `first`.
 fn after(first: &str, command: &Command, folder: &Folder) -> Ran {
-    let arguments = command.get_args().map(|it| it.to_str().unwrap());
+    let arguments = command
+        .get_args()
+        .map(|argument| argument.to_str().unwrap());
     let script = format!("{first} exec \"$@\"");
     let shell = Command::new("sh")
         .args(["-c", &script, "sh", env!("CARGO_BIN_EXE_warmq")])
@@ -63,7 +65,9 @@ fn a_pipe_and_an_open_descriptor_are_written_into_and_a_link_stays() {
     let command = folder.command(&TRACED.replace("it.warmq", "/dev/stdout"));
     after("exec >> log;", &command, &folder).fine();
     let log = fs::read(folder.0.join("log")).unwrap();
-    assert!(log.starts_with(b"earlier\n") && log.windows(whole.len()).any(|it| it == whole));
+    assert!(
+        log.starts_with(b"earlier\n") && log.windows(whole.len()).any(|window| window == whole)
+    );
     let before = [
         "far.warmq",
         "it.warmq",
@@ -76,7 +80,7 @@ fn a_pipe_and_an_open_descriptor_are_written_into_and_a_link_stays() {
 }
 
 #[test]
-fn a_second_writer_is_told_who_the_first_is() {
+fn a_second_writer_learns_who_the_first_is() {
     let folder = scene("outputs-two").with("it.warmq", "earlier");
     let path = folder.0.join("it.warmq");
     let (first, _file) = Output::begin(&path, Access::Usual).unwrap();
@@ -172,7 +176,7 @@ fn a_disk_that_is_full_leaves_what_was_there() {
 fn names(more: &[&str]) -> Vec<String> {
     more.iter()
         .chain(&["trial.toml"])
-        .map(|it| (*it).to_owned())
+        .map(|name| (*name).to_owned())
         .collect()
 }
 
@@ -184,7 +188,11 @@ fn begun(folder: &Folder) -> Child {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    while !folder.names().iter().any(|it| it.ends_with(".unfinished")) {
+    while !folder
+        .names()
+        .iter()
+        .any(|name| name.ends_with(".unfinished"))
+    {
         assert_eq!(child.try_wait().unwrap(), None, "it goes on");
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -219,7 +227,10 @@ fn a_run_that_is_ended_leaves_what_was_there() {
     assert_eq!(folder.text("it.warmq"), "earlier");
     let left = folder.names();
     assert_eq!(left.len(), 5, "its lock and its half: {left:?}");
-    let half = left.iter().find(|it| it.ends_with(".unfinished")).unwrap();
+    let half = left
+        .iter()
+        .find(|name| name.ends_with(".unfinished"))
+        .unwrap();
     let mode = fs::metadata(folder.0.join(half))
         .unwrap()
         .permissions()

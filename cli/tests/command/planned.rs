@@ -37,7 +37,7 @@ fn answered(folder: &Folder, input: &str) -> Ran {
 fn digests(folder: &Folder) -> Vec<String> {
     let plan = lines(&folder.run("plan trial.toml --json").fine());
     plan.iter()
-        .map(|it| it["run"].as_str().unwrap().to_owned())
+        .map(|line| line["run"].as_str().unwrap().to_owned())
         .collect()
 }
 
@@ -47,7 +47,7 @@ fn a_plan_lists_every_run_once_point_by_point() {
     let plan = lines(&folder.run("plan trial.toml --json").fine());
     let places = plan
         .iter()
-        .map(|it| (it["point"]["tasks"].as_i64(), it["seed"].as_i64()));
+        .map(|line| (line["point"]["tasks"].as_i64(), line["seed"].as_i64()));
     let expected = [(2, 1), (2, 2), (4, 1), (4, 2)].map(|(tasks, seed)| (Some(tasks), Some(seed)));
     assert_eq!(places.collect::<Vec<_>>(), expected);
     assert_eq!(
@@ -104,7 +104,7 @@ fn a_run_has_the_same_line_however_it_is_asked_for() {
     let asked: String = digests
         .iter()
         .enumerate()
-        .map(|(at, it)| format!("{at}:{it}\n"))
+        .map(|(at, digest)| format!("{at}:{digest}\n"))
         .collect();
     assert_eq!(answered(&folder, &asked).fine(), all);
     let jobs = folder.run("run trial.toml --only 2-3,0-1 --jobs 1").fine();
@@ -179,7 +179,7 @@ fn lines_of_another_build_are_refused() {
 
 #[test]
 fn a_sweep_too_large_to_be_judged_is_planned_and_run_in_parts() {
-    let numbers: Vec<String> = (1..=100).map(|it| it.to_string()).collect();
+    let numbers: Vec<String> = (1..=100).map(|number| number.to_string()).collect();
     let sweep = format!("tasks = [{0}]\nburst = [{0}]", numbers.join(", "));
     let head = TRIAL
         .split("[quick.sweep]")

@@ -17,8 +17,8 @@ fn a_trace_is_replayed_and_its_scenario_is_one_like_any_other() {
     assert!(hog["replayed"]["share"].as_u64().unwrap() > 4_000, "{hog}");
     folder.run("check it.toml").fine();
     let run = "run it.toml --machine small-smt --set cpus=2 --scheduler eevdf-7.1 --time 300ms";
-    let told = folder.run(run).fine();
-    assert!(told.contains("hog_share"), "{told}");
+    let printed = folder.run(run).fine();
+    assert!(printed.contains("hog_share"), "{printed}");
     let text = folder
         .run("replay it.warmq --from 100ms --until 300ms")
         .fine();
@@ -41,11 +41,11 @@ fn what_cannot_be_replayed_is_refused_with_the_byte() {
         "replay it.warmq --from 900s",
         "replay it.warmq --set none-such=1",
     ];
-    let mut told = String::new();
+    let mut refusals = String::new();
     for command in commands {
         let ran = folder.run(command);
         assert_eq!(ran.code, 2, "{command}: {}", ran.err);
-        told.push_str(&format!("$ warmq {command}\n{}\n", ran.err));
+        refusals.push_str(&format!("$ warmq {command}\n{}\n", ran.err));
     }
-    insta::assert_snapshot!("replay_refused", told);
+    insta::assert_snapshot!("replay_refused", refusals);
 }

@@ -185,12 +185,12 @@ fn the_lab_measures_round_trips_and_has_no_note_about_them() {
         .with("writes.toml", writes)
         .run("check echo.toml writes.toml");
     let text = checked.fine();
-    let told: Vec<&str> = text
+    let remarks: Vec<&str> = text
         .lines()
-        .filter(|it| it.contains("In the lab"))
+        .filter(|line| line.contains("In the lab"))
         .collect();
-    assert_eq!(told.len(), 1, "{text}");
-    assert!(told[0].contains("`write` is refused"), "{text}");
+    assert_eq!(remarks.len(), 1, "{text}");
+    assert!(remarks[0].contains("`write` is refused"), "{text}");
 }
 
 /// Who ran on the first CPU in so long a time, a letter for each ms.

@@ -24,7 +24,7 @@ fn without_qemu_nothing_is_downloaded_and_the_package_is_named() {
 }
 
 #[test]
-fn a_mirror_that_does_not_answer_is_told_with_what_may_help() {
+fn a_mirror_that_does_not_answer_is_reported_with_what_may_help() {
     let folder = Folder::new("vm-no-mirror");
     let mut command = folder.command(&format!("vm fetch {NO_MIRROR}"));
     command.env("XDG_CACHE_HOME", &folder.0);
@@ -76,8 +76,8 @@ fn a_command_in_a_guest_has_its_output_its_status_and_a_note() {
         "cat /etc/given; echo wrong >&2; exit 3",
     ]);
     let ran = Ran::of(command.output().unwrap());
-    let told = (ran.code, ran.out.as_str(), ran.err.as_str());
-    assert_eq!(told, (3, "from the host\n", "wrong\n"));
+    let found = (ran.code, ran.out.as_str(), ran.err.as_str());
+    assert_eq!(found, (3, "from the host\n", "wrong\n"));
     let note: Value = serde_json::from_str(&folder.text("note.json")).unwrap();
     assert_eq!(
         (&note["ending"], &note["status"]),

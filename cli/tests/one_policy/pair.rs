@@ -66,9 +66,12 @@ fn allowed(context: &Context<'_>, view: View<'_>) -> u64 {
 fn waker(why: Why) -> (Waker, bool) {
     match why {
         Why::Fork => (Waker::Fork, false),
-        Why::Wakeup(it) => match it.current.filter(|_| it.context == WakeContext::Task) {
-            Some(task) => (Waker::Task(task.0), it.sync),
-            None => (Waker::Interrupt, it.sync),
+        Why::Wakeup(wakeup) => match wakeup
+            .current
+            .filter(|_| wakeup.context == WakeContext::Task)
+        {
+            Some(task) => (Waker::Task(task.0), wakeup.sync),
+            None => (Waker::Interrupt, wakeup.sync),
         },
     }
 }
@@ -319,7 +322,9 @@ impl Scheduler for Pair {
         task: TaskId,
         fragment: Option<Fragment>,
     ) {
-        let hint = fragment.map_or(0, |it| (u64::from(it.app) << 32 | u64::from(it.number)) + 1);
+        let hint = fragment.map_or(0, |fragment| {
+            (u64::from(fragment.app) << 32 | u64::from(fragment.number)) + 1
+        });
         self.note(context, format_args!("{task} names {fragment:?}"));
         let native = self.program.hint(here(context), hint, now(context));
         self.simulated.set_fragment(context, task, fragment);

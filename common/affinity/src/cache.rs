@@ -39,9 +39,9 @@ impl Cache {
     /// the dirty ones leave first.
     pub fn run(&mut self, fragment: FragmentId, lines: u64, writes: bool) -> Switch {
         assert!(lines <= self.lines, "a run's data fits into the cache");
-        let place = self.held.iter().position(|it| it.fragment == fragment);
+        let place = self.held.iter().position(|held| held.fragment == fragment);
         let before = place.map(|place| self.held.remove(place));
-        let (held, was_dirty) = before.map_or((0, 0), |it| (it.lines, it.dirty));
+        let (held, was_dirty) = before.map_or((0, 0), |held| (held.lines, held.dirty));
         let dirty = self.make_room(lines);
         let left_dirty = if writes { lines } else { was_dirty };
         self.held.push(Held {
@@ -57,14 +57,14 @@ impl Cache {
 
     /// Writes back all that is dirty, and says how many lines that were.
     pub fn flush(&mut self) -> u64 {
-        let dirty = self.held.iter().map(|it| it.dirty).sum();
-        self.held.iter_mut().for_each(|it| it.dirty = 0);
+        let dirty = self.held.iter().map(|held| held.dirty).sum();
+        self.held.iter_mut().for_each(|held| held.dirty = 0);
         dirty
     }
 
     /// Evicts until `wanted` lines are free; returns how many of the evicted were dirty.
     fn make_room(&mut self, wanted: u64) -> u64 {
-        let used: u64 = self.held.iter().map(|it| it.lines).sum();
+        let used: u64 = self.held.iter().map(|held| held.lines).sum();
         let mut missing = (used + wanted).saturating_sub(self.lines);
         let mut written = 0;
         for held in &mut self.held {
@@ -75,7 +75,7 @@ impl Cache {
             missing -= leaving;
             written += dirty;
         }
-        self.held.retain(|it| it.lines > 0);
+        self.held.retain(|held| held.lines > 0);
         written
     }
 }

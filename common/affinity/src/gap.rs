@@ -119,7 +119,9 @@ mod tests {
 
     #[test]
     fn a_distribution_has_percentiles_by_rank_and_a_worst_case() {
-        let all = (0..10).map(|it| gap(it, 10 + it.min(8), 10)).collect();
+        let all = (0..10)
+            .map(|number| gap(number, 10 + number.min(8), 10))
+            .collect();
         let gaps = Gaps { all };
         let figure = Gap::online_permille;
         assert_eq!(gaps.percentile(figure, 50), 400);

@@ -301,7 +301,7 @@ impl<'a> Play<'a> {
                 view.unmanaged_bound += bound;
                 continue;
             };
-            match groups.iter_mut().find(|it| it.fragment == fragment) {
+            match groups.iter_mut().find(|group| group.fragment == fragment) {
                 Some(group) => {
                     group.waiting += waiting;
                     group.bound += bound;
@@ -348,9 +348,9 @@ mod tests {
             while play.running.iter().any(Option::is_some) {
                 for (task, (cpu, fragment)) in places(&play) {
                     prop_assert_eq!(play.groups.fragment_of(task), fragment);
-                    let groups = fragment.map_or(&[][..], |it| play.groups.of(it));
-                    let group = groups.iter().find(|it| it.tasks.contains(&task));
-                    let place = group.map(|it| it.place.index());
+                    let groups = fragment.map_or(&[][..], |fragment| play.groups.of(fragment));
+                    let group = groups.iter().find(|group| group.tasks.contains(&task));
+                    let place = group.map(|group| group.place.index());
                     prop_assert_eq!(place, fragment.map(|_| cpu));
                     if play.counts.splits == 0 {
                         prop_assert!(groups.len() <= 1);

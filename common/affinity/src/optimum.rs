@@ -98,7 +98,7 @@ struct Link {
 }
 
 /// The assignment of `instance` that ends first; of those the one with the least penalties.
-/// `progress` is told how many rows of how many are done.
+/// `progress` gets how many rows of how many are done.
 ///
 /// # Errors
 /// The table is too large.

@@ -57,10 +57,8 @@ fn plan(fields: &Fields<'_>) -> Option<Plan> {
     let online = fields.table("online");
     fields.finish();
     let instance = instance?;
-    let orders: Vec<_> = orders
-        .iter()
-        .filter_map(|table| order(table, &instance))
-        .collect();
+    let orders = orders.iter().filter_map(|table| order(table, &instance));
+    let orders: Vec<_> = orders.collect();
     let usual = Policy::usual(&instance);
     let policy = online.map_or(Some(usual), |table| policy(&table, usual));
     Some(Plan {
@@ -83,7 +81,7 @@ fn instance(fields: &Fields<'_>) -> Option<Instance> {
     ];
     let penalty = fields
         .item("penalty")
-        .map_or(Some(Penalty::Lines), |it| it.choice(&penalties));
+        .map_or(Some(Penalty::Lines), |item| item.choice(&penalties));
     let fragments = fields.item("fragment");
     let tasks = fields.required(
         "task",
@@ -115,7 +113,7 @@ fn instance(fields: &Fields<'_>) -> Option<Instance> {
 fn costs(table: &Fields<'_>) -> Option<Costs> {
     let lines = table
         .item("lines")
-        .map_or(Some(1), |it| it.integer(1..=MOST_LINES));
+        .map_or(Some(1), |item| item.integer(1..=MOST_LINES));
     let fill = table.required("fill", "say how long it takes to fill a line: fill = 4");
     let help = "say how long it takes to write a line back: write_back = 4";
     let write_back = table.required("write_back", help);
@@ -217,13 +215,13 @@ fn run_of(table: &Fields<'_>, fragments: &[Fragment]) -> Option<Run> {
     Some(Run {
         fragment,
         length: length?.integer(1..=LONGEST)?,
-        writes: writes.map_or(Some(managed), |it| it.flag())?,
+        writes: writes.map_or(Some(managed), |item| item.flag())?,
     })
 }
 
 fn fragment_of(item: &Item<'_>, fragments: &[Fragment]) -> Option<FragmentId> {
     let name = item.text()?;
-    let names = || fragments.iter().map(|it| it.name.as_str());
+    let names = || fragments.iter().map(|fragment| fragment.name.as_str());
     let index = names().position(|known| known == name);
     if index.is_none() && fragments.is_empty() {
         let help = format!("say how many lines it has: fragment.{name} = 1");
@@ -236,7 +234,7 @@ fn fragment_of(item: &Item<'_>, fragments: &[Fragment]) -> Option<FragmentId> {
 
 fn task_of(item: &Item<'_>, tasks: &[Task]) -> Option<TaskId> {
     let name = item.text()?;
-    let names = || tasks.iter().map(|it| it.name.as_str());
+    let names = || tasks.iter().map(|task| task.name.as_str());
     let index = names().position(|known| known == name);
     if index.is_none() {
         item.unknown(format!("no task is called {name}"), &name, names());
@@ -301,7 +299,7 @@ fn named(list: &Item<'_>, tasks: &[Task]) -> Option<Vec<TaskId>> {
 fn complete(cpus: &Item<'_>, order: &[Vec<TaskId>], instance: &Instance) -> Option<()> {
     for (index, task) in instance.tasks.iter().enumerate() {
         let id = TaskId(index as u32);
-        let times = order.iter().flatten().filter(|it| **it == id).count();
+        let times = order.iter().flatten().filter(|task| **task == id).count();
         if times != 1 {
             let what = format!("{} is in it {times} times", task.name);
             cpus.report(what, "put every task on one CPU, once");
@@ -377,7 +375,11 @@ imbalance_of = "own"
         let instance = &plan.instance;
         assert_eq!((instance.cpus, instance.first), (2, Some(TaskId(0))));
         assert_eq!(instance.lines_of(FragmentId(1)), 2);
-        let writes: Vec<bool> = instance.tasks.iter().map(|it| it.runs[0].writes).collect();
+        let writes: Vec<bool> = instance
+            .tasks
+            .iter()
+            .map(|task| task.runs[0].writes)
+            .collect();
         assert_eq!(writes, [false, true, false]);
         let (name, order) = &plan.orders[0];
         let tasks = |cpu: usize| order[cpu].iter().map(|(id, _)| id.0).collect::<Vec<u32>>();

@@ -21,7 +21,7 @@ fn best(instance: &Instance, which: Optimum) -> u64 {
 fn busy_units(schedule: &Schedule) -> Vec<(u64, u64)> {
     let spans = schedule.cpus.iter();
     spans
-        .map(|it| (it[0].from, it[it.len() - 1].to - 1))
+        .map(|span| (span[0].from, span[span.len() - 1].to - 1))
         .collect()
 }
 
@@ -30,7 +30,7 @@ fn busy_units(schedule: &Schedule) -> Vec<(u64, u64)> {
 fn the_worked_example_ends_with_unit_22_by_cpu_affinity_and_14_by_data_affinity() {
     let plan = shipped("example");
     let units = |name: &str| {
-        let (_, order) = plan.orders.iter().find(|(it, _)| it == name).unwrap();
+        let (_, order) = plan.orders.iter().find(|(title, _)| title == name).unwrap();
         busy_units(&replay(&plan.instance, order))
     };
     assert_eq!(units("by CPU affinity"), [(0, 22), (5, 22)]);
@@ -72,7 +72,10 @@ fn a_switch_costs_what_is_missing_and_what_is_dirty() {
 #[test]
 fn bins_change_the_fragment_once_each() {
     let fragments = |letters: &str| {
-        let ids: Vec<FragmentId> = letters.bytes().map(|it| FragmentId(it.into())).collect();
+        let ids: Vec<FragmentId> = letters
+            .bytes()
+            .map(|letter| FragmentId(letter.into()))
+            .collect();
         switches(ids)
     };
     assert_eq!(fragments("ABABA"), 4);
@@ -130,10 +133,10 @@ fn g_takes_every_fragment_for_a_whole_cache() {
 #[test]
 fn what_is_too_large_is_said_to_be() {
     let tasks: String = (0..60)
-        .map(|it| {
+        .map(|number| {
             format!(
-                "t{it} = {{ fragment = \"A\", run = {} }}\n",
-                1 + it * it * 2
+                "t{number} = {{ fragment = \"A\", run = {} }}\n",
+                1 + number * number * 2
             )
         })
         .collect();
@@ -192,7 +195,7 @@ fn is_split(order: &Order) -> bool {
     let pairs = (0..order.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
     pairs
         .into_iter()
-        .any(|(a, b)| on(a).iter().any(|it| on(b).contains(it)))
+        .any(|(a, b)| on(a).iter().any(|fragment| on(b).contains(fragment)))
 }
 
 fn small() -> Shape {
@@ -228,7 +231,7 @@ fn check(instance: &Instance, schedule: &Schedule) {
     }
     ran.sort_unstable();
     assert!(ran.is_sorted_by(|a, b| a.0 != b.0 || a.2 <= b.1), "{ran:?}");
-    let lengths: Vec<(TaskId, u64)> = ran.iter().map(|it| (it.0, it.2 - it.1)).collect();
+    let lengths: Vec<(TaskId, u64)> = ran.iter().map(|ran| (ran.0, ran.2 - ran.1)).collect();
     let tasks = (0..).map(TaskId).zip(&instance.tasks);
     let wanted = tasks.flat_map(|(id, task)| task.runs.iter().map(move |run| (id, run.length)));
     assert_eq!(lengths, wanted.collect::<Vec<_>>());

@@ -89,7 +89,7 @@ impl<'a> Item<'a> {
         let read = match &self.node.kind {
             NodeKind::Integer(count) => u64::try_from(*count)
                 .ok()
-                .and_then(|it| it.checked_mul(1_000)),
+                .and_then(|count| count.checked_mul(1_000)),
             NodeKind::Decimal(digits) => thousandths(digits),
             _ => None,
         };

@@ -33,7 +33,7 @@ mod tests {
             let read = document.read(|fields| {
                 fields.know(&["text", "list"]);
                 let list = fields.item("list")?.list()?;
-                Some((fields.text("text")?, list.iter().filter_map(|it| it.text()).collect()))
+                Some((fields.text("text")?, list.iter().filter_map(|item| item.text()).collect()))
             });
             prop_assert_eq!(read.unwrap(), (text, others));
         }

@@ -107,7 +107,12 @@ fn what_is_wrong_with_an_option_is_reported_at_the_option() {
     let reported: Vec<(String, &str)> = problems
         .list
         .iter()
-        .map(|it| (it.to_string(), &it.source.text[it.span.clone()]))
+        .map(|problem| {
+            (
+                problem.to_string(),
+                &problem.source.text[problem.span.clone()],
+            )
+        })
         .collect();
     let expected = [
         (

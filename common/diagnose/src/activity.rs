@@ -48,7 +48,7 @@ impl About {
         }
     }
 
-    /// What tells it from others of its program.
+    /// What distinguishes it from others of its program.
     fn id(&self) -> u32 {
         let own = if self.of_scenario { None } else { self.tid };
         own.or(self.number).unwrap_or(self.task)

@@ -23,7 +23,7 @@ const ALWAYS: u64 = 800;
 /// each time: that is a matter of slices and ticks as long as no wait is long.
 const MOST_WOKEN: u64 = 10;
 /// Whoever ran for less of the time that a task waited, in thousandths, is not named.
-const TOLD_BESIDE: u64 = 10;
+const LEAST_NAMED: u64 = 10;
 /// So many of those are named who had the rest of a CPU.
 const MOST_OF_REST: usize = 4;
 const ALL: u64 = 1_000;
@@ -140,7 +140,7 @@ impl<'f, 'w> Case<'f, 'w> {
     /// Who ran there for long of whom `is` is true, most first.
     pub fn names_beside(&self, is: impl Fn(TaskId) -> bool) -> Vec<String> {
         let all = self.beside(|_| true);
-        let long = |span: Duration| thousandths(span, all) >= TOLD_BESIDE;
+        let long = |span: Duration| thousandths(span, all) >= LEAST_NAMED;
         let beside = self.tally.beside.iter();
         let mut those: Vec<_> = beside.filter(|(id, span)| is(*id) && long(*span)).collect();
         those.sort_by_key(|(id, span)| (std::cmp::Reverse(*span), *id));
@@ -158,14 +158,14 @@ impl<'f, 'w> Case<'f, 'w> {
         let programs = programs.map(|(program, span)| (self.facts.program(*program), *span));
         let mut rest: Vec<(String, Duration)> = tasks.chain(programs).collect();
         rest.sort_by_key(|(name, span)| (std::cmp::Reverse(*span), name.clone()));
-        rest.retain(|(_, span)| share_of(*span) >= TOLD_BESIDE);
+        rest.retain(|(_, span)| share_of(*span) >= LEAST_NAMED);
         rest.truncate(MOST_OF_REST);
         let described =
             |(name, span): &(String, Duration)| format!("{name} {}", share(share_of(*span)));
         let mut parts: Vec<String> = rest.iter().map(described).collect();
         let named: u64 = rest.iter().map(|(_, span)| share_of(*span)).sum();
         let others = ALL.saturating_sub(had + named);
-        if others >= TOLD_BESIDE {
+        if others >= LEAST_NAMED {
             parts.push(format!("others {}", share(others)));
         }
         let rest = match parts.is_empty() {

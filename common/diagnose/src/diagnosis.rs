@@ -27,7 +27,7 @@ pub struct Window {
 pub struct Diagnosis {
     /// The time that was looked at.
     pub window: Window,
-    /// How many CPUs there are, as far as the trace tells.
+    /// How many CPUs there are, as far as the trace shows.
     pub cpus: usize,
     /// How many tasks there are.
     pub tasks: usize,
@@ -188,8 +188,8 @@ fn doubtful(facts: &Facts<'_>) -> Vec<String> {
     those.map(|(id, _)| facts.name(id)).collect()
 }
 
-/// Of a CPU's time interrupts are told from here on, in thousandths.
-const INTERRUPTS_TOLD: u64 = 50;
+/// Interrupts are mentioned from this share of a CPU's time on, in thousandths.
+const INTERRUPTS_MENTIONED: u64 = 50;
 
 fn notes(facts: &Facts<'_>) -> Vec<String> {
     let watcher = facts.watcher;
@@ -203,8 +203,8 @@ fn notes(facts: &Facts<'_>) -> Vec<String> {
     let doubtful: Vec<String> = doubtful(facts);
     if !doubtful.is_empty() {
         notes.push(format!(
-            "The trace does not tell each time that these ran; what is not told counts neither as \
-             running nor as waiting: {}.",
+            "The trace does not record each time that these ran; what is not recorded counts \
+             neither as running nor as waiting: {}.",
             list(&doubtful, 5)
         ));
     }
@@ -221,13 +221,13 @@ fn notes(facts: &Facts<'_>) -> Vec<String> {
     }
     if facts.header.places.is_empty() {
         notes.push(
-            "The trace does not say which CPUs share a cache: moves between caches are not told."
+            "The trace does not say which CPUs share a cache: moves between caches are not seen."
                 .to_owned(),
         );
     }
     for (cpu, all, softirqs) in watcher.interrupts() {
         let of_time = thousandths(all, facts.period);
-        if of_time >= INTERRUPTS_TOLD {
+        if of_time >= INTERRUPTS_MENTIONED {
             notes.push(format!(
                 "Interrupts had {} of CPU {}, {} of it softirqs.",
                 share(of_time),

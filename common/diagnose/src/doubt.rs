@@ -1,7 +1,7 @@
 //! Where the kernel's own accounts contradict a trace, and why a trace may not be fit to judge by.
 //!
-//! A kernel counts how long each thread waits for a CPU, whatever its tracepoints tell. A recorder that misses
-//! switches makes waits of nothing; the account shows which.
+//! A kernel counts how long each thread waits for a CPU, whatever its tracepoints report. A
+//! recorder that misses switches makes waits of nothing; the account shows which.
 
 use warmq_trace::{Account, players};
 use warmq_units::{Duration, TaskId};

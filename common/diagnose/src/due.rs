@@ -63,7 +63,8 @@ fn own_weight(who: &Who) -> u64 {
     weight::of_task(who.policy(), who.nice)
 }
 
-/// Whether the scheduler shares by all groups that a trace tells of: Linux' own, and the lab's models of it.
+/// Whether the scheduler shares by all groups that a trace has: Linux' own, and the lab's models of
+/// it.
 fn shares_by_groups(header: &Header) -> bool {
     let name = header.scheduler.as_str();
     // Under its layer of affinity, a model of the lab shares as it does without.

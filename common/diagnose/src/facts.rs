@@ -27,7 +27,7 @@ pub(crate) struct Facts<'w> {
     pub dues: Dues,
     /// The tables of the scenario that have more than one task.
     several: BTreeSet<u32>,
-    /// Stands for a task of which no record tells.
+    /// Stands for a task that no record names.
     unknown: Task,
     /// What processes are called: as their first threads are, as far as these were seen.
     processes: BTreeMap<u32, Comm>,
@@ -58,7 +58,7 @@ const OF_KERNEL: &[&str] = &[
     "backlog_napi/",
     "napi/",
 ];
-/// So many times a second a task must have taken a CPU at its wakeup to be told for it.
+/// So many times a second a task must have taken a CPU at its wakeup to be named for it.
 const LEAST_TAKES: u64 = 10;
 /// The thread that runs softirqs where they are too many.
 const SOFTIRQS: &str = "ksoftirqd/";
@@ -124,7 +124,7 @@ impl<'w> Facts<'w> {
         self.sums.get(id).map_or(&NOTHING, |tally| tally)
     }
 
-    /// For how long a quota held back tasks of `group`, as far as was told.
+    /// For how long a quota held back tasks of `group`, as far as was recorded.
     pub fn throttled(&self, group: u32) -> Duration {
         match self.whole {
             true => self
@@ -216,9 +216,8 @@ impl<'w> Facts<'w> {
         }
         let mut path = self.watcher.groups.upwards(group);
         path.reverse();
-        let names = path
-            .iter()
-            .map(|group| self.watcher.groups.get(*group).name);
+        let path = path.iter();
+        let names = path.map(|group| self.watcher.groups.get(*group).name);
         let names: Vec<Comm> = names.collect();
         let own = *names.last()?;
         let names: Vec<String> = names.iter().map(Comm::to_string).collect();
@@ -354,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_waker_of_which_nothing_else_is_told_has_a_name() {
+    fn a_waker_of_which_nothing_else_is_known_has_a_name() {
         let end = Instant(u64::MAX);
         let mut watcher = Watcher::new(&Header::default(), Instant::START, end);
         let waking = Record::Waking {

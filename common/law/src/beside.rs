@@ -83,7 +83,7 @@ impl Kind {
 /// how long it waits and, between several CPUs, how often it moves; how often CPUs switch; and how
 /// much work a scenario without bounds does.
 pub fn compared(law: &Law, repetitions: &[Repetition]) -> BTreeMap<String, Spread> {
-    let played = repetitions.iter().filter_map(|it| it.outcome.as_ref().ok());
+    let played = repetitions.iter().filter_map(Repetition::figures);
     let played: Vec<&Figures> = played.collect();
     let names = played.iter().flat_map(|figures| figures.keys());
     let names = names.filter(|name| is_judged(law, name) || is_general(law, name));

@@ -162,7 +162,7 @@ impl Placement {
                 *busy.entry(self.places.core(cpu)).or_default() += 1;
             }
         }
-        let crowded = busy.values().any(|it| *it > 1) && busy.values().any(|it| *it == 0);
+        let crowded = busy.values().any(|load| *load > 1) && busy.values().any(|load| *load == 0);
         match (crowded, self.crowded_since) {
             (true, None) => self.crowded_since = Some(at),
             (false, Some(since)) => {
@@ -194,7 +194,7 @@ impl Placement {
         }
         let (mut away, mut all) = (Duration::ZERO, Duration::ZERO);
         for under in last.ran.values() {
-            let ran = under.values().fold(Duration::ZERO, |sum, it| sum + *it);
+            let ran = under.values().fold(Duration::ZERO, |sum, ran| sum + *ran);
             all += ran;
             away += ran - under.values().copied().max().unwrap_or_default();
         }

@@ -77,9 +77,9 @@ pub fn figures(scenario: &Scenario) -> Vec<Described> {
     let of_phase = |phase: &String| {
         let named = described(&names).into_iter();
         let phase = phase.clone();
-        named.map(move |it| Described {
-            name: format!("{phase}.{}", it.name),
-            ..it
+        named.map(move |figure| Described {
+            name: format!("{phase}.{}", figure.name),
+            ..figure
         })
     };
     let of_phases: Vec<Described> = names.phases.iter().flat_map(of_phase).collect();
@@ -99,7 +99,8 @@ fn law_of(
     let machine = fields.text("machine").unwrap_or_else(|| MACHINE.to_owned());
     let cpus = fields.item("cpus");
     let cpus = cpus.map_or(Some(CPUS), |item| item.integer(1..=4096));
-    let counted = fields.item("counted").map_or(Some(false), |it| it.flag());
+    let counted = fields.item("counted");
+    let counted = counted.map_or(Some(false), |item| item.flag());
     let warmup = span(fields, "warmup", WARMUP);
     let time = span(fields, "time", TIME);
     let skipped = fields.table("skip").map(|table| skipped(&table));
@@ -241,7 +242,7 @@ fn limit(item: &Item<'_>, figure: &Described, figures: &[Described]) -> Option<L
             .trim()
             .parse::<f64>()
             .ok()
-            .filter(|it| it.is_finite() && *it > 0.0);
+            .filter(|number| number.is_finite() && *number > 0.0);
         let Some(part) = part else {
             item.report(
                 "this is no part",
@@ -250,8 +251,8 @@ fn limit(item: &Item<'_>, figure: &Described, figures: &[Described]) -> Option<L
             return None;
         };
         let other = other.trim();
-        let Some(found) = figures.iter().find(|it| it.name == other) else {
-            let names = figures.iter().map(|it| it.name.as_str());
+        let Some(found) = figures.iter().find(|figure| figure.name == other) else {
+            let names = figures.iter().map(|figure| figure.name.as_str());
             item.unknown("no figure is called that", other, names);
             return None;
         };
@@ -281,9 +282,9 @@ fn text_of<'i>(item: &'i Item<'_>) -> Option<&'i str> {
 
 fn known<'f>(item: &Item<'_>, figures: &'f [Described]) -> Option<&'f Described> {
     let name = item.text()?;
-    let found = figures.iter().find(|it| it.name == name);
+    let found = figures.iter().find(|figure| figure.name == name);
     if found.is_none() {
-        let names = figures.iter().map(|it| it.name.as_str());
+        let names = figures.iter().map(|figure| figure.name.as_str());
         item.unknown("no figure is called that", &name, names);
     }
     found

@@ -22,6 +22,13 @@ pub struct Repetition {
     pub taken_us: f64,
 }
 
+impl Repetition {
+    /// What was measured, if anything was.
+    pub(crate) fn figures(&self) -> Option<&Figures> {
+        self.outcome.as_ref().ok()
+    }
+}
+
 /// Why there are no figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -96,7 +103,7 @@ pub struct Finding {
 pub fn judge(law: &Law, repetitions: &[Repetition]) -> Judged {
     let faults = repetitions
         .iter()
-        .filter_map(|it| it.outcome.as_ref().err());
+        .filter_map(|repetition| repetition.outcome.as_ref().err());
     let faults: Vec<&Fault> = faults.collect();
     let bounds: Vec<Finding> = (0..)
         .zip(&law.bounds)
@@ -104,11 +111,11 @@ pub fn judge(law: &Law, repetitions: &[Repetition]) -> Judged {
         .collect();
     let of_scheduler = |fault: &&&Fault| matches!(fault, Fault::OfTheScheduler(_));
     let guilty = faults.iter().filter(of_scheduler).count();
-    let verdicts = bounds.iter().map(|it| it.verdict);
+    let verdicts = bounds.iter().map(|bound| bound.verdict);
     let worst = if 2 * guilty >= repetitions.len() && guilty > 0 {
         Verdict::Broken
     } else if !faults.is_empty() {
-        let broken = verdicts.clone().any(|it| it == Verdict::Broken);
+        let broken = verdicts.clone().any(|verdict| verdict == Verdict::Broken);
         if broken {
             Verdict::Broken
         } else {
@@ -133,9 +140,9 @@ pub fn judge(law: &Law, repetitions: &[Repetition]) -> Judged {
 
 /// That a repetition's recording lost events, if one did: nobody knows who waited then.
 fn missing(repetitions: &[Repetition]) -> Option<String> {
-    let figures = repetitions.iter().filter_map(|it| it.outcome.as_ref().ok());
+    let figures = repetitions.iter().filter_map(Repetition::figures);
     let most = figures
-        .filter_map(|it| it.get(MISSING).copied())
+        .filter_map(|figures| figures.get(MISSING).copied())
         .reduce(f64::max)?;
     Some(format!(
         "for {most:.1} % of the time the recording lost events of a CPU, and who waited then is not known"
@@ -149,8 +156,9 @@ fn is_unfit(figures: &Figures) -> bool {
 
 /// That a repetition is not fit to judge by, if one is not.
 fn unfit(repetitions: &[Repetition]) -> Option<String> {
-    let figures = repetitions.iter().filter_map(|it| it.outcome.as_ref().ok());
-    let taken = figures.filter(|it| is_unfit(it)).map(|it| it[TAKEN]);
+    let figures = repetitions.iter().filter_map(Repetition::figures);
+    let unfit = figures.filter(|figures| is_unfit(figures));
+    let taken = unfit.map(|figures| figures[TAKEN]);
     let most = taken.reduce(f64::max)?;
     Some(format!(
         "not fit to judge by: others had {most:.0} % of the CPUs' time, so that what is broken is inconclusive"
@@ -168,7 +176,7 @@ pub fn skipped(why: impl Into<String>) -> Judged {
 }
 
 fn worst_of(verdicts: impl Iterator<Item = Verdict> + Clone) -> Verdict {
-    let has = |wanted| verdicts.clone().any(|it| it == wanted);
+    let has = |wanted| verdicts.clone().any(|verdict| verdict == wanted);
     if has(Verdict::Broken) {
         Verdict::Broken
     } else if has(Verdict::Inconclusive) {
@@ -205,9 +213,9 @@ fn finding(place: usize, bound: &Bound, repetitions: &[Repetition]) -> Finding {
         values.extend(value);
         limits.extend(limit);
     }
-    let count = |wanted: fn(&Stands) -> bool| stands.iter().filter(|it| wanted(it)).count();
-    let broken = count(|it| matches!(it, Stands::Broken));
-    let kept = count(|it| matches!(it, Stands::Kept));
+    let count = |wanted: fn(&Stands) -> bool| stands.iter().filter(|stands| wanted(stands)).count();
+    let broken = count(|stands| matches!(stands, Stands::Broken));
+    let kept = count(|stands| matches!(stands, Stands::Kept));
     let verdict = if broken > 0 && 2 * broken >= stands.len() {
         Verdict::Broken
     } else if kept == stands.len() && kept > 0 {
@@ -414,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_tells_the_median_and_its_limit() {
+    fn a_finding_has_the_median_and_its_limit() {
         let judged = judge(&shares(), &[least(45.0), least(30.0), least(35.0)]);
         let finding = &judged.bounds[0];
         assert_eq!((finding.value, finding.limit), (35.0, 40.0));

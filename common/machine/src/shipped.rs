@@ -46,7 +46,7 @@ pub fn builtin_names() -> impl Iterator<Item = &'static str> {
 /// each source says where it is taken from. Empty for a name that no machine has.
 pub fn costs_taken_from(name: &str) -> BTreeMap<String, BTreeMap<String, Cost>> {
     let machine = builtin(name).and_then(|text| read_toml(name, text).ok());
-    let mut costs = machine.map(|it| it.costs).unwrap_or_default();
+    let mut costs = machine.map(|machine| machine.costs).unwrap_or_default();
     for cost in costs.values_mut().flat_map(BTreeMap::values_mut) {
         cost.source = format!("taken from {name}: {}", cost.source);
     }

@@ -323,7 +323,8 @@ fn read_memory(root: &Fields<'_>, sources: &mut Sources) -> Option<MemoryDescrip
 fn read_card(root: &Fields<'_>, sources: &mut Sources) -> Option<CardModel> {
     let network = root.table("network")?;
     note_source(&network, "network", sources);
-    let models: Vec<(&str, CardModel)> = CARD_MODELS.iter().map(|it| (it.name, *it)).collect();
+    let models = CARD_MODELS.iter().map(|model| (model.name, *model));
+    let models: Vec<(&str, CardModel)> = models.collect();
     let card = required(&network, "card", "card = \"bcm5752\"", |item| {
         item.choice(&models)
     });

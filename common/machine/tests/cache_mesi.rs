@@ -259,7 +259,7 @@ fn a_line_that_leaves_an_inclusive_level_2_leaves_level_1_and_one_that_is_not_in
 }
 
 #[test]
-fn no_machine_that_passes_the_check_has_memory_its_caches_cannot_tell_apart() {
+fn no_machine_that_passes_the_check_has_memory_its_caches_cannot_distinguish() {
     let mut tall = machine(1, &[Level::lru(1, 2)], bus());
     let tags = (1_u64 << 30) - 1;
     let page = tall.memory.page.0;

@@ -72,7 +72,7 @@ fn threads_domains_and_sockets_are_found() {
 }
 
 #[test]
-fn what_the_file_does_not_tell_is_assumed_and_says_so() {
+fn what_the_file_does_not_have_is_assumed_and_says_so() {
     let machine = read(SMT_V2).unwrap();
     for key in [
         "cache.l1.latency",

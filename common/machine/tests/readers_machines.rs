@@ -72,7 +72,11 @@ fn every_shipped_machine_names_the_same_costs_or_none() {
     assert_eq!(expected.len(), 28);
     for machine in all() {
         let named = names(&machine);
-        assert!(named.is_none_or(|it| it == expected), "{}", machine.name);
+        assert!(
+            named.is_none_or(|names| names == expected),
+            "{}",
+            machine.name
+        );
     }
 }
 

@@ -157,7 +157,7 @@ fn numbers_are_read_exactly_and_what_is_left_out_has_a_default() {
     let steals: Vec<(Duration, Duration)> = machine
         .steals
         .iter()
-        .map(|it| (it.every, it.span))
+        .map(|steal| (steal.every, steal.span))
         .collect();
     let us = Duration::from_us;
     assert_eq!(steals, [(us(10_000), us(50)), (us(1_000_000), us(2_000))]);
@@ -519,8 +519,9 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
 fn what_is_refused_is_blamed_on_its_key_with_help() {
     for (old, new, key, line, help) in REFUSED {
         let problems = refusal(old, new);
-        let meant =
-            |it: &Problem| it.key == *key && it.line == Some(*line) && it.help.contains(help);
+        let meant = |problem: &Problem| {
+            problem.key == *key && problem.line == Some(*line) && problem.help.contains(help)
+        };
         assert!(problems.iter().any(meant), "{new}: {problems:?}");
     }
 }
@@ -532,7 +533,11 @@ fn one_reading_finds_all_that_is_wrong() {
         .replacen("ways = 16", "ways = \"many\"", 1)
         .replacen("kind = \"directory\"", "kind = \"ring\"", 1);
     let problems = read(&text).unwrap_err();
-    let keys: Vec<&str> = problems.list.iter().map(|it| it.key.as_str()).collect();
+    let keys: Vec<&str> = problems
+        .list
+        .iter()
+        .map(|problem| problem.key.as_str())
+        .collect();
     let expected = ["cpu", "cpu.clok", "cache[1].ways", "coherence.kind"];
     assert_eq!(keys, expected, "{problems}");
 }

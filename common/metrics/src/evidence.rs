@@ -60,9 +60,9 @@ pub fn longest_wait(
         board
             .see(*at, record)
             .iter()
-            .for_each(|it| longest.look(it));
+            .for_each(|stretch| longest.look(stretch));
     }
-    board.open(end).for_each(|it| longest.look(&it));
+    board.open(end).for_each(|stretch| longest.look(&stretch));
     let mut pictures = Pictures::of(names, [longest.wait?]);
     for (at, record) in within() {
         pictures.see(*at, record);
@@ -133,7 +133,7 @@ impl Pictures {
         let ended = self.board.see(at, record);
         for (_, shown) in &mut self.waits {
             if let Err(shown) = shown {
-                ended.iter().for_each(|it| shown.add(it));
+                ended.iter().for_each(|stretch| shown.add(stretch));
             }
         }
     }
@@ -161,7 +161,7 @@ impl Pictures {
                 && (all || shown.to < at)
             {
                 let end = shown.to.min(at.max(shown.wait.1));
-                self.board.open(end).for_each(|it| shown.add(&it));
+                self.board.open(end).for_each(|stretch| shown.add(&stretch));
                 *wait = Ok(shown.evidence(*task, &self.known, &self.names));
             }
         }
@@ -244,12 +244,12 @@ impl Shown {
             if cpus.last().is_none_or(|(last, _)| last != cpu) {
                 cpus.push((*cpu, vec![None; CELLS]));
             }
-            let most = cell
-                .iter()
-                .max_by_key(|(task, span)| (**span, std::cmp::Reverse(**task)));
+            let cell = cell.iter();
+            let most = cell.max_by_key(|(task, span)| (**span, std::cmp::Reverse(**task)));
             if let (Some((task, _)), Some((_, cells))) = (most, cpus.last_mut()) {
                 let name = name(*task);
-                let place = who.iter().position(|it| *it == name).unwrap_or_else(|| {
+                let known = who.iter().position(|known| *known == name);
+                let place = known.unwrap_or_else(|| {
                     who.push(name);
                     who.len() - 1
                 });
@@ -292,7 +292,8 @@ fn name(task: TaskId, known: &Known, names: &Names) -> String {
     {
         return format!("{name} {number}");
     }
-    let comm = who.map(|who| who.comm).filter(|it| *it != Comm::default());
+    let comm = who.map(|who| who.comm);
+    let comm = comm.filter(|comm| *comm != Comm::default());
     comm.map_or_else(|| format!("task {}", task.0), |comm| comm.to_string())
 }
 
@@ -353,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_wait_tells_who_ran_instead() {
+    fn the_longest_wait_shows_who_ran_instead() {
         let found = longest_wait(&story(), &names(), Some(1), (ms(0), ms(50))).unwrap();
         assert_eq!(
             (found.task.as_str(), found.from, found.to),
@@ -372,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_during_a_given_wait_is_told_of_any_task() {
+    fn what_ran_during_a_given_wait_is_shown_of_any_task() {
         let mut story = story();
         story.retain(|(_, record)| !matches!(record, Record::Role { .. }));
         let mut pictures = Pictures::of(&names(), [(B, ms(16), ms(40))]);

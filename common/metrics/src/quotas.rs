@@ -34,7 +34,7 @@ impl Quotas {
         }
     }
 
-    /// True if `record` tells of a quota, and other counts hold from now on.
+    /// True if `record` is of a quota, and other counts hold from now on.
     pub(crate) fn see(&mut self, record: &Record) -> bool {
         match *record {
             Record::Cgroup { group, name, .. } => {

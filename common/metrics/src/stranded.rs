@@ -81,7 +81,7 @@ impl StrandedMeter {
         // A waiting task waits for its new CPUs from here on.
         let waits = self.waiting_since.contains_key(&task);
         self.leaves(at, task);
-        self.allowed.touch(task).tell(first, cpus);
+        self.allowed.touch(task).set(first, cpus);
         if waits {
             self.waits(at, task);
         }
@@ -97,7 +97,7 @@ impl StrandedMeter {
 
     /// Since when `cpu`, which idles since `since`, has been idle beside a task.
     fn beside_cpu(&self, since: Instant, cpu: CpuId) -> Option<Instant> {
-        let allows = |task: &&TaskId| self.allowed.get(**task).is_some_and(|it| it.has(cpu));
+        let allows = |task: &&TaskId| self.allowed.get(**task).is_some_and(|set| set.has(cpu));
         let bound = self.bound.iter().filter(allows);
         let bound = bound.filter_map(|task| self.waiting_since.get(task)).min();
         let oldest = self.waiting.first().map(|(since, _)| since);
@@ -108,7 +108,7 @@ impl StrandedMeter {
     /// Since when `task`, which waits since `since`, has waited beside an idle CPU.
     fn beside_task(&self, since: Instant, task: TaskId) -> Option<Instant> {
         let allowed = self.allowed.get(task);
-        let allows = |cpu| allowed.is_none_or(|it| it.has(cpu));
+        let allows = |cpu| allowed.is_none_or(|allowed| allowed.has(cpu));
         let (idles, _) = self.idle.iter().find(|(_, cpu)| allows(*cpu))?;
         Some(since.max(*idles))
     }

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_story_of_two_tasks_is_told_in_figures() {
+    fn a_story_of_two_tasks_in_figures() {
         let meter = measured(0);
         let [(_, a), (_, b)]: [_; 2] = meter
             .all(Instant(100))
@@ -360,7 +360,7 @@ mod tests {
             target: CPU,
         };
         let lost = |events| Record::Lost { cpu: CPU, events };
-        let told = |events| {
+        let figures = |events| {
             let mut meter = TaskMeter::default();
             let story = [
                 (0, on(other, None, Some(C))),
@@ -378,7 +378,7 @@ mod tests {
             }
             [A, B, C].map(|task| meter.figures(task, Instant(100)).unwrap())
         };
-        let [a, b, c] = told(100);
+        let [a, b, c] = figures(100);
         assert_eq!(
             (b.waited, b.longest_wait),
             (Duration(20), Duration(10)),
@@ -389,7 +389,7 @@ mod tests {
             (Duration(20), Duration(0), Duration(5))
         );
         assert_eq!(c.ran, Duration(95), "of another CPU everything is known");
-        let [a, b, _] = told(1);
+        let [a, b, _] = figures(1);
         assert_eq!(
             (a.longest_wait, b.longest_wait),
             (Duration(60), Duration(70)),

@@ -99,7 +99,7 @@ impl Cpu {
         match context {
             Context::Task => by_task,
             Context::Softirq => match softirqs() {
-                // The lab does not tell the softirqs that a task's own system call runs.
+                // The lab does not record the softirqs that a task's own system call runs.
                 None | Some((Interrupt::NetworkSoftirq, true)) => by_task,
                 Some((Interrupt::NetworkSoftirq, false)) => Waker::Network,
                 Some((Interrupt::Softirq(vector), _)) if TIMERS.contains(vector) => Waker::Timer,

@@ -41,14 +41,15 @@ pub(crate) fn differences(recorded: &Figures, replayed: &Figures) -> Vec<Differe
     let waits = |of: fn(&Figures) -> Option<u64>| {
         Some((wait(recorded, of(recorded))?, wait(replayed, of(replayed))?))
     };
+
     let all = [
         (
             Figure::Share,
             Some((recorded.share, replayed.share)),
             LEAST_SHARE,
         ),
-        (Figure::WaitP50, waits(|it| it.wait_p50_ns), LEAST_WAIT),
-        (Figure::WaitP99, waits(|it| it.wait_p99_ns), LEAST_WAIT),
+        (Figure::WaitP50, waits(|task| task.wait_p50_ns), LEAST_WAIT),
+        (Figure::WaitP99, waits(|task| task.wait_p99_ns), LEAST_WAIT),
         (
             Figure::Wakeups,
             Some((recorded.wakeups_per_second, replayed.wakeups_per_second)),
@@ -92,7 +93,10 @@ mod tests {
         assert_eq!(differences(&recorded, &close), []);
         let far = figures(5_001, 74_000, 3_000_000, 1_118);
         let found = differences(&recorded, &far);
-        let found: Vec<_> = found.iter().map(|it| (it.figure, it.percent)).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|difference| (difference.figure, difference.percent))
+            .collect();
         let wanted = [
             (Figure::Share, Some(25)),
             (Figure::WaitP50, Some(-26)),

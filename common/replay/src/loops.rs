@@ -361,7 +361,8 @@ mod tests {
             .collect();
         let asked = [asked, [wait(A), run(5)].repeat(2)].concat();
         let rows = closed(&[(A, &asker), (B, &asked)]);
-        let waits = |moments: &[Moment]| moments.iter().filter(|it| **it == wait(B)).count();
+        let waits =
+            |moments: &[Moment]| moments.iter().filter(|moment| **moment == wait(B)).count();
         // It was seen to run for 30 us: the first answer is 50 us old at its fourth question, the second
         // 40 us, the third question has woken it.
         assert_eq!(waits(&rows[0][..8]), 1, "{:?}", rows[0]);

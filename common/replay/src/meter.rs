@@ -166,7 +166,7 @@ impl Sum {
     }
 
     fn figures(&self, time: Duration) -> Figures {
-        let of_time = |it: u128| (it / u128::from(time.0.max(1))) as u64;
+        let of_time = |sum: u128| (sum / u128::from(time.0.max(1))) as u64;
         let waited = self.waits.count() > 0;
         let wait = |percent| waited.then(|| self.waits.percentile(percent).as_ns());
         Figures {
@@ -193,7 +193,7 @@ pub fn beside(
     let played: BTreeMap<u32, &Measured> = replayed
         .tasks
         .iter()
-        .filter_map(|(_, it)| Some((it.role?, it)))
+        .filter_map(|(_, task)| Some((task.role?, task)))
         .collect();
     let mut sums: BTreeMap<&str, (u64, Sum, Sum)> = BTreeMap::new();
     for (table, (id, name)) in (0..).zip(tasks) {
@@ -228,7 +228,7 @@ pub fn beside(
 /// `hog 3` without the number.
 fn without_number(name: &str) -> &str {
     match name.rsplit_once(' ') {
-        Some((before, number)) if number.bytes().all(|it| it.is_ascii_digit()) => before,
+        Some((before, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => before,
         _ => name,
     }
 }

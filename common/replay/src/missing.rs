@@ -7,13 +7,13 @@ use warmq_units::Duration;
 pub struct Missing {
     /// Events that the recorder lost.
     pub lost: u64,
-    /// Switches and wakeups that the kernel did not tell, and that were inferred.
-    pub untold: u64,
+    /// Switches and wakeups that the kernel did not report, and that were inferred.
+    pub inferred: u64,
     /// Wakeups by nobody that is known.
     pub unknown: u64,
     /// Wakeups by devices other than network cards.
     pub devices: u64,
-    /// Packets for tasks that were awake: they woke nobody, and for whom they were is not told.
+    /// Packets for tasks that were awake: they woke nobody, and for whom they were is not recorded.
     pub packets: u64,
     /// Tasks that began meanwhile.
     pub forks: u64,
@@ -41,10 +41,10 @@ pub struct Missing {
 
 impl Missing {
     /// A sentence for each that there is.
-    pub fn told(&self) -> Vec<String> {
+    pub fn sentences(&self) -> Vec<String> {
         let all = [
             (self.lost, "events were lost: tasks did more than is played"),
-            (self.untold, "switches and wakeups were inferred"),
+            (self.inferred, "switches and wakeups were inferred"),
             (
                 self.unknown,
                 "wakeups are of unknown origin: played as sleeps of the recorded length",
@@ -86,8 +86,8 @@ impl Missing {
             ),
             (self.silent, "tasks did nothing: left out"),
         ];
-        let told = all.into_iter().filter(|(count, _)| *count > 0);
-        let mut told: Vec<String> = told
+        let found = all.into_iter().filter(|(count, _)| *count > 0);
+        let mut sentences: Vec<String> = found
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
         let spans = [
@@ -105,9 +105,9 @@ impl Missing {
         for (span, what, instead) in spans {
             let ms = span.as_ns() / 1_000_000;
             if ms > 0 {
-                told.push(format!("{what} {ms} ms: {instead}"));
+                sentences.push(format!("{what} {ms} ms: {instead}"));
             }
         }
-        told
+        sentences
     }
 }

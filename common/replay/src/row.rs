@@ -3,8 +3,8 @@
 use warmq_trace::Cause;
 use warmq_units::{Duration, TaskId};
 
-/// What a task that sleeps waits for, as far as a trace tells: a semaphore of a scenario, which others
-/// may wait for, too, or one of three objects that each task has.
+/// What a task that sleeps waits for, as far as a trace shows: a semaphore of a scenario, which
+/// others may wait for, too, or one of three objects that each task has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// Anything that one task does for another: a futex, a lock, a child that exits.
@@ -127,5 +127,6 @@ impl Row {
 fn spread(mut of: Vec<u64>) -> u128 {
     of.sort_unstable();
     let median = of.get(of.len() / 2).copied().unwrap_or(0);
-    of.iter().map(|it| u128::from(it.abs_diff(median))).sum()
+    let off = of.iter().map(|value| value.abs_diff(median));
+    off.map(u128::from).sum()
 }

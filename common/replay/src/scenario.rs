@@ -200,7 +200,7 @@ impl Writer<'_> {
             .comm
             .raw()
             .chars()
-            .filter(|it| is_printable(*it))
+            .filter(|letter| is_printable(*letter))
             .collect();
         if !name.is_empty() {
             writeln!(self.text, "name = {}", quoted(&name))?;

@@ -23,7 +23,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// How many CPUs the recorded machine has, as far as its trace tells.
+    /// How many CPUs the recorded machine has, as far as its trace shows.
     pub fn cpus(&self) -> usize {
         self.cpus
     }

@@ -67,7 +67,8 @@ impl Taker {
             self.advance(end, id);
             let task = self.tasks.touch(id);
             finish(task, self.board.doing(id), (self.from, end));
-            // One whose name was told only after it had woken others stays, for they wait for it.
+            // One whose name was recorded only after it had woken others stays, for they wait for
+            // it.
             if task.is_stopper() && !task.row.wakes_others() {
                 self.missing.stoppers += 1;
                 task.row.moments.clear();
@@ -184,7 +185,7 @@ impl Taker {
         let task = self.tasks.touch(id);
         let by = task.waking.take().unwrap_or(now);
         let birth = task.birth.take();
-        let cause = block.map_or((Cause::Unknown, None), |it| (it.cause, it.object));
+        let cause = block.map_or((Cause::Unknown, None), |block| (block.cause, block.object));
         let (since, cause) = match (doing, birth) {
             (_, Some(Birth::First)) => {
                 task.wants_since = Some(at);
@@ -338,7 +339,7 @@ impl Taker {
                     here.packets.push(at);
                 }
             }
-            Record::Lost { events: 1, .. } => self.missing.untold += 1,
+            Record::Lost { events: 1, .. } => self.missing.inferred += 1,
             Record::Lost { events, .. } => self.missing.lost += events.max(1),
             _ => self.learn(record),
         }

@@ -48,9 +48,8 @@ pub(crate) fn asked(section: &Section) -> (Vec<Pivot<'_>>, usize) {
     if asked.is_empty() {
         return (pivots(section), 0);
     }
-    let others = others
-        .iter()
-        .filter(|rows| rows.iter().any(|row| row.value != 0.0));
+    let others = others.iter();
+    let others = others.filter(|rows| rows.iter().any(|row| row.value != 0.0));
     (vec![together(section, &asked)], others.count())
 }
 
@@ -169,10 +168,8 @@ fn head(section: &Section, key: &str, value: Option<&PointValue>) -> String {
     let Some(value) = value else {
         return "–".into();
     };
-    let label = section
-        .labels
-        .iter()
-        .find(|label| label.key == key && label.value == *value);
+    let mut labels = section.labels.iter();
+    let label = labels.find(|label| label.key == key && label.value == *value);
     label.map_or_else(|| value.to_string(), |label| label.text.clone())
 }
 

@@ -43,7 +43,7 @@ pub struct Section {
     pub paper: String,
     /// What it shows, in a paragraph.
     pub shows: String,
-    /// Plots, the most telling one first.
+    /// Plots, the most important one first.
     pub plots: Vec<Plot>,
     /// Every row, in the order of the sweep. All rows of one metric share their sweep keys.
     pub rows: Vec<Row>,
@@ -131,10 +131,8 @@ impl Section {
     /// What people call `value` of the sweep key `key`: its label, else the bare word of a name,
     /// else value and key (`32 colors`).
     pub fn name_of(&self, key: &str, value: &PointValue) -> String {
-        let named = self
-            .labels
-            .iter()
-            .find(|label| label.key == key && label.value == *value);
+        let mut labels = self.labels.iter();
+        let named = labels.find(|label| label.key == key && label.value == *value);
         match (named, value) {
             (Some(label), _) => label.text.clone(),
             (None, PointValue::Text(word)) => word.clone(),

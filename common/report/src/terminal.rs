@@ -125,9 +125,8 @@ impl Terminal {
             }));
         table.set_header(heads);
         for Line { names, cells } in &pivot.lines {
-            let cells = cells
-                .iter()
-                .map(|row| row.map_or(Cell::new("–"), |row| cell(section, row)));
+            let cells = cells.iter();
+            let cells = cells.map(|row| row.map_or(Cell::new("–"), |row| cell(section, row)));
             table.add_row(names.iter().map(Cell::new).chain(cells));
         }
         for column in pivot.keys.len()..pivot.keys.len() + pivot.columns.len() {

@@ -103,7 +103,7 @@ fn words_of_a_report_are_never_markup() {
 }
 
 #[test]
-fn every_plot_is_told_to_those_who_cannot_see_it() {
+fn every_plot_is_described_to_those_who_cannot_see_it() {
     let page = page(&report());
     let plots = page.matches("role=\"img\"").count();
     assert_eq!(plots, 4, "two plots, each for wide and for narrow screens");

@@ -25,7 +25,7 @@ use crate::{Observer, Record};
 /// Records in detail ([`Record::is_detail`]: 14 Block, 15 Waking, 16 Ids, 17 Renamed, 18 Nice,
 /// 19 Policy, 20 Slice, 21 Group, 22 Fragment, 23 Packet, 24 Drop, 25 Poll, 26 Idle, 27 Steal,
 /// 28 Lost) are left out: a simulator makes them only when somebody wants them, and a run is the
-/// same run with and without them. What they tell follows from the others: who sleeps, is woken and
+/// same run with and without them. What they say follows from the others: who sleeps, is woken and
 /// moves to other data shows in the switches. The checksum of a trace file has them.
 ///
 /// Two different runs have the same digest with a probability of 2^-64. It is not a signature: it
@@ -135,7 +135,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_digest_changes_with_every_time_and_with_the_order(records in records(), by in 1u64..) {
-            let records: Vec<_> = records.into_iter().filter(|(_, it)| !it.is_detail()).collect();
+            let records = records.into_iter().filter(|(_, record)| !record.is_detail());
+            let records: Vec<_> = records.collect();
             let digest = digest_of(&records);
             prop_assert_eq!(&digest, &digest_of(&records));
             for place in 0..records.len() {

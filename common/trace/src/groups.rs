@@ -1,4 +1,4 @@
-//! The tree of groups (cgroups), as far as records tell.
+//! The tree of groups (cgroups), as far as records show.
 
 use std::collections::BTreeMap;
 

@@ -80,9 +80,10 @@ impl Header {
         .collect();
         let place = |(core, llc): &(u16, u16)| ("place", format!("{core} {llc}"));
         facts.extend(self.places.iter().map(place));
-        facts.extend(self.accounts.iter().map(|it| ("account", it.to_text())));
+        let accounts = self.accounts.iter();
+        facts.extend(accounts.map(|account| ("account", account.to_text())));
         let pressure = self.pressure.iter();
-        facts.extend(pressure.map(|it| ("pressure", it.as_ns().to_string())));
+        facts.extend(pressure.map(|pressure| ("pressure", pressure.as_ns().to_string())));
         for (key, list) in [
             ("task", &names.tasks),
             ("span", &names.spans),

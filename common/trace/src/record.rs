@@ -319,7 +319,7 @@ pub enum Record {
         span: Duration,
     },
     /// What the tasks of a group are owed together on a CPU, by a fair scheduler that counts in virtual
-    /// time (EEVDF's `vlag` and `vruntime` of a group's entity). Real kernels do not tell.
+    /// time (EEVDF's `vlag` and `vruntime` of a group's entity). Real kernels do not report these.
     Owed {
         /// The CPU.
         cpu: CpuId,
@@ -332,7 +332,7 @@ pub enum Record {
         /// What it is owed there: the average vruntime of the queue less its own, in virtual ns.
         lag: i64,
     },
-    /// `task` is a thread of the kernel. Without such a record its name may tell.
+    /// `task` is a thread of the kernel. Without such a record its name may show that.
     KernelThread {
         /// The task.
         task: TaskId,

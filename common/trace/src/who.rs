@@ -1,4 +1,4 @@
-//! Who a task is, as far as records have told.
+//! Who a task is, as far as records say.
 
 use warmq_units::{CpuId, Duration, TaskId};
 
@@ -141,7 +141,7 @@ impl Who {
 
     /// The CPUs from `from` on are those of `cpus`.
     fn allow(&mut self, from: CpuId, cpus: u64) {
-        let known = self.cpus.tell(from, cpus);
+        let known = self.cpus.set(from, cpus);
         self.changes += u64::from(known.is_some_and(|known| known != cpus));
     }
 

@@ -133,20 +133,20 @@ of_one_word! {
     u32: u64::from, |word| word.try_into().ok();
     u16: u64::from, |word| word.try_into().ok();
     u8: u64::from, |word| word.try_into().ok();
-    i8: |it| it.cast_unsigned().into(), |word| u8::try_from(word).ok().map(u8::cast_signed);
+    i8: |value| value.cast_unsigned().into(), |word| u8::try_from(word).ok().map(u8::cast_signed);
     bool: u64::from, |word| (word < 2).then_some(word == 1);
-    CpuId: |it| it.0.into(), |word| word.try_into().ok().map(CpuId);
-    TaskId: |it| it.0.into(), |word| word.try_into().ok().map(TaskId);
-    LockId: |it| it.0.into(), |word| word.try_into().ok().map(LockId);
-    Duration: |it| it.0, |word| Some(Duration(word));
+    CpuId: |id| id.0.into(), |word| word.try_into().ok().map(CpuId);
+    TaskId: |id| id.0.into(), |word| word.try_into().ok().map(TaskId);
+    LockId: |id| id.0.into(), |word| word.try_into().ok().map(LockId);
+    Duration: |value| value.0, |word| Some(Duration(word));
     Interrupt: number_of, to_interrupt;
     Cause: Cause::word, Cause::of_word;
     Context: Context::word, Context::of_word;
     State: State::word, State::of_word;
     Policy: Policy::word, Policy::of_word;
-    Option<TaskId>: |it| none_or(it.map(|task| task.0)), |word| Some(to_none_or(word)?.map(TaskId));
+    Option<TaskId>: |id| none_or(id.map(|task| task.0)), |word| Some(to_none_or(word)?.map(TaskId));
     Option<u32>: none_or, to_none_or;
-    Option<u8>: |it| none_or(it.map(u32::from)), |word| match to_none_or(word)? {
+    Option<u8>: |value| none_or(value.map(u32::from)), |word| match to_none_or(word)? {
         None => Some(None),
         Some(number) => u8::try_from(number).ok().map(Some),
     };

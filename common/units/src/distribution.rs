@@ -136,8 +136,8 @@ mod tests {
             let median = (u128::from(least) * power_of_two((1000 << POINT) / u128::from(shape))) >> 31;
             let most = u128::from(least) * u128::from(shape) * 1_000 / u128::from(shape - 1_000);
             let draws: Vec<u64> = (0..40_000).map(|_| stream.pareto(least, shape)).collect();
-            prop_assert!(draws.iter().all(|it| *it >= least && u128::from(*it) <= most));
-            let below = draws.iter().filter(|it| u128::from(**it) < median).count();
+            prop_assert!(draws.iter().all(|draw| *draw >= least && u128::from(*draw) <= most));
+            let below = draws.iter().filter(|draw| u128::from(**draw) < median).count();
             prop_assert!((19_200..=20_800).contains(&below), "{below}");
         }
     }

@@ -142,7 +142,7 @@ impl Hertz {
         if let Some(product) = cycles
             .0
             .checked_mul(PS_PER_MS)
-            .and_then(|it| it.checked_add(half))
+            .and_then(|product| product.checked_add(half))
         {
             return Duration(product / self.khz);
         }

@@ -83,7 +83,7 @@ impl Engine {
             .workloads
             .iter()
             .filter_map(|name| self.workload(name).ok());
-        let names = workloads.filter_map(|it| it.entry().scenario().map(Scenario::names));
+        let names = workloads.filter_map(|known| known.entry().scenario().map(Scenario::names));
         names.collect()
     }
 
@@ -211,7 +211,7 @@ impl Engine {
         }
         let (end, times) = (kernel.now(), kernel.check_times());
         let scenario = workload.scenario();
-        let of_scenario = scenario.map(|it| fidelity::notes_of_lab(it, entry));
+        let of_scenario = scenario.map(|scenario| fidelity::notes_of_lab(scenario, entry));
         let mut notes = of_scenario.unwrap_or_default();
         notes.extend(machine.left_out.iter().cloned());
         let (digest, (meters, (checker, _))) = kernel.into_observer();
@@ -390,7 +390,7 @@ impl Simulator for Engine {
                 None if name == KERNEL || self.is_real(name) => Ok(Vec::new()),
                 None => Err(PartError::Unknown),
             },
-            Part::Workload => self.workload(name).map(|it| it.entry().settings()),
+            Part::Workload => Ok(self.workload(name)?.entry().settings()),
         }
     }
 

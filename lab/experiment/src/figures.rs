@@ -147,11 +147,8 @@ impl Figures {
         experiment: &Experiment,
     ) -> Option<Vec<f64>> {
         let parent = experiment.measure(of)?;
-        let along: Vec<&Point> = parent
-            .domain
-            .iter()
-            .filter(|point| point.is_at(group))
-            .collect();
+        let along = parent.domain.iter().filter(|point| point.is_at(group));
+        let along: Vec<&Point> = along.collect();
         let places: Vec<f64> = along
             .iter()
             .map(|point| {
@@ -219,14 +216,14 @@ fn of_run(measure: &Measure, measured: &Measured) -> Option<f64> {
 impl Experiment {
     /// The measures that are taken of each run: all but those over others.
     pub fn measures_of_runs(&self) -> impl Iterator<Item = &Measure> {
-        let of_runs = |it: &&Measure| matches!(it.how, How::Figure | How::Histogram { .. });
-        self.measures.iter().filter(of_runs)
+        let each = |measure: &&Measure| matches!(measure.how, How::Figure | How::Histogram { .. });
+        self.measures.iter().filter(each)
     }
 
     /// These measures of one run, by name; those that the run did not give are left out.
     pub fn figures_of<'e>(&'e self, measured: &Measured) -> Vec<(&'e str, f64)> {
-        let figure = |it: &'e Measure| Some((it.name.as_str(), of_run(it, measured)?));
-        self.measures_of_runs().filter_map(figure).collect()
+        let of = |measure: &'e Measure| Some((measure.name.as_str(), of_run(measure, measured)?));
+        self.measures_of_runs().filter_map(of).collect()
     }
 }
 

@@ -69,7 +69,8 @@ mod tests {
         fn numbers_count_the_points_in_order_the_first_axis_slowest(a in 1..5i64, b in 1..5i64, c in 1..5i64) {
             let grid = Grid::new(&[axis("a", a), axis("z", b), axis("m", c)]);
             let point = |(a, b, c): (i64, i64, i64)| {
-                Point([("a", a), ("z", b), ("m", c)].map(|(key, it)| (key.to_owned(), it.into())).into())
+                let values = [("a", a), ("z", b), ("m", c)];
+                Point(values.map(|(key, value)| (key.to_owned(), value.into())).into())
             };
             let listed = (0..a).flat_map(|a| (0..b).flat_map(move |b| (0..c).map(move |c| (a, b, c))));
             let listed: Vec<Point> = listed.map(point).collect();
@@ -80,7 +81,8 @@ mod tests {
             let filter = Filter([("z".to_owned(), vec![Value::Integer(0)])].into());
             let part = grid.filtered(&filter);
             let made: Vec<Point> = (0..).map_while(|number| part.point(number)).collect();
-            let matching: Vec<Point> = listed.into_iter().filter(|it| filter.matches(it)).collect();
+            let matching = listed.into_iter().filter(|point| filter.matches(point));
+            let matching: Vec<Point> = matching.collect();
             prop_assert_eq!(made, matching);
         }
     }

@@ -52,7 +52,8 @@ impl Outcome {
     pub fn failures_by_reason(&self) -> Vec<(&RunFailure, String)> {
         let mut reasons: Vec<(&RunFailure, usize)> = Vec::new();
         for failure in &self.failures {
-            let known = reasons.iter_mut().find(|(it, _)| it.error == failure.error);
+            let same = |(reason, _): &&mut (&RunFailure, usize)| reason.error == failure.error;
+            let known = reasons.iter_mut().find(same);
             match known {
                 Some((_, others)) => *others += 1,
                 None => reasons.push((failure, 0)),
@@ -78,11 +79,8 @@ impl Experiment {
             experiment: self,
             figures: &figures,
         };
-        let claims = self
-            .claims
-            .iter()
-            .map(|claim| judge::judge(claim, &view))
-            .collect();
+        let claims = self.claims.iter();
+        let claims = claims.map(|claim| judge::judge(claim, &view)).collect();
         let jobs = self.jobs(options);
         let mut parameters = BTreeSet::new();
         let mut endings = BTreeMap::new();
@@ -132,8 +130,8 @@ impl Experiment {
                 if self.everything && value.is_nan() {
                     continue;
                 }
-                let here = |it: &&crate::experiment::Published| {
-                    it.metric == measure.name && it.point == *point
+                let here = |published: &&crate::experiment::Published| {
+                    published.metric == measure.name && published.point == *point
                 };
                 let published = self.published.iter().find(here);
                 rows.push(Row {
@@ -144,8 +142,8 @@ impl Experiment {
                     unit: measure.unit.clone(),
                     low,
                     high,
-                    published: published.map(|it| it.value),
-                    calibration: published.is_some_and(|it| it.calibration),
+                    published: published.map(|published| published.value),
+                    calibration: published.is_some_and(|published| published.calibration),
                 });
             }
         }

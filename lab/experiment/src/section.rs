@@ -76,12 +76,12 @@ impl Experiment {
                 continue;
             };
             let name = self.series_name(spec, point);
-            if let Some(it) = outcome.figures.at(&spec.y, point) {
+            if let Some(figure) = outcome.figures.at(&spec.y, point) {
                 let drawn = PlotPoint {
                     x: x.clone(),
-                    y: it.value,
-                    low: it.low,
-                    high: it.high,
+                    y: figure.value,
+                    low: figure.low,
+                    high: figure.high,
                 };
                 let is_real = self.parts.name_at(Part::World, point) != LAB;
                 let series = if is_real {
@@ -97,7 +97,7 @@ impl Experiment {
             let here = self
                 .published
                 .iter()
-                .find(|it| it.metric == spec.y && it.point == *point);
+                .find(|published| published.metric == spec.y && published.point == *point);
             if let Some(figure) = here {
                 add(&mut published, &name, PlotPoint::exact(x, figure.value));
             }
@@ -134,10 +134,8 @@ impl Experiment {
     }
 
     fn word(&self, key: &str, value: &Value) -> String {
-        let label = self
-            .labels
-            .iter()
-            .find(|(of, it, _)| of == key && it == value);
+        let mut labels = self.labels.iter();
+        let label = labels.find(|(of, known, _)| of == key && known == value);
         match (label, value) {
             (Some((_, _, text)), _) => text.clone(),
             (None, Value::Integer(count)) => format!("{count} {key}"),
@@ -153,12 +151,12 @@ impl Experiment {
         for point in self
             .points_of(options)
             .into_iter()
-            .filter(|it| spec.at.matches(it))
+            .filter(|point| spec.at.matches(point))
         {
             let plan = self.parts.plan(point, extent.seeds[0], &extent);
             let bins = runs
                 .measured(&plan)
-                .and_then(|it| it.histograms.get(&spec.y));
+                .and_then(|measured| measured.histograms.get(&spec.y));
             let Some(bins) = bins else { continue };
             let points = bins
                 .iter()
@@ -207,10 +205,8 @@ fn label((key, value, text): &(String, Value, String)) -> Label {
 }
 
 fn verdicts(outcome: &Outcome) -> Vec<Verdict> {
-    let checked = outcome
-        .claims
-        .iter()
-        .filter(|it| it.finding != Finding::NotChecked);
+    let claims = outcome.claims.iter();
+    let checked = claims.filter(|claim| claim.finding != Finding::NotChecked);
     let verdict = |judged: &crate::judge::Judged| Verdict {
         statement: judged.says.clone(),
         holds: judged.finding == Finding::Holds,
@@ -222,12 +218,10 @@ fn verdicts(outcome: &Outcome) -> Vec<Verdict> {
 
 /// Remarks on claims that were not checked and runs that failed.
 fn remarks(outcome: &Outcome) -> Vec<String> {
-    let unchecked = outcome
-        .claims
-        .iter()
-        .filter(|it| it.finding == Finding::NotChecked);
+    let claims = outcome.claims.iter();
+    let unchecked = claims.filter(|claim| claim.finding == Finding::NotChecked);
     let mut remarks: Vec<String> = unchecked
-        .map(|it| format!("Not checked, as its points were not run: {}", it.says))
+        .map(|claim| format!("Not checked, as its points were not run: {}", claim.says))
         .collect();
     for (failure, names) in outcome.failures_by_reason() {
         remarks.push(format!("No measurement from {names}: {}", failure.error));
@@ -239,11 +233,11 @@ fn remarks(outcome: &Outcome) -> Vec<String> {
 /// Each parameter once, with all its values if a sweep changes it.
 fn parameters(outcome: &Outcome) -> Vec<Parameter> {
     let mut values: BTreeMap<(&str, &str, &str), BTreeSet<&str>> = BTreeMap::new();
-    for it in &outcome.parameters {
+    for parameter in &outcome.parameters {
         values
-            .entry((&it.name, &it.unit, &it.source))
+            .entry((&parameter.name, &parameter.unit, &parameter.source))
             .or_default()
-            .insert(&it.value);
+            .insert(&parameter.value);
     }
     let joined = |((name, unit, source), values): ((&str, &str, &str), BTreeSet<&str>)| Parameter {
         name: name.to_owned(),

@@ -47,7 +47,7 @@ pub struct Request<'a> {
     pub plan: &'a Plan,
     /// Its machine, as the plan sets it.
     pub machine: &'a MachineDescription,
-    /// The name of the scenario's file, whose ending tells the language.
+    /// The name of the scenario's file, whose ending names the language.
     pub file: &'a str,
     /// The text of the scenario.
     pub text: &'a str,
@@ -64,8 +64,8 @@ pub struct Played {
     /// What was not played as the scenario says.
     pub notes: Vec<String>,
     /// For how long its CPUs waited for those of the machine below it, as far as no record
-    /// ([`Record::Steal`]) tells: by so much its times may be too long. Zero where its clock does not
-    /// run meanwhile.
+    /// ([`Record::Steal`]) shows: by so much its times may be too long. Zero where its clock does
+    /// not run meanwhile.
     pub delay: Duration,
     /// What it was played on.
     pub parameters: Vec<Parameter>,

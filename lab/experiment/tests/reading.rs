@@ -113,10 +113,10 @@ fn published_rows_name_their_cells_in_the_order_of_the_key() {
     let cells: Vec<String> = experiment
         .published
         .iter()
-        .map(|it| {
+        .map(|published| {
             format!(
                 "{} {}: {} {}",
-                it.metric, it.point, it.value, it.calibration
+                published.metric, published.point, published.value, published.calibration
             )
         })
         .collect();

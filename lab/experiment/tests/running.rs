@@ -172,7 +172,7 @@ fn runs_that_fail_for_one_reason_are_reported_together() {
     let of_runs = section
         .notes
         .iter()
-        .filter(|it| it.contains("No measurement"));
+        .filter(|note| note.contains("No measurement"));
     let expected = "No measurement from trial: colors = 13, seed 1 and 2 other runs: elsc gave cpu 1 a task that sleeps, at 3.2 ms";
     assert_eq!(of_runs.collect::<Vec<_>>(), [expected]);
 }

@@ -101,7 +101,7 @@ fn a_quick_run_of_a_shipped_experiment_still_checks_a_claim() {
         let checked = outcome
             .claims
             .iter()
-            .filter(|it| it.finding != Finding::NotChecked);
+            .filter(|claim| claim.finding != Finding::NotChecked);
         assert!(checked.count() > 0, "{}", experiment.id);
     }
 }

@@ -155,7 +155,7 @@ fn a_sweep_crosses_worlds() {
     let names: Vec<String> = experiment
         .points
         .iter()
-        .map(|it| experiment.name_of(it))
+        .map(|point| experiment.name_of(point))
         .collect();
     assert_eq!(
         names,
@@ -173,7 +173,7 @@ fn a_sweep_crosses_worlds() {
     let plans: Vec<_> = experiment
         .jobs(&options)
         .into_iter()
-        .map(|it| it.plan)
+        .map(|job| job.plan)
         .collect();
     assert_eq!(plans[0].world.name, LAB);
     let kernel = |plan: &warmq_experiment::Plan| plan.world.settings.get("kernel").cloned();
@@ -195,7 +195,7 @@ fn what_a_world_refuses_is_a_failed_run() {
 }
 
 #[test]
-fn parts_that_do_not_go_together_are_told_when_the_file_is_read() {
+fn parts_that_do_not_go_together_are_reported_when_the_file_is_read() {
     let refused = |rest: &str| {
         let text = format!(
             "title = \"t\"\nmachine = \"tiny-2cpu\"\n{rest}\n[[measure]]\nmetric = \"*\"\n"

@@ -136,7 +136,7 @@ impl Grouping {
         if waker == task || !counts(task) || !counts(waker) {
             return None;
         }
-        let lines = [task, waker].map(|it| context.task(it).block());
+        let lines = [task, waker].map(|task| context.task(task).block());
         context.touch(lines[0], Access::Write);
         context.touch(lines[1], Access::Read);
         self.fade(task, context.now());
@@ -145,8 +145,8 @@ impl Grouping {
     }
 
     fn meet(&mut self, wakee: TaskId, waker: TaskId, now: Instant) {
-        let ([of_wakee, of_waker], kin) =
-            ([wakee, waker].map(|it| self.kin(it).group), self.kin(wakee));
+        let [of_wakee, of_waker] = [wakee, waker].map(|task| self.kin(task).group);
+        let kin = self.kin(wakee);
         match decide::meet(of_wakee, of_waker, &mut kin.firmness) {
             Kinship::Strangers => {}
             Kinship::Found if self.members.len() >= MOST_GROUPS => {}

@@ -221,7 +221,7 @@ const BROKEN_DEVIATES: &[(&str, &str)] = &[(
 const NOWHERE: &[Preemption] = &[Preemption::None];
 /// What a kernel before 2.6.13 can be built with.
 const BEFORE_VOLUNTARY: &[Preemption] = &[Preemption::None, Preemption::Full];
-/// What a later 2.6 kernel can be built with, and one from 5.12 to 6.12 be told.
+/// What a later 2.6 kernel can be built with, and one from 5.12 to 6.12 be booted with.
 const BEFORE_LAZY: &[Preemption] = &[Preemption::None, Preemption::Voluntary, Preemption::Full];
 /// From 6.13 on.
 const ANYWHERE: &[Preemption] = &[

@@ -29,9 +29,9 @@ impl Twins {
         })
     }
 
-    fn both(&mut self, mut tell: impl FnMut(&mut dyn Scheduler)) {
-        tell(&mut self.vanilla);
-        tell(&mut self.pls);
+    fn both(&mut self, mut call: impl FnMut(&mut dyn Scheduler)) {
+        call(&mut self.vanilla);
+        call(&mut self.pls);
     }
 }
 

@@ -144,8 +144,8 @@ impl Figures {
 
     /// How often tasks have waited for a CPU.
     pub fn waits(&self) -> u64 {
-        let counts = self.0["waits"]["count"].as_array().map_or(&[][..], |it| it);
-        counts.iter().filter_map(Value::as_u64).sum()
+        let counts = self.0["waits"]["count"].as_array();
+        counts.into_iter().flatten().filter_map(Value::as_u64).sum()
     }
 
     /// The last waits over their bound, in words.

@@ -38,7 +38,7 @@ pub fn confine(pid: i32, cpus: &[usize]) {
 
 /// The last CPU that this process may use: the only one of a guest of one CPU.
 pub fn last_cpu() -> usize {
-    let allowed = sched_getaffinity(Pid::this()).expect("every kernel tells it");
+    let allowed = sched_getaffinity(Pid::this()).expect("every kernel answers");
     let cpus = (0..CpuSet::count()).rev();
     let mut cpus = cpus.filter(|cpu| allowed.is_set(*cpu).unwrap_or(false));
     cpus.next().unwrap_or(0)

@@ -25,7 +25,7 @@ fn a_hint_is_the_pair_plus_one() {
 
 proptest! {
     #[test]
-    fn a_hint_tells_its_pair(app: u32, fragment: u32) {
+    fn a_hint_has_its_pair(app: u32, fragment: u32) {
         prop_assume!((app, fragment) != (u32::MAX, u32::MAX));
         let hint = pack(app, fragment).expect("not the reserved pair");
         prop_assert_eq!(unpack(hint), (app, fragment));

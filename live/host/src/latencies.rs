@@ -1,4 +1,4 @@
-//! Times that /sys does not tell.
+//! Times that /sys does not have.
 
 use warmq_machine::{Flaw, MachineDescription};
 use warmq_units::{Cycles, Duration};

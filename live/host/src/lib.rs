@@ -1,7 +1,7 @@
 //! Reads the topology of this machine from /sys.
 //!
 //! Purpose: to describe a running Linux machine as [`MachineDescription`]. Key decision: the root
-//! of the file system is a parameter, so that tests feed recorded trees. /sys tells shapes, no
+//! of the file system is a parameter, so that tests feed recorded trees. /sys has shapes, no
 //! times: latencies are assumed, as `sources` says, until [`set_latencies`] puts measured ones in
 //! their place. This crate measures nothing.
 

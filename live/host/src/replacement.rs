@@ -1,4 +1,4 @@
-//! What /proc/cpuinfo lets one know of replacement policies, which /sys does not tell.
+//! What /proc/cpuinfo lets one know of replacement policies, which /sys does not have.
 
 use warmq_machine::MachineDescription;
 use warmq_machine::description::Replacement;
@@ -15,7 +15,7 @@ const CORE_WAYS: u32 = 8;
 const SOURCE: &str = "Abel and Reineke, uops.info, for level 2 of Ice Lake; inferred for later \
                       cores from walks measured on one of them";
 
-/// Sets the policy of level 2 where the CPU's model tells it.
+/// Sets the policy of level 2 where it follows from the CPU's model.
 pub fn set_known(tree: Tree<'_>, machine: &mut MachineDescription) {
     if !is_ice_lake_or_later(tree) {
         return;

@@ -293,7 +293,7 @@ fn latencies_that_fall_outwards_change_nothing() {
 }
 
 #[test]
-fn the_model_tells_how_level_2_of_a_recent_core_replaces() {
+fn how_level_2_of_a_recent_core_replaces_follows_from_its_model() {
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/xeon-2cpu");
     let policies = |machine: &MachineDescription| -> Vec<(u8, Replacement)> {
         machine

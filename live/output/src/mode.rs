@@ -24,7 +24,7 @@ pub(crate) fn publish(file: &File, old: Option<&Stat>) {
     let _ = fchmod(file, mode);
 }
 
-/// The process's umask. umask(2) tells it only by setting another one, for all threads.
+/// The process's umask. umask(2) returns it only by setting another one, for all threads.
 fn umask() -> Mode {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));

@@ -29,7 +29,7 @@ static ALL: Mutex<Vec<Arc<Unfinished>>> = Mutex::new(Vec::new());
 pub enum Access {
     /// Whoever could read the file in its place; of a new one, whoever the umask lets.
     Usual,
-    /// Its owner: it tells what others do on this machine.
+    /// Its owner: it shows what others do on this machine.
     Private,
 }
 
@@ -119,8 +119,8 @@ impl Unfinished {
         sweep(&target.folder, |name| {
             let middle = name
                 .strip_prefix(before.as_bytes())
-                .and_then(|it| it.strip_suffix(after));
-            middle.is_some_and(|it| it.len() == 16 && it.iter().all(u8::is_ascii_hexdigit))
+                .and_then(|rest| rest.strip_suffix(after));
+            middle.is_some_and(|hex| hex.len() == 16 && hex.iter().all(u8::is_ascii_hexdigit))
         });
         let random = format!(".{:016x}", random());
         let name = beside(&target, &[random.as_bytes(), after].concat());

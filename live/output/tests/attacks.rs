@@ -28,7 +28,7 @@ impl Scene {
 
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
-        let names = entries.map(|it| it.unwrap().file_name().into_string().unwrap());
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut names: Vec<String> = names.collect();
         names.sort();
         names
@@ -81,7 +81,7 @@ fn no_name_is_known_before_and_nobody_reads_along() {
             let name = scene
                 .names()
                 .into_iter()
-                .find(|it| it.ends_with(".unfinished"))
+                .find(|name| name.ends_with(".unfinished"))
                 .unwrap();
             assert_eq!(mode(&scene.at(&name)), 0o600);
             name
@@ -277,13 +277,13 @@ fn of_many_writers_at_once_each_file_is_whole() {
             .collect();
         writers
             .into_iter()
-            .map(|it| it.join().unwrap())
+            .map(|writer| writer.join().unwrap())
             .sum::<usize>()
     });
     assert!(finished > 0);
     let text = read(&path);
     let first = text.chars().next().unwrap();
-    assert!(text.len() == 100_000 && text.chars().all(|it| it == first));
+    assert!(text.len() == 100_000 && text.chars().all(|letter| letter == first));
     assert_eq!(scene.names(), ["rows"]);
 }
 

@@ -123,7 +123,9 @@ mod tests {
             Refusal::of_bpf("load the programs")(libbpf_rs::Error::from_raw_os_error(22)),
             Refusal::system("write the recording")(io::Error::from(io::ErrorKind::StorageFull)),
         ];
-        let lines = all.iter().map(|it| format!("{} {it}\n", it.code()));
+        let lines = all
+            .iter()
+            .map(|refusal| format!("{} {refusal}\n", refusal.code()));
         insta::assert_snapshot!(lines.collect::<String>());
     }
 }

@@ -61,7 +61,7 @@ impl<'g> Rings<'g> {
         })
     }
 
-    /// What tells that one of them is half full.
+    /// What becomes readable when one of them is half full.
     pub fn waits(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.rings.iter().map(|(map, _)| map.as_fd())
     }

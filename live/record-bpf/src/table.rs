@@ -361,12 +361,12 @@ mod tests {
         gatherer.note_end();
         let (recording, mut tasks) = (gatherer.finish(0).unwrap(), Tasks::new());
         let mut lines = String::new();
-        let mut tell = |at: Instant, record: Record| {
+        let mut print = |at: Instant, record: Record| {
             if !matches!(record, Record::Steal { .. }) {
                 let _ = writeln!(lines, "{:>5} {record:?}", at.0 / 1_000);
             }
         };
-        recording.records(&mut tasks, 0, &mut tell);
+        recording.records(&mut tasks, 0, &mut print);
         let names: Vec<(TaskId, u32, _)> = tasks.iter().collect();
         let _ = writeln!(lines, "{names:?}");
         insta::assert_snapshot!(lines);

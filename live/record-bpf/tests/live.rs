@@ -63,7 +63,7 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Closes its standard input, if it has not been told to stop otherwise, and takes what it left.
+    /// Closes its standard input, if it was not stopped otherwise, and takes what it left.
     fn stop(mut self) -> Left {
         drop(self.child.stdin.take());
         self.ends()
@@ -95,11 +95,11 @@ impl Left {
     }
 }
 
-fn play(rounds: u32, hears: &Receiver<()>, tells: &Sender<()>) {
+fn play(rounds: u32, hears: &Receiver<()>, answers: &Sender<()>) {
     for _ in 0..rounds {
         hears.recv().unwrap();
         // The other may have left after its last round.
-        let _ = tells.send(());
+        let _ = answers.send(());
     }
 }
 
@@ -123,10 +123,10 @@ fn load() {
     let status = Command::new("true").status();
     status.unwrap();
     let hears = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let tells = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let sender = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     for _ in 0..50 {
         let to = hears.local_addr().unwrap();
-        tells.send_to(b"here", to).unwrap();
+        sender.send_to(b"here", to).unwrap();
         hears.recv(&mut [0; 8]).unwrap();
         thread::sleep(Duration::from_micros(300));
     }
@@ -154,8 +154,8 @@ struct Said {
     switches: BTreeMap<CpuId, Vec<u32>>,
 }
 
-/// The kind of what was not told and had to be inferred.
-const UNTOLD: &str = "gaps";
+/// The kind of what was not recorded and had to be inferred.
+const INFERRED: &str = "gaps";
 
 /// The kinds that are compared; others depend on what a recorder met first. `name` is the name of a
 /// task.
@@ -184,7 +184,7 @@ fn kind(record: &Record, name: impl Fn(TaskId) -> String) -> Option<&'static str
         Record::Packet { .. } => "packets",
         Record::Drop { .. } => "drops",
         Record::Poll { .. } => "polls",
-        Record::Lost { .. } => UNTOLD,
+        Record::Lost { .. } => INFERRED,
         _ => return None,
     })
 }
@@ -254,15 +254,21 @@ fn both_recorders_say_the_same() {
     thread::sleep(Duration::from_millis(5));
     let by_tracefs = by_tracefs.stop().unwrap();
     let by_bpf = by_bpf.stop().recording();
-    let [one, other] = [&by_tracefs, &by_bpf].map(|it| Said::of(it, start_ns, span_ns));
+    let [one, other] =
+        [&by_tracefs, &by_bpf].map(|recording| Said::of(recording, start_ns, span_ns));
     println!("not recorded by BPF: {:?}", by_bpf.missing());
     let of = |said: &Said, kind: &str| said.kinds.get(kind).copied().unwrap_or(0);
-    // In some virtual machines tracefs does not tell what idle CPUs do. BPF is told, and no less.
-    let [untold, untold_by_bpf] = [&one, &other].map(|it| of(it, UNTOLD));
-    assert!(untold_by_bpf <= untold + 4, "{untold_by_bpf} {untold}");
-    if untold > 0 {
+    // In some virtual machines tracefs does not report what idle CPUs do. BPF reports no less than
+    // tracefs.
+    let [inferred, inferred_by_bpf] = [&one, &other].map(|said| of(said, INFERRED));
+    assert!(
+        inferred_by_bpf <= inferred + 4,
+        "{inferred_by_bpf} {inferred}"
+    );
+    if inferred > 0 {
         println!(
-            "skipped: {untold} switches and wakeups are untold by tracefs, {untold_by_bpf} by BPF"
+            "skipped: {inferred} switches and wakeups were not recorded by tracefs, \
+             {inferred_by_bpf} by BPF"
         );
         return;
     }
@@ -297,7 +303,7 @@ fn a_recording_by_bpf_breaks_no_law() {
 }
 
 #[test]
-fn what_finds_no_room_is_told_as_lost() {
+fn what_finds_no_room_is_recorded_as_lost() {
     let Some(running) = Running::ready(&["--buffer=64"]) else {
         return;
     };
@@ -305,7 +311,7 @@ fn what_finds_no_room_is_told_as_lost() {
     running.signal(Signal::STOP);
     ping_pong(3_000);
     running.signal(Signal::CONT);
-    // The rings are emptied, and what comes then tells how much was lost before.
+    // The rings are emptied, and what comes then shows how much was lost before.
     thread::sleep(Duration::from_millis(50));
     ping_pong(100);
     let recording = running.stop().recording();
@@ -330,7 +336,7 @@ fn a_signal_ends_it_like_the_end_of_its_input() {
 }
 
 #[test]
-fn who_may_not_use_bpf_is_told_so() {
+fn who_may_not_use_bpf_is_refused() {
     const NOBODY: u32 = 65_534;
     let (mut running, first) = Running::start(|command| {
         if rustix::process::geteuid().is_root() {
@@ -343,15 +349,15 @@ fn who_may_not_use_bpf_is_told_so() {
     }
     let status = running.child.wait().unwrap();
     assert_eq!(status.code(), Some(MACHINE_CANNOT));
-    let told = [
+    let reasons = [
         "may not use BPF",
         "run as root, or with CAP_BPF and CAP_PERFMON",
     ];
     // A kernel may lack more than the permission.
     let lacks = ["CONFIG_DEBUG_INFO_BTF", "on another kernel"];
-    let all = |words: &[&str]| words.iter().all(|it| first.contains(it));
+    let all = |words: &[&str]| words.iter().all(|word| first.contains(word));
     assert!(
-        all(&told) || lacks.iter().any(|it| first.contains(it)),
+        all(&reasons) || lacks.iter().any(|lack| first.contains(lack)),
         "{first}"
     );
 }

@@ -1,5 +1,5 @@
 //! What recording costs a switch: two threads on one CPU that wake each other, with and without a
-//! recording in turn: `cost [ROUNDS] [REPETITIONS]`. Medians are told, and their ratio. What is
+//! recording in turn: `cost [ROUNDS] [REPETITIONS]`. Medians are printed, and their ratio. What is
 //! measured is the CPU time of both, which contains the switches and not the time of others.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -84,10 +84,10 @@ fn ping_pong(rounds: u32) -> u64 {
 }
 
 /// Answers messages; the CPU time in ns.
-fn play(rounds: u32, hears: &Receiver<()>, tells: &Sender<()>) -> u64 {
+fn play(rounds: u32, hears: &Receiver<()>, answers: &Sender<()>) -> u64 {
     for _ in 0..rounds {
         let _ = hears.recv();
-        let _ = tells.send(());
+        let _ = answers.send(());
     }
     // A thread's clock starts with it.
     let ran = clock_gettime(ClockId::ThreadCPUTime);

@@ -21,11 +21,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let recording = recorder.stop()?;
     std::fs::write(&file, recording.to_bytes())?;
     let recording = Recording::from_bytes(&std::fs::read(&file)?)?;
-    tell(&recording);
+    print(&recording);
     Ok(())
 }
 
-fn tell(recording: &Recording) {
+fn print(recording: &Recording) {
     println!("{recording:?}");
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     let mut tasks = Tasks::new();

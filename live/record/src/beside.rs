@@ -44,7 +44,7 @@ pub(crate) fn missing(wanted: &Wanted) -> Vec<String> {
         missing.push("locks: no tracepoint says for how long a lock is held".to_owned());
     }
     if !proc::sees_all_ids() {
-        let why = "this process is in a PID namespace, and the kernel tells the ids outside of it";
+        let why = "this process is in a PID namespace, and the kernel shows the ids outside of it";
         missing.push(format!("thread ids: {why}"));
     }
     missing

@@ -101,19 +101,19 @@ impl<'a> Replay<'a> {
             What::Enter(interrupt) => {
                 let interrupt = self.named(interrupt);
                 self.cpus.touch(cpu).open.push(interrupt);
-                self.tell(at, Record::InterruptEnter { cpu, interrupt });
+                self.hand_out(at, Record::InterruptEnter { cpu, interrupt });
             }
             What::Leave(interrupt) => {
                 let interrupt = self.named(interrupt);
                 self.cpus.touch(cpu).open.pop();
-                self.tell(at, Record::InterruptExit { cpu, interrupt });
+                self.hand_out(at, Record::InterruptExit { cpu, interrupt });
             }
             What::RescheduleSent { to } => {
                 let to = CpuId(to);
-                self.tell(at, Record::RescheduleSent { from: cpu, to });
+                self.hand_out(at, Record::RescheduleSent { from: cpu, to });
             }
-            What::Idle(state) => self.tell(at, Record::Idle { cpu, state }),
-            What::Poll { packets, budget } => self.tell(
+            What::Idle(state) => self.hand_out(at, Record::Idle { cpu, state }),
+            What::Poll { packets, budget } => self.hand_out(
                 at,
                 Record::Poll {
                     cpu,
@@ -121,8 +121,8 @@ impl<'a> Replay<'a> {
                     budget,
                 },
             ),
-            What::Packet { bytes } => self.tell(at, Record::Packet { cpu, bytes }),
-            What::Drop { reason } => self.tell(at, Record::Drop { cpu, reason }),
+            What::Packet { bytes } => self.hand_out(at, Record::Packet { cpu, bytes }),
+            What::Drop { reason } => self.hand_out(at, Record::Drop { cpu, reason }),
         }
     }
 
@@ -149,20 +149,20 @@ impl<'a> Replay<'a> {
         *self.cpus.touch(cpu) = Cpu::default();
         self.expected.retain(|_, on| *on != cpu);
         self.states.clear();
-        self.tell(at, Record::Lost { cpu, events });
+        self.hand_out(at, Record::Lost { cpu, events });
     }
 
     /// Hands out a record of the recorder itself.
     pub fn add(&mut self, ns: u64, record: Record) {
         let at = self.at(ns);
-        self.tell(at, record);
+        self.hand_out(at, record);
     }
 
     /// Nothing follows that was before `ns`: from the start on, records are handed out.
     pub fn reach(&mut self, ns: u64) {
         if !self.started && ns >= self.start_ns {
             self.started = true;
-            self.tell_state();
+            self.hand_out_state();
         }
     }
 
@@ -172,20 +172,17 @@ impl<'a> Replay<'a> {
         Instant(since.saturating_mul(1_000))
     }
 
-    fn tell(&mut self, at: Instant, record: Record) {
+    fn hand_out(&mut self, at: Instant, record: Record) {
         if self.started {
             (self.out)(at, record);
         }
     }
 
     /// The state at the start: who runs, who waits, and the interrupts that are being served.
-    fn tell_state(&mut self) {
+    fn hand_out_state(&mut self) {
         let at = Instant::START;
-        let cpus: Vec<(CpuId, Cpu)> = self
-            .cpus
-            .iter()
-            .map(|(cpu, state)| (cpu, state.clone()))
-            .collect();
+        let cpus = self.cpus.iter().map(|(cpu, state)| (cpu, state.clone()));
+        let cpus: Vec<(CpuId, Cpu)> = cpus.collect();
         for (cpu, state) in &cpus {
             if let Some(current) = state.current {
                 let next = current.map(|slot| self.introduce(at, slot));
@@ -196,13 +193,13 @@ impl<'a> Replay<'a> {
                     prev_runnable,
                     next,
                 };
-                self.tell(at, switch);
+                self.hand_out(at, switch);
             }
         }
         for slot in 0..self.states.len() {
             if let Life::Runnable(target) = self.states[slot].life {
                 let (task, waker) = (self.introduce(at, slot), target);
-                self.tell(
+                self.hand_out(
                     at,
                     Record::Wakeup {
                         waker,
@@ -214,7 +211,7 @@ impl<'a> Replay<'a> {
         }
         for (cpu, state) in cpus {
             for interrupt in state.open {
-                self.tell(at, Record::InterruptEnter { cpu, interrupt });
+                self.hand_out(at, Record::InterruptEnter { cpu, interrupt });
             }
         }
     }
@@ -240,17 +237,17 @@ impl<'a> Replay<'a> {
         let names = !entry.named && comm != Comm::default();
         entry.named |= names;
         if introduces {
-            self.tell_ids(at, task, tid);
+            self.hand_out_ids(at, task, tid);
         }
         if names {
-            self.tell(at, Record::Renamed { task, comm });
+            self.hand_out(at, Record::Renamed { task, comm });
         }
         task
     }
 
-    fn tell_ids(&mut self, at: Instant, task: TaskId, tid: u32) {
+    fn hand_out_ids(&mut self, at: Instant, task: TaskId, tid: u32) {
         let tgid = self.known.processes.get(&tid).copied().unwrap_or(0);
-        self.tell(at, Record::Ids { task, tid, tgid });
+        self.hand_out(at, Record::Ids { task, tid, tgid });
     }
 
     fn state(&mut self, slot: Slot) -> &mut Task {
@@ -285,7 +282,7 @@ impl<'a> Replay<'a> {
             prev_runnable: prev.is_some() && state == State::Runnable,
             next: next.map(id),
         };
-        self.tell(at, record);
+        self.hand_out(at, record);
     }
 
     /// `cpu` runs this thread from `at` on; the event that said so is missing.
@@ -309,8 +306,8 @@ impl<'a> Replay<'a> {
             prev_runnable: prev.is_some(),
             next: next.map(|(_, task)| task),
         };
-        self.tell(at, Record::Lost { cpu, events: 1 });
-        self.tell(at, record);
+        self.hand_out(at, Record::Lost { cpu, events: 1 });
+        self.hand_out(at, record);
     }
 
     /// A task that is about to run on `cpu` was woken before: if not, its wakeup is missing.
@@ -320,8 +317,8 @@ impl<'a> Replay<'a> {
             return;
         }
         let waker = state.waker.take().unwrap_or(cpu);
-        self.tell(at, Record::Lost { cpu, events: 1 });
-        self.tell(
+        self.hand_out(at, Record::Lost { cpu, events: 1 });
+        self.hand_out(
             at,
             Record::Wakeup {
                 waker,
@@ -342,9 +339,9 @@ impl<'a> Replay<'a> {
             State::Runnable => {}
             State::Dead => {
                 self.tasks.entry(slot).gone = true;
-                self.tell(at, Record::Exit { cpu, task });
+                self.hand_out(at, Record::Exit { cpu, task });
             }
-            _ => self.tell(
+            _ => self.hand_out(
                 at,
                 Record::Block {
                     cpu,
@@ -374,7 +371,7 @@ impl<'a> Replay<'a> {
             // No tracepoint says so.
             synchronous: false,
         };
-        self.tell(at, record);
+        self.hand_out(at, record);
     }
 
     /// A task that never stopped being runnable does not become so: it was about to sleep, and was
@@ -384,13 +381,13 @@ impl<'a> Replay<'a> {
             return;
         };
         let state = self.state(slot);
-        // The event may be of the CPU that it will run on, which another told to wake it.
+        // The event may be of the CPU that it will run on, which another CPU asked to wake it.
         let waker = state.waker.take().unwrap_or(cpu);
         if let Life::Running | Life::Runnable(_) = state.life {
             return;
         }
         state.life = Life::Runnable(target);
-        self.tell(
+        self.hand_out(
             at,
             Record::Wakeup {
                 waker,
@@ -410,7 +407,7 @@ impl<'a> Replay<'a> {
         if let Life::Runnable(on) = &mut self.state(slot).life {
             *on = to;
         }
-        self.tell(at, Record::Migrate { task, from, to });
+        self.hand_out(at, Record::Migrate { task, from, to });
     }
 
     fn fork(&mut self, at: Instant, parent: Thread<'_>, child: Thread<'_>) {
@@ -427,7 +424,7 @@ impl<'a> Replay<'a> {
         let (child, tid, comm) = (entry.id, entry.tid, entry.comm);
         if self.started && !entry.introduced {
             (entry.introduced, entry.named) = (true, true);
-            self.tell(
+            self.hand_out(
                 at,
                 Record::Fork {
                     parent,
@@ -435,7 +432,7 @@ impl<'a> Replay<'a> {
                     comm,
                 },
             );
-            self.tell_ids(at, child, tid);
+            self.hand_out_ids(at, child, tid);
         }
     }
 
@@ -450,7 +447,7 @@ impl<'a> Replay<'a> {
         let entry = self.tasks.entry(slot);
         let (task, said) = (entry.id, entry.introduced);
         if said {
-            self.tell(
+            self.hand_out(
                 at,
                 Record::Ids {
                     task,
@@ -471,7 +468,7 @@ impl<'a> Replay<'a> {
         entry.comm = comm;
         let (task, named) = (entry.id, entry.named);
         match named {
-            true => self.tell(at, Record::Renamed { task, comm }),
+            true => self.hand_out(at, Record::Renamed { task, comm }),
             false => drop(self.introduce(at, slot)),
         }
     }

@@ -190,10 +190,10 @@ print fmt: \"state=%s\", __print_flags(REC->state & (0x1 | 0x2), \"|\", { 0x0000
         let number = |name| {
             format
                 .field(name)
-                .and_then(|it| it.number(&event))
+                .and_then(|field| field.number(&event))
                 .map(u64::cast_signed)
         };
-        let text = |name| format.field(name).and_then(|it| it.text(&event));
+        let text = |name| format.field(name).and_then(|field| field.text(&event));
         assert_eq!(number("pid"), Some(-2));
         assert_eq!(number("adjust"), Some(-7));
         assert_eq!(number("skaddr"), Some(0));

@@ -39,7 +39,7 @@ pub struct Gatherer {
 impl Gatherer {
     /// Begins a recording: what is noted beside the events is noted now. `formats` are the names
     /// (`SYSTEM/NAME`) and formats of the events, whose times are of CLOCK_MONOTONIC, and `lacking`
-    /// tells what of `wanted` cannot be had.
+    /// says what of `wanted` cannot be had.
     pub fn start(
         wanted: &Wanted,
         formats: Vec<(String, String)>,
@@ -150,8 +150,8 @@ mod tests {
         gatherer.missing("skb: 1".to_owned());
         let recording = gatherer.finish(0).unwrap();
         let recording = Recording::from_bytes(&recording.to_bytes()).unwrap();
-        let told = |what: &str| recording.missing().iter().any(|it| it == what);
-        assert!(told("net: none") && told("skb: 1"));
+        let lacks = |what: &str| recording.missing().iter().any(|missing| missing == what);
+        assert!(lacks("net: none") && lacks("skb: 1"));
         let mut idle = Vec::new();
         let mut lost = Vec::new();
         recording.records(&mut Tasks::new(), 0, &mut |at, record| match record {

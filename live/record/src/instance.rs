@@ -14,8 +14,8 @@ const TRIES: u32 = 50;
 
 /// An instance, which is removed when dropped.
 ///
-/// Whoever made one holds a lock on its folder, so that one whose owner was killed can be told from
-/// one that is in use: process ids come back, locks end with their process.
+/// Whoever made one holds a lock on its folder, so that one whose owner was killed differs from one
+/// that is in use: process ids come back, locks end with their process.
 pub(crate) struct Instance {
     folder: Folder,
     owner: u32,

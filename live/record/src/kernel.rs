@@ -1,9 +1,9 @@
-//! What the kernel that runs here is: its release, what it was built and told, and who schedules.
+//! What the kernel that runs here is: its release, how it was built and booted, and who schedules.
 
 use std::fs;
 use std::io::Read;
 
-/// The kernel that runs here. Facts that the system does not tell are empty.
+/// The kernel that runs here. Facts that the system does not have are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunningKernel {
     /// Its release: `6.18.15-cloud-amd64`.
@@ -113,7 +113,7 @@ fn booted(cmdline: &str) -> Option<&str> {
     let model = cmdline
         .split_whitespace()
         .rev()
-        .find_map(|it| it.strip_prefix("preempt="))?;
+        .find_map(|word| word.strip_prefix("preempt="))?;
     MODELS.into_iter().find(|known| *known == model)
 }
 
@@ -139,9 +139,8 @@ fn built(config: &str) -> Option<&str> {
         ("CONFIG_PREEMPT", "full"),
         ("CONFIG_PREEMPT_RT", "full"),
     ];
-    let set = options
-        .into_iter()
-        .find(|(name, _)| option(config, name) == Some("y"));
+    let mut options = options.into_iter();
+    let set = options.find(|(name, _)| option(config, name) == Some("y"));
     set.map(|(_, model)| model)
 }
 

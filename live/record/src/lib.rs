@@ -16,7 +16,7 @@
 //! - [`Gatherer`] makes a recording of events that another recorder wrote.
 //! - [`Recording`] is the result of either; [`Recording::records`] reads it.
 //! - [`Tasks`] says which thread is which task.
-//! - [`Snapshot`] says what no event tells of tasks: groups, nice values, policies, affinity.
+//! - [`Snapshot`] says what no event has of tasks: groups, nice values, policies, affinity.
 //! - [`RunningKernel`] says what kernel that is.
 //! - [`sweep_now`] removes what killed recorders left behind.
 //!

@@ -39,7 +39,8 @@ fn network_names() -> Vec<String> {
             continue;
         };
         let device = device.file_name().unwrap_or(Path::new("").as_os_str());
-        names.extend([entry.file_name(), device.to_owned()].map(|it| it.to_string_lossy().into()));
+        let both = [entry.file_name(), device.to_owned()];
+        names.extend(both.map(|name| name.to_string_lossy().into()));
     }
     names.retain(|name: &String| !name.is_empty());
     names

@@ -73,7 +73,7 @@ impl Layout {
         let missed = rest.first_chunk().filter(|_| stored);
         Entries {
             time,
-            lost: (commit & MISSED != 0).then(|| missed.map_or(0, |it| u64::from_le_bytes(*it))),
+            lost: (commit & MISSED != 0).then(|| missed.copied().map_or(0, u64::from_le_bytes)),
             data,
         }
     }

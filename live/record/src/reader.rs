@@ -42,8 +42,8 @@ pub(crate) struct Limits {
     /// The most bytes that are read while the recording runs. From then on events are lost: the
     /// kernel keeps only the latest.
     pub bytes: usize,
-    /// Whether the kernel tells when a buffer is half full.
-    pub tells_half: bool,
+    /// Whether the kernel reports when a buffer is half full.
+    pub reports_half: bool,
 }
 
 impl Limits {
@@ -133,7 +133,7 @@ impl Drop for Reader {
 fn run(sources: &mut [Source], stop: &OwnedFd, limits: Limits) -> bool {
     let mut left = limits.bytes;
     // CPUs that cannot be waited for, such as those that were never online.
-    let mut deaf: Vec<bool> = vec![!limits.tells_half; sources.len()];
+    let mut deaf: Vec<bool> = vec![!limits.reports_half; sources.len()];
     while left > 0 {
         let (mut waits, mut of) = (vec![PollFd::new(stop, PollFlags::IN)], Vec::new());
         for (index, source) in sources.iter().enumerate() {
@@ -142,7 +142,7 @@ fn run(sources: &mut [Source], stop: &OwnedFd, limits: Limits) -> bool {
                 of.push(index);
             }
         }
-        let timeout = (!limits.tells_half).then_some(&LOOK);
+        let timeout = (!limits.reports_half).then_some(&LOOK);
         match poll(&mut waits, timeout) {
             Err(rustix::io::Errno::INTR) => continue,
             Err(_) => return false,
@@ -155,11 +155,11 @@ fn run(sources: &mut [Source], stop: &OwnedFd, limits: Limits) -> bool {
         for (index, answer) in of.into_iter().zip(&answers[1..]) {
             deaf[index] = answer.intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL);
             if answer.contains(PollFlags::IN) {
-                // What is wrong now is wrong at the end, too, and told then.
+                // What is wrong now is wrong at the end, too, and reported then.
                 let _ = drain(&mut sources[index], limits, limits.pages, &mut left);
             }
         }
-        if !limits.tells_half {
+        if !limits.reports_half {
             for source in &mut *sources {
                 let _ = drain(source, limits, limits.pages, &mut left);
             }
@@ -245,7 +245,7 @@ mod tests {
             page: PAGE,
             pages: 10,
             bytes,
-            tells_half: false,
+            reports_half: false,
         };
         let reader = Reader::start(vec![source], limits).unwrap();
         while !reader.thread.as_ref().unwrap().is_finished() && bytes < 10 * PAGE {

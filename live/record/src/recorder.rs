@@ -46,7 +46,7 @@ impl Recorder {
         let instance = Instance::make(Tracefs::open()?)?;
         let (folder, shared) = (instance.folder(), instance.shared());
         folder.write("tracing_on", "0")?;
-        let tells_half = set_up_buffers(folder, wanted)?;
+        let reports_half = set_up_buffers(folder, wanted)?;
         let mut raw = Raw {
             header_page: shared.read("events/header_page")?,
             clock: choose(folder)?.to_owned(),
@@ -67,7 +67,7 @@ impl Recorder {
             page,
             pages: (wanted.buffer_kb_per_cpu as usize * 1024 / page).max(1),
             bytes: most_bytes(),
-            tells_half,
+            reports_half,
         };
         let sources = sources(folder)?;
         let reader = Reader::start(sources, limits);
@@ -109,7 +109,7 @@ impl Recorder {
     }
 }
 
-/// Sets the size and the ways of the buffers. True if the kernel can tell when one is half full.
+/// Sets the size and the ways of the buffers. True if the kernel can report when one is half full.
 fn set_up_buffers(folder: &Folder, wanted: &Wanted) -> Result<bool, RecordError> {
     folder.write("options/overwrite", "1")?;
     // Names are in the events; without these, a switch costs less.
@@ -120,11 +120,11 @@ fn set_up_buffers(folder: &Folder, wanted: &Wanted) -> Result<bool, RecordError>
     }
     let size = wanted.buffer_kb_per_cpu.max(1).to_string();
     folder.write("buffer_size_kb", &size)?;
-    let tells_half = folder.has("buffer_percent");
-    if tells_half {
+    let reports_half = folder.has("buffer_percent");
+    if reports_half {
         folder.write("buffer_percent", "50")?;
     }
-    Ok(tells_half)
+    Ok(reports_half)
 }
 
 /// Switches on every wanted event that the kernel has. Tracing itself is still off.
@@ -146,7 +146,8 @@ fn switch_on(folder: &Folder, wanted: &Wanted, raw: &mut Raw) -> Result<(), Reco
 fn sources(folder: &Folder) -> Result<Vec<Source>, RecordError> {
     let mut sources = Vec::new();
     for name in folder.folder("per_cpu").names()? {
-        let Some(cpu) = name.strip_prefix("cpu").and_then(|it| it.parse().ok()) else {
+        let number = name.strip_prefix("cpu");
+        let Some(cpu) = number.and_then(|number| number.parse().ok()) else {
             continue;
         };
         let pipe = format!("per_cpu/{name}/trace_pipe_raw");

@@ -64,7 +64,7 @@ pub(crate) struct Raw {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuPages {
     pub cpu: u16,
-    /// Events that the kernel had to drop at the end or whose place it does not tell.
+    /// Events that the kernel had to drop at the end or whose place it does not report.
     pub dropped: u64,
     /// Pages one after the other, in pieces of whole pages.
     pub pieces: Vec<Vec<u8>>,
@@ -149,7 +149,7 @@ impl Recording {
     ///   start), in steps of 10 ms.
     /// - `Lost` is at the time of the last event before the gap.
     ///
-    /// In some virtual machines the kernel does not tell what some tasks do, the idle tasks among
+    /// In some virtual machines the kernel does not report what some tasks do, the idle tasks among
     /// them: their switches away from a CPU and the wakeups that they cause. What must have
     /// happened is handed out all the same, each time after a `Lost` of one event:
     ///
@@ -165,10 +165,10 @@ impl Recording {
         };
         let mut replay = Replay::new(known, tasks, start_ns, out);
         let mut last = self.raw.end_ns;
-        let pages = self.raw.cpus.iter().map(|it| {
-            let pages = it.pieces.iter();
+        let pages = self.raw.cpus.iter().map(|cpu| {
+            let pages = cpu.pieces.iter();
             let pages = pages.flat_map(|piece| piece.chunks_exact(self.layout.size));
-            (CpuId(it.cpu), pages)
+            (CpuId(cpu.cpu), pages)
         });
         merge(
             &self.layout,
@@ -188,8 +188,8 @@ impl Recording {
     }
 
     fn ending(&self, ns: u64, replay: &mut Replay<'_>) {
-        for it in self.raw.cpus.iter().filter(|it| it.dropped > 0) {
-            replay.lost(ns, CpuId(it.cpu), it.dropped);
+        for cpu in self.raw.cpus.iter().filter(|cpu| cpu.dropped > 0) {
+            replay.lost(ns, CpuId(cpu.cpu), cpu.dropped);
         }
         for (cpu, steal) in &self.raw.steal {
             let (cpu, span) = (CpuId(*cpu), Duration(steal.saturating_mul(1_000)));

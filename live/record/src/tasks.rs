@@ -81,7 +81,7 @@ impl Tasks {
 
     /// Every task, its thread id, and its last known name, in the order in which they became known.
     pub fn iter(&self) -> impl Iterator<Item = (TaskId, u32, Comm)> {
-        self.all.iter().map(|it| (it.id, it.tid, it.comm))
+        self.all.iter().map(|task| (task.id, task.tid, task.comm))
     }
 
     fn put(&mut self, tid: u32, id: TaskId, introduced: bool) -> Slot {

@@ -143,10 +143,10 @@ impl Folder {
     /// # Errors
     /// The system's answer.
     pub fn names(&self) -> Result<Vec<String>, RecordError> {
-        let told = |error| RecordError::of("read", &self.shown)(error);
+        let refused = |error| RecordError::of("read", &self.shown)(error);
         let mut names = Vec::new();
-        for entry in fs::read_dir(&self.root).map_err(told)? {
-            let name = entry.map_err(told)?.file_name();
+        for entry in fs::read_dir(&self.root).map_err(refused)? {
+            let name = entry.map_err(refused)?.file_name();
             names.extend(name.into_string());
         }
         names.sort();

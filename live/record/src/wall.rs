@@ -20,7 +20,7 @@ pub fn monotonic_ns() -> u64 {
 
 fn ns(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
-    let [seconds, rest] = [time.tv_sec, time.tv_nsec].map(|it| u64::try_from(it).unwrap_or(0));
+    let [seconds, rest] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
     seconds * 1_000_000_000 + rest
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn choose(instance: &Folder) -> Result<&'static str, RecordError> {
     let offered = instance.read("trace_clock")?;
     let offers = |name: &str| {
         let mut all = offered.split_whitespace();
-        all.any(|it| it.trim_matches(['[', ']']) == name)
+        all.any(|word| word.trim_matches(['[', ']']) == name)
     };
     let clock = CLOCKS.into_iter().find(|name| offers(name));
     let clock = clock.unwrap_or(CLOCKS[2]);

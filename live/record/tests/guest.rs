@@ -45,9 +45,12 @@ fn a_guest_breaks_no_law_wherever_the_reading_starts() {
 #[test]
 fn nothing_of_a_guest_is_lost_and_its_time_is_that_of_its_events() {
     let all = records(&mut Tasks::new(), first_ns());
-    assert!(!all.iter().any(|(_, it)| matches!(it, Record::Lost { .. })));
+    assert!(
+        !all.iter()
+            .any(|(_, record)| matches!(record, Record::Lost { .. }))
+    );
     let (last, _) = all.last().unwrap();
     let took = last.since(Instant::START);
     let about = Duration::from_ms(50)..Duration::from_ms(200);
-    assert!(about.contains(&took), "it was told to take 60 ms: {took:?}");
+    assert!(about.contains(&took), "it was to take 60 ms: {took:?}");
 }

@@ -63,14 +63,14 @@ struct Counted {
 }
 
 /// Answers `rounds` messages.
-fn play(rounds: u32, hears: &Receiver<()>, tells: &Sender<()>) -> Counted {
+fn play(rounds: u32, hears: &Receiver<()>, answers: &Sender<()>) -> Counted {
     let outer_ns = now_ns();
     let (tid, voluntary, involuntary) = this_thread();
     let inner_ns = now_ns();
     for _ in 0..rounds {
         hears.recv().unwrap();
         // The other may have left after its last round.
-        let _ = tells.send(());
+        let _ = answers.send(());
     }
     let inner_ns = inner_ns..now_ns();
     let (_, now_voluntary, now_involuntary) = this_thread();
@@ -106,7 +106,7 @@ fn the_switches_of_a_ping_pong_are_those_that_the_kernel_counted() {
     let recording = recorder.stop().unwrap();
     let mut tasks = Tasks::new();
     let all = records(&recording, &mut tasks, start_ns);
-    // Where the kernel tells everything none is lost, and all counts must be equal.
+    // Where the kernel reports everything none is lost, and all counts must be equal.
     let lost = all.iter().filter_map(|(_, record)| match record {
         Record::Lost { events, .. } => Some(*events),
         _ => None,
@@ -114,7 +114,7 @@ fn the_switches_of_a_ping_pong_are_those_that_the_kernel_counted() {
     let lost: u64 = lost.sum();
     let single = |record: &Record| !matches!(record, Record::Lost { events, .. } if *events != 1);
     assert!(
-        all.iter().all(|(_, it)| single(it)),
+        all.iter().all(|(_, record)| single(record)),
         "the buffers were large enough"
     );
     let names: BTreeMap<TaskId, Comm> = tasks.iter().map(|(id, _, comm)| (id, comm)).collect();
@@ -124,13 +124,13 @@ fn the_switches_of_a_ping_pong_are_those_that_the_kernel_counted() {
         let of = |span: &Range<u64>, runnable| {
             let during = |at: &Instant| span.contains(&(start_ns + at.0 / 1_000));
             let left = |record: &Record| matches!(record, Record::Switch { prev, prev_runnable, .. } if *prev == Some(task) && *prev_runnable == runnable);
-            let left = all.iter().filter(|(at, it)| during(at) && left(it));
+            let left = all.iter().filter(|(at, record)| during(at) && left(record));
             left.count() as u64
         };
         assert!(who.voluntary > 0, "they waited for each other");
-        let told = of(&who.inner_ns, false);
-        let close = (told..=told + lost).contains(&who.voluntary);
-        assert!(close, "{name}: {told}, {lost} lost, {}", who.voluntary);
+        let recorded = of(&who.inner_ns, false);
+        let close = (recorded..=recorded + lost).contains(&who.voluntary);
+        assert!(close, "{name}: {recorded}, {lost} lost, {}", who.voluntary);
         let [least, most] = [&who.inner_ns, &who.outer_ns].map(|span| of(span, true));
         // One that was inferred counts as runnable.
         let close = (least.saturating_sub(lost)..=most + lost).contains(&who.involuntary);
@@ -140,8 +140,8 @@ fn the_switches_of_a_ping_pong_are_those_that_the_kernel_counted() {
             who.involuntary
         );
         let during = |at: &Instant| who.inner_ns.contains(&(start_ns + at.0 / 1_000));
-        let woken = all.iter().filter(|(at, it)| {
-            during(at) && matches!(it, Record::Wakeup { task: it, .. } if *it == task)
+        let woken = all.iter().filter(|(at, record)| {
+            during(at) && matches!(record, Record::Wakeup { task: woken, .. } if *woken == task)
         });
         assert!(woken.count() as u64 + 1 + lost >= who.voluntary, "{name}");
     }

@@ -39,7 +39,7 @@ impl Cache {
         let named = |name| {
             std::env::var_os(name)
                 .map(PathBuf::from)
-                .filter(|it| it.is_absolute())
+                .filter(|path| path.is_absolute())
         };
         let home = || named("HOME").map(|home| home.join(".cache"));
         let cache = named("XDG_CACHE_HOME").or_else(home).ok_or_else(|| {
@@ -62,7 +62,7 @@ impl Cache {
     pub fn find(&self, series: &str, seen: &mut dyn FnMut(Step)) -> Option<Kernel> {
         let entries = fs::read_dir(&self.folder).ok()?.filter_map(Result::ok);
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let mut releases: Vec<String> = names.filter(|it| belongs(it, series)).collect();
+        let mut releases: Vec<String> = names.filter(|name| belongs(name, series)).collect();
         releases.sort_by(|one, other| order(other, one));
         releases
             .into_iter()
@@ -146,7 +146,7 @@ impl Cache {
         let work = &unfinished.0;
         let shelf = fetch::Shelf::open(work, series, mirror, seen)?;
         let here = self.whole_quietly(shelf.release());
-        if let Some(kernel) = here.filter(|it| it.config.is_some()) {
+        if let Some(kernel) = here.filter(|kernel| kernel.config.is_some()) {
             return Ok(kernel);
         }
         let found = shelf.take(work, seen)?;
@@ -215,7 +215,7 @@ fn sums(folder: &Path) -> io::Result<String> {
         };
         let hex: String = Sha256::digest(&content)
             .iter()
-            .map(|it| format!("{it:02x}"))
+            .map(|byte| format!("{byte:02x}"))
             .collect();
         sums.push_str(&format!("{hex}  {name}\n"));
     }
@@ -224,9 +224,9 @@ fn sums(folder: &Path) -> io::Result<String> {
 
 /// What is wrong with a kernel's folder.
 fn check(folder: &Path) -> Result<(), String> {
-    let told = |error: io::Error| error.to_string();
+    let text = |error: io::Error| error.to_string();
     let noted = input::text(&folder.join(SUMS)).map_err(|_| format!("it has no {SUMS}"))?;
-    let sums = sums(folder).map_err(told)?;
+    let sums = sums(folder).map_err(text)?;
     if sums == noted {
         Ok(())
     } else {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_kernel_is_told_and_passed_over() {
+    fn a_broken_kernel_is_reported_and_passed_over() {
         type Break = fn(&Path);
         let breaks: [(&str, Break); 5] = [
             ("cut short", |folder| {
@@ -306,8 +306,9 @@ mod tests {
             break_it(&shelf.cache.folder.join("6.18.12"));
             let (release, steps) = found(&shelf, "6.18");
             assert_eq!(release.as_deref(), Some("6.18.9"), "{name}");
-            let told = matches!(&steps[..], [Step::Broken { release, .. }] if release == "6.18.12");
-            assert!(told, "{name}: {steps:?}");
+            let reported =
+                matches!(&steps[..], [Step::Broken { release, .. }] if release == "6.18.12");
+            assert!(reported, "{name}: {steps:?}");
         }
     }
 

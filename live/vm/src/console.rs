@@ -42,7 +42,7 @@ impl Console {
             .last
             .iter()
             .copied()
-            .filter(|it| *it != b'\r')
+            .filter(|byte| *byte != b'\r')
             .collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The sum over all threads of the process below `proc` (`/proc/PID`) that are CPUs of a guest;
-/// `None` where nobody tells (the kernel has no CONFIG_SCHED_INFO, or the process is gone).
+/// `None` where that is not known (the kernel has no CONFIG_SCHED_INFO, or the process is gone).
 ///
 /// QEMU calls these threads `CPU 0/TCG` where it is asked for names of threads. The second number of
 /// `schedstat` is the time in ns for which a thread was runnable without a CPU (the kernel's
@@ -49,7 +49,7 @@ mod tests {
         let sum = |threads: &[(&str, &str)]| of_cpus(process(threads).path());
         assert_eq!(sum(&cpus), Some(Duration::from_nanos(25)));
         assert_eq!(sum(&cpus[..1]), None, "nobody is a CPU");
-        assert_eq!(sum(&[("CPU 0/TCG", "")]), None, "the kernel does not tell");
+        assert_eq!(sum(&[("CPU 0/TCG", "")]), None, "the kernel does not say");
         assert_eq!(of_cpus(Path::new("/nowhere")), None);
     }
 }

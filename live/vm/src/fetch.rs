@@ -109,7 +109,7 @@ impl Shelf {
     pub(crate) fn take(&self, work: &Path, seen: &mut dyn FnMut(Step)) -> Result<Found, VmError> {
         let kernel = &self.kernel;
         let mut packages = vec![kernel.image.clone()];
-        packages.extend(kernel.config.clone().filter(|it| *it != kernel.image));
+        packages.extend(kernel.config.clone().filter(|path| *path != kernel.image));
         let root = self.unpacked(work, &kernel.release, &packages, seen)?;
         let release = &kernel.release;
         let image = places("vmlinuz", release)
@@ -134,7 +134,7 @@ impl Shelf {
         seen: &mut dyn FnMut(Step),
     ) -> Result<String, VmError> {
         let release = self.kernel.release.clone();
-        let between = neighbours.each_ref().map(|it| it.release.clone());
+        let between = neighbours.each_ref().map(|kernel| kernel.release.clone());
         seen(Step::Agreeing { release, between });
         let [older, newer] = neighbours;
         let (one, other) = (

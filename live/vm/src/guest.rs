@@ -171,10 +171,8 @@ impl Guest {
         streams: Streams<'_>,
         seen: &mut dyn FnMut(Stage),
     ) -> Result<Outcome, VmError> {
-        let command: Vec<OsString> = command
-            .into_iter()
-            .map(|word| word.as_ref().to_owned())
-            .collect();
+        let command = command.into_iter().map(|word| word.as_ref().to_owned());
+        let command: Vec<OsString> = command.collect();
         self.check()?;
         let initramfs = self.initramfs(&command)?;
         let qemu = Qemu::start(
@@ -193,8 +191,8 @@ impl Guest {
             let mut letters = name.bytes();
             letters
                 .next()
-                .is_some_and(|it| it.is_ascii_alphabetic() || it == b'_')
-                && letters.all(|it| it.is_ascii_alphanumeric() || it == b'_')
+                .is_some_and(|letter| letter.is_ascii_alphabetic() || letter == b'_')
+                && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
         };
         if let Some((name, _)) = self.environment.iter().find(|(name, _)| !named(name)) {
             let problem = "this is not a name of a variable";

@@ -29,7 +29,7 @@ pub(crate) fn mirrors(listing: &str) -> Mirrors {
 }
 
 /// Mirrors from the files that apt would get in an update (`'URI' FILE SIZE`). Only the usual names
-/// of the folders tell whose packages they are.
+/// of the folders show whose packages they are.
 pub(crate) fn mirrors_by_name(uris: &str) -> Mirrors {
     let mut mirrors = Mirrors::default();
     for uri in uris.lines().filter_map(|line| line.strip_prefix('\'')) {
@@ -72,9 +72,8 @@ pub(crate) fn kernels(listing: &str) -> Vec<Available> {
         .collect();
     let prefixes = ["linux-image-", "linux-binary-"];
     let release = |name: &&'_ str| -> Option<String> {
-        let release = prefixes
-            .iter()
-            .find_map(|prefix| name.strip_prefix(prefix))?;
+        let mut prefixes = prefixes.iter();
+        let release = prefixes.find_map(|prefix| name.strip_prefix(prefix))?;
         is_release(release).then(|| release.to_owned())
     };
     let releases: BTreeSet<String> = names.iter().filter_map(release).collect();
@@ -114,8 +113,8 @@ pub(crate) fn neighbours<'a>(
     kernels: &'a [Available],
     release: &str,
 ) -> Option<[&'a Available; 2]> {
-    let at = kernels.iter().position(|it| it.release == release)?;
-    let configured = |it: &&Available| it.config.is_some();
+    let at = kernels.iter().position(|known| known.release == release)?;
+    let configured = |kernel: &&Available| kernel.config.is_some();
     let older = kernels[..at].iter().rev().find(configured)?;
     let newer = kernels[at + 1..].iter().find(configured)?;
     Some([older, newer])
@@ -191,8 +190,8 @@ linux-image-cloud-amd64 - Linux for x86-64 cloud (meta-package)
         let kernels = kernels(LISTED);
         let around = |series: &str| {
             let release = &newest(&kernels, series)?.release;
-            let series = |it: &Available| crate::release::series(&it.release);
-            neighbours(&kernels, release).map(|it| it.map(series))
+            let series = |kernel: &Available| crate::release::series(&kernel.release);
+            neighbours(&kernels, release).map(|kernel| kernel.map(series))
         };
         assert_eq!(around("6.19"), Some(["6.18", "7.2"].map(str::to_owned)));
         assert_eq!(around("7.2"), None, "there is no newer one");

@@ -27,7 +27,7 @@ pub struct Outcome {
     pub total: Duration,
     /// For how long the guest's CPUs waited for those of this machine while the command ran,
     /// summed over them: by so much times by the wall clock may be too long. `None` where this
-    /// machine's kernel does not tell.
+    /// machine's kernel does not report it.
     pub cpu_delay: Option<Duration>,
     /// The command's standard output, unless it was streamed.
     pub stdout: Vec<u8>,

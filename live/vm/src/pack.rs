@@ -47,7 +47,7 @@ fn place(guest: &str) -> Result<String, VmError> {
             if path
                 .split('/')
                 .next()
-                .is_some_and(|it| MOUNTED_OVER.contains(&it)) =>
+                .is_some_and(|first| MOUNTED_OVER.contains(&first)) =>
         {
             wrong("the guest mounts one of the kernel's file systems there")
         }

@@ -48,20 +48,20 @@ pub(crate) fn shared_objects(file: &Path, elf: &[u8]) -> Result<Vec<PathBuf>, Vm
 }
 
 fn linkage(elf: &[u8]) -> Result<Linkage, String> {
-    let told = |error: object::read::Error| error.to_string();
-    let header = FileHeader64::<Endianness>::parse(elf).map_err(told)?;
-    let endian = header.endian().map_err(told)?;
+    let text = |error: object::read::Error| error.to_string();
+    let header = FileHeader64::<Endianness>::parse(elf).map_err(text)?;
+    let endian = header.endian().map_err(text)?;
     if header.e_machine(endian) != EM_X86_64 {
         return Err("it is not made for x86-64".to_owned());
     }
     let mut needs = false;
-    for segment in header.program_headers(endian, elf).map_err(told)? {
-        if let Some(name) = segment.interpreter(endian, elf).map_err(told)? {
+    for segment in header.program_headers(endian, elf).map_err(text)? {
+        if let Some(name) = segment.interpreter(endian, elf).map_err(text)? {
             let name = String::from_utf8_lossy(name).into_owned();
             return Ok(Linkage::Dynamic(Some(name)));
         }
         // A static program at a random address has such a segment, too, and needs no loader.
-        let entries = segment.dynamic(endian, elf).map_err(told)?.unwrap_or(&[]);
+        let entries = segment.dynamic(endian, elf).map_err(text)?.unwrap_or(&[]);
         needs |= entries.iter().any(|entry| entry.tag(endian) == DT_NEEDED);
     }
     Ok(if needs {
@@ -175,7 +175,9 @@ mod tests {
         assert!(objects.contains(&PathBuf::from(loader)), "{objects:?}");
         assert!(objects.len() >= 2, "{objects:?}");
         assert!(
-            objects.iter().all(|it| it.is_absolute() && it.is_file()),
+            objects
+                .iter()
+                .all(|object| object.is_absolute() && object.is_file()),
             "{objects:?}"
         );
     }

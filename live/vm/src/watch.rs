@@ -68,10 +68,10 @@ pub(crate) fn watch(
 ) -> Result<Outcome, VmError> {
     let mut run = Run::new(PathBuf::from(format!("/proc/{}", qemu.id())));
     let [console, control, stdout, stderr] = ears(&qemu)?;
-    let (tell, told) = channel();
+    let (sender, events) = channel();
     let (followed, complaint) = thread::scope(|scope| {
-        let (for_console, for_control) = (tell.clone(), tell.clone());
-        let (for_stdout, for_stderr) = (tell.clone(), tell);
+        let (for_console, for_control) = (sender.clone(), sender.clone());
+        let (for_stdout, for_stderr) = (sender.clone(), sender);
         let console = move || {
             let said = Console::listen(console);
             let _ = for_console.send(Event::Gone);
@@ -92,7 +92,7 @@ pub(crate) fn watch(
         let refused = VmError::system("start the threads that listen to the guest");
         let heard = started.and(console).map_err(refused);
         // Ends QEMU whatever happened, and with it the threads.
-        let followed = heard.and_then(|console| Ok((run.follow(&told, timeout, seen)?, console)));
+        let followed = heard.and_then(|console| Ok((run.follow(&events, timeout, seen)?, console)));
         run.total = run.began.elapsed();
         run.ends();
         let complaint = qemu.end();
@@ -184,7 +184,7 @@ impl Run {
 
     fn follow(
         &mut self,
-        told: &Receiver<Event>,
+        events: &Receiver<Event>,
         timeout: Duration,
         seen: &mut dyn FnMut(Stage),
     ) -> Result<Followed, VmError> {
@@ -195,7 +195,7 @@ impl Run {
             let left = timeout.saturating_sub(self.began.elapsed());
             let uncounted = self.exit.filter(|(_, counts)| counts.is_none());
             let patience = uncounted.map_or(left, |_| left.min(SILENCE));
-            match told.recv_timeout(patience) {
+            match events.recv_timeout(patience) {
                 Ok(Event::Said(Said::Boot)) => {
                     self.boot = Some(self.began.elapsed());
                     self.delay_at_boot = delay::of_cpus(&self.process);
@@ -245,13 +245,13 @@ impl Run {
 /// What init says has a few lines; who else writes to its port is not read for ever.
 const MOST_SAID: u64 = 1 << 16;
 
-fn listen_to_init(port: impl Read, tell: &Sender<Event>) {
+fn listen_to_init(port: impl Read, sender: &Sender<Event>) {
     for line in BufReader::new(port.take(MOST_SAID))
         .lines()
         .map_while(Result::ok)
     {
         if let Some(said) = understand(&line) {
-            let _ = tell.send(Event::Said(said));
+            let _ = sender.send(Event::Said(said));
         }
     }
 }
@@ -273,16 +273,16 @@ fn understand(line: &str) -> Option<Said> {
     }
 }
 
-fn pass_on(mut port: impl Read, sink: &mut dyn Write, stream: Stream, tell: &Sender<Event>) {
+fn pass_on(mut port: impl Read, sink: &mut dyn Write, stream: Stream, sender: &Sender<Event>) {
     let mut chunk = vec![0; CHUNK];
     let mut passed = 0;
     while let Ok(length @ 1..) = port.read(&mut chunk) {
         if let Err(error) = sink.write_all(&chunk[..length]).and_then(|()| sink.flush()) {
-            let _ = tell.send(Event::Refused(error));
+            let _ = sender.send(Event::Refused(error));
             return;
         }
         passed += length as u64;
-        let _ = tell.send(Event::Passed(stream, passed));
+        let _ = sender.send(Event::Passed(stream, passed));
     }
 }
 
@@ -294,14 +294,13 @@ mod tests {
 
     /// Follows events that have already been sent. The sender stays, as that of a living guest
     /// does.
-    fn follow(events: Vec<Event>) -> (Result<Followed, VmError>, Vec<Stage>) {
-        let (tell, told) = channel();
-        events
-            .into_iter()
-            .for_each(|event| tell.send(event).unwrap());
+    fn follow(sent: Vec<Event>) -> (Result<Followed, VmError>, Vec<Stage>) {
+        let (sender, events) = channel();
+        sent.into_iter()
+            .for_each(|event| sender.send(event).unwrap());
         let mut stages = Vec::new();
         let followed =
-            Run::new(PathBuf::new()).follow(&told, LONG, &mut |stage| stages.push(stage));
+            Run::new(PathBuf::new()).follow(&events, LONG, &mut |stage| stages.push(stage));
         (followed, stages)
     }
 
@@ -346,8 +345,8 @@ mod tests {
 
     #[test]
     fn the_time_is_up_without_any_event() {
-        let (_tell, told) = channel();
-        let followed = Run::new(PathBuf::new()).follow(&told, Duration::ZERO, &mut |_| {});
+        let (_sender, events) = channel();
+        let followed = Run::new(PathBuf::new()).follow(&events, Duration::ZERO, &mut |_| {});
         assert_eq!(followed.unwrap(), Followed::TimeUp);
     }
 
@@ -363,14 +362,14 @@ mod tests {
     #[test]
     fn a_stream_is_passed_on_byte_by_byte_and_counted() {
         let sent: Vec<u8> = (0..=255).cycle().take(3 * CHUNK + 1).collect();
-        let (tell, told) = channel();
+        let (sender, events) = channel();
         let mut sink = Vec::new();
-        pass_on(sent.as_slice(), &mut sink, Stream::Stdout, &tell);
-        drop(tell);
+        pass_on(sent.as_slice(), &mut sink, Stream::Stdout, &sender);
+        drop(sender);
         assert!(sink == sent);
-        let last = told.iter().last();
+        let last = events.iter().last();
         let Some(Event::Passed(Stream::Stdout, bytes)) = last else {
-            panic!("a count is told: {last:?}");
+            panic!("a count is events: {last:?}");
         };
         assert_eq!(bytes, sent.len() as u64);
     }

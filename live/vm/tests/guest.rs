@@ -25,8 +25,8 @@ fn guest() -> Option<Guest> {
 }
 
 fn exited(outcome: &Outcome, status: u8) {
-    let told = (&outcome.console, String::from_utf8_lossy(&outcome.stderr));
-    assert_eq!(outcome.ending, Ending::Exited(status), "{told:?}");
+    let output = (&outcome.console, String::from_utf8_lossy(&outcome.stderr));
+    assert_eq!(outcome.ending, Ending::Exited(status), "{output:?}");
 }
 
 #[test]
@@ -51,7 +51,8 @@ fn arguments_and_output_are_the_same_to_the_byte() {
     command.extend(arguments.iter().cloned());
     let outcome = guest.run(&command).unwrap();
     exited(&outcome, 0);
-    let printed = |it: OsString| [b"[".to_vec(), it.into_vec(), b"]\0\r\n\xff".to_vec()].concat();
+    let printed =
+        |word: OsString| [b"[".to_vec(), word.into_vec(), b"]\0\r\n\xff".to_vec()].concat();
     let expected: Vec<u8> = arguments.into_iter().flat_map(printed).collect();
     assert_eq!(outcome.stdout, expected);
     assert_eq!(outcome.stderr, b"");

@@ -42,7 +42,7 @@ pub struct Evictor<'arena> {
     arena: &'arena Arena,
     /// Bytes of a line.
     line: u64,
-    /// Ticks beyond a hit in level 1, by which answers are told; summed over all trials.
+    /// Ticks beyond a hit in level 1, by which answers are distinguished; summed over all trials.
     kept_up_to: i64,
     evicted_from: i64,
     /// Ticks beyond a hit in level 1 that a trial counts as at most.
@@ -53,7 +53,7 @@ pub struct Evictor<'arena> {
 
 impl<'arena> Evictor<'arena> {
     /// For lines of `line` bytes in the cache at `level`, whose latency and that of the next one
-    /// are in `latencies`. `None` where a read cannot be timed finely enough to tell them apart.
+    /// are in `latencies`. `None` where a read cannot be timed finely enough to distinguish them.
     pub fn new(
         arena: &'arena Arena,
         line: u64,

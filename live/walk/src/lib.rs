@@ -4,7 +4,7 @@
 //! side. Nothing of the simulated kernel is known here.
 //!
 //! Key decision: which sets of the cache a line uses is found out by timing, because no address that
-//! a program or a virtual machine can read tells it. What depends on what:
+//! a program or a virtual machine can read shows them. What depends on what:
 //!
 //! - [`settings`], [`layout`] and [`geometry`] are arithmetic; [`arena`] is the memory and the ring
 //!   of pointers through it, [`timing`] times a walk of it.

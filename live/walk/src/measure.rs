@@ -78,7 +78,7 @@ struct Place {
 }
 
 impl Place {
-    /// Room for the longest list and half as much, for blocks whose sets cannot be told, and for
+    /// Room for the longest list and half as much, for blocks whose sets cannot be found, and for
     /// the search.
     fn new(
         settings: &WalkSettings,
@@ -179,11 +179,8 @@ impl Case {
     }
 
     fn into_row(self, fit: u64) -> WalkRow {
-        let times: Vec<f64> = self
-            .measured
-            .iter()
-            .map(|timed| timed.ns_per_step)
-            .collect();
+        let times = self.measured.iter().map(|timed| timed.ns_per_step);
+        let times: Vec<f64> = times.collect();
         WalkRow {
             blocks: self.blocks,
             colors: self.layout.colors,

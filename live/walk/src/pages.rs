@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Backing {
-    /// Huge pages everywhere, as far as this system can tell: a hypervisor may have put each of
+    /// Huge pages everywhere, as far as this system knows: a hypervisor may have put each of
     /// their small pages elsewhere.
     Huge,
     /// Huge pages in part.

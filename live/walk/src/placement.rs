@@ -171,7 +171,7 @@ pub fn search(
         return (Placement::Offset(cache), found);
     }
     let start = Instant::now();
-    let told = timed(
+    let sets = timed(
         arena,
         &wanted,
         cache,
@@ -181,7 +181,7 @@ pub fn search(
         progress,
     );
     found.seconds = start.elapsed().as_secs_f64();
-    match told {
+    match sets {
         Ok(sets) => {
             let known = |page: &&u32| {
                 sets.of(Line {
@@ -231,9 +231,9 @@ fn timed(
             progress(thousandths);
             Instant::now() < end
         };
-        let told = sets::find(&mut evictor, &plan, &mut random, &mut go_on);
+        let sets = sets::find(&mut evictor, &plan, &mut random, &mut go_on);
         found.questions = evictor.questions;
-        match told {
+        match sets {
             // The reason of the attempt before says more than that the time is over.
             Err(Unknown::TimeUp) => return Err(found.why.unwrap_or(Unknown::TimeUp)),
             Err(why) if Instant::now() < end => found.why = Some(why),

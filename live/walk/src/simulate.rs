@@ -91,11 +91,8 @@ impl<'walk> Walk<'walk> {
     ) -> Walk<'walk> {
         let colored = facts.cache.level;
         let far = levels(machine, colored..=u8::MAX);
-        let lines: Vec<u64> = row
-            .visits
-            .iter()
-            .flat_map(|visit| lines(facts, *visit))
-            .collect();
+        let lines = row.visits.iter().flat_map(|visit| lines(facts, *visit));
+        let lines: Vec<u64> = lines.collect();
         Walk {
             facts,
             near: levels(machine, 1..=colored - 1),
@@ -129,7 +126,7 @@ impl<'walk> Walk<'walk> {
         let (cpu, now) = (self.cpu, self.now);
         let near = self.near.as_mut();
         let near = near.map(|caches| caches.access(cpu, Address(offset), Access::Read, now));
-        let near = near.filter(|it| matches!(it.served, Served::Level(_)));
+        let near = near.filter(|near| matches!(near.served, Served::Level(_)));
         let outcome = near.unwrap_or_else(|| self.far.access(cpu, placed, Access::Read, now));
         self.now += outcome.takes;
         let missed = near.is_none() && outcome.served != Served::Level(1);

@@ -94,7 +94,7 @@ def _trusted(folder: os.stat_result, found: os.stat_result) -> bool:
 
 
 def _umask() -> int:
-    """Of this process. umask(2) tells it only by setting another, for all threads."""
+    """Of this process. umask(2) returns it only by setting another, for all threads."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

@@ -55,7 +55,7 @@ class Sweep:
 
     def table(self) -> pa.Table:
         """A row a run and figure, in the order of the plan: the same on any machines, bit for bit."""
-        # The rows of a run stand together and in order; the sort keeps that only if it is told where they stood.
+        # The rows of a run stand together and in order; the sort keeps that only if it knows where they stood.
         table = self.dataset().to_table()
         place = pa.array(range(table.num_rows), pa.int64())
         table = table.append_column("_place", place).sort_by([("number", "ascending"), ("_place", "ascending")])

@@ -67,7 +67,8 @@ impl<F: Copy> View<F> {
     }
 
     fn managed(&self) -> u32 {
-        self.groups.iter().map(|it| it.waiting + it.bound).sum()
+        let groups = self.groups.iter();
+        groups.map(|group| group.waiting + group.bound).sum()
     }
 }
 
@@ -117,10 +118,10 @@ fn excess(balancing: &Balancing, own: u32, busiest: u32) -> Option<u32> {
 
 /// The group whose move leaves the least difference.
 fn group<F: Copy>(busiest: &View<F>, excess: u32) -> Option<F> {
-    let whole = busiest.groups.iter().filter(|it| it.bound == 0);
-    let better = whole.filter(|it| 0 < it.waiting && it.waiting < excess);
-    let best = better.min_by_key(|it| excess.abs_diff(2 * it.waiting));
-    best.map(|it| it.fragment)
+    let whole = busiest.groups.iter().filter(|group| group.bound == 0);
+    let better = whole.filter(|group| 0 < group.waiting && group.waiting < excess);
+    let best = better.min_by_key(|group| excess.abs_diff(2 * group.waiting));
+    best.map(|group| group.fragment)
 }
 
 /// One for an idle place, half of the excess for a busy one, as Linux 2.6.4 pulls.
@@ -132,7 +133,8 @@ fn unmanaged<F>(busiest: &View<F>, own: u32, excess: u32) -> Option<u32> {
 
 /// A part of the group of which most tasks wait: half of the excess.
 fn split<F: Copy>(busiest: &View<F>, excess: u32) -> Option<Move<F>> {
-    let largest = busiest.groups.iter().rev().max_by_key(|it| it.waiting)?;
+    let groups = busiest.groups.iter().rev();
+    let largest = groups.max_by_key(|group| group.waiting)?;
     let count = largest.waiting.min(excess / 2);
     (count > 0).then_some(Move::Split(largest.fragment, count))
 }
@@ -231,7 +233,7 @@ mod tests {
             let names = ['A', 'B', 'C', 'D'];
             let named = names.into_iter().zip(groups);
             let groups: Vec<_> = named
-                .map(|(it, (waiting, bound))| (it, waiting, bound))
+                .map(|(name, (waiting, bound))| (name, waiting, bound))
                 .collect();
             view(&groups, unmanaged, bound)
         })
@@ -243,7 +245,8 @@ mod tests {
             let count = match balance(&USUAL, &own, &busiest, stuck) {
                 Move::Nothing | Move::Stuck => return Ok(()),
                 Move::Group(fragment) => {
-                    let group = busiest.groups.iter().find(|it| it.fragment == fragment).unwrap();
+                    let mut groups = busiest.groups.iter();
+                    let group = groups.find(|group| group.fragment == fragment).unwrap();
                     prop_assert_eq!(group.bound, 0, "a part of the group would stay");
                     group.waiting
                 }
@@ -253,7 +256,8 @@ mod tests {
                 }
                 Move::Split(fragment, count) => {
                     prop_assert!(stuck >= 3);
-                    let group = busiest.groups.iter().find(|it| it.fragment == fragment).unwrap();
+                    let mut groups = busiest.groups.iter();
+                    let group = groups.find(|group| group.fragment == fragment).unwrap();
                     prop_assert!(count <= group.waiting);
                     count
                 }

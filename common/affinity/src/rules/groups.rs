@@ -96,7 +96,7 @@ impl<F: Copy + Ord, T: Copy + Ord> Groups<F, T> {
         let Some(groups) = self
             .fragments
             .get(&task)
-            .and_then(|it| self.groups.get_mut(it))
+            .and_then(|fragment| self.groups.get_mut(fragment))
         else {
             return;
         };
@@ -217,9 +217,11 @@ mod tests {
     fn step() -> impl Strategy<Value = Step> {
         let running = prop::collection::vec(0u32..5, 3);
         prop_oneof![
-            4 => (0u8..6, 0u8..3, running).prop_map(|(task, it, by)| Step::Join(task, it, by)),
+            4 => (0u8..6, 0u8..3, running)
+                .prop_map(|(task, fragment, by)| Step::Join(task, fragment, by)),
             2 => (0u8..6).prop_map(Step::Leave),
-            1 => (0u8..3, 0u16..3, 0u16..3).prop_map(|(it, from, to)| Step::Shift(it, from, to)),
+            1 => (0u8..3, 0u16..3, 0u16..3)
+                .prop_map(|(fragment, from, to)| Step::Shift(fragment, from, to)),
             1 => (0u8..6, 0u16..3).prop_map(|(task, to)| Step::Split(task, to)),
         ]
     }

@@ -9,7 +9,7 @@
 //! - [`succession`]: who runs next at a place.
 //! - [`balance`]: what moves from the busiest place to another.
 //!
-//! The caller owns run queues and tells what runs and what waits. What the paper leaves open is
+//! The caller owns run queues and says what runs and what waits. What the paper leaves open is
 //! said at each rule.
 
 mod balance;

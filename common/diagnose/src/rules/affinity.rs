@@ -34,7 +34,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
 
 /// `CPU 1` or `CPUs 0-3,8`.
 fn shown(cpus: &Allowed) -> String {
-    let cpus: Vec<usize> = cpus.told().map(|cpu| cpu.index()).collect();
+    let cpus: Vec<usize> = cpus.known().map(|cpu| cpu.index()).collect();
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for cpu in &cpus {
         match ranges.last_mut() {
@@ -60,7 +60,7 @@ mod tests {
     fn allowed(words: &[u64]) -> Allowed {
         let mut allowed = Allowed::default();
         for (word, cpus) in (0..).zip(words) {
-            allowed.tell(CpuId(64 * word), *cpus);
+            allowed.set(CpuId(64 * word), *cpus);
         }
         allowed
     }

@@ -102,7 +102,7 @@ fn cures(preemption: &str) -> Vec<String> {
     cures
 }
 
-/// Whether a kernel has the fault; none if it cannot be told.
+/// Whether a kernel has the fault; none if that is not known.
 fn has_fault(release: &str) -> Option<bool> {
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
     let mut next = || numbers.next()?.parse::<u32>().ok();

@@ -41,7 +41,7 @@ pub(super) struct Cpu {
     interrupted_before: Duration,
     waiting: BTreeMap<u64, TaskId>,
     pub interrupted: Interrupted,
-    /// Switches of it were not told: what seems to go on to the end may have ended before.
+    /// Switches of it were not recorded: what seems to go on to the end may have ended before.
     pub unsure: bool,
     /// Since when it idles, and for how long it had before.
     idle_since: Option<Instant>,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use warmq_trace::Allowed;
 use warmq_units::{CpuId, Duration, Instant};
 
-/// More sets of CPUs than these are not told apart: tasks of the others count as free to run
+/// More sets of CPUs than these are not distinguished: tasks of the others count as free to run
 /// anywhere. A machine has one for each of its CPUs, and some for groups of its programs.
 const MOST_SETS: usize = 1_024;
 
@@ -64,7 +64,7 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// What `cpu` does is not told: it never counts as idle any more.
+    /// What `cpu` does is not known: it never counts as idle any more.
     pub fn distrust(&mut self, at: Instant, cpu: CpuId) {
         self.set(at, cpu, false);
         self.cpus[cpu.index()] = State::Unknown;
@@ -116,7 +116,7 @@ impl Idle {
     /// For how long there have been idle CPUs in `set` and outside of it.
     pub fn beside(&mut self, at: Instant, set: &Allowed) -> (Duration, Duration) {
         self.reach(at);
-        if set.is_untold() {
+        if set.is_unknown() {
             return (self.any.until(at), Duration::ZERO);
         }
         if !self.sets.contains_key(set) {
@@ -167,7 +167,7 @@ mod tests {
     fn only_a_long_idle_time_counts_within_and_outside_of_a_set() {
         let mut idle = Idle::default();
         let mut only_0 = Allowed::default();
-        only_0.tell(CpuId(0), 1);
+        only_0.set(CpuId(0), 1);
         assert_eq!(idle.beside(ms(0), &only_0), Default::default());
         for (at, cpu, idles) in [(10, 1, true), (20, 0, true), (21, 0, false), (30, 1, false)] {
             idle.set(ms(at), CpuId(cpu), idles);

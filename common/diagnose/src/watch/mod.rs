@@ -69,7 +69,7 @@ impl Watcher {
     /// Watches what happens from `from` to `until` in a trace of this header.
     pub fn new(header: &Header, from: Instant, until: Instant) -> Watcher {
         let mut header = header.clone();
-        header.accounts.sort_by_key(|it| it.tid);
+        header.accounts.sort_by_key(|account| account.tid);
         let llcs: Vec<u16> = header.places.iter().map(|(_, llc)| *llc).collect();
         let mut idle = Idle::default();
         let all = (0..llcs.len() as u16).map(CpuId);
@@ -114,7 +114,7 @@ impl Watcher {
     /// For how long interrupts, and of that softirqs, had each CPU.
     pub(crate) fn interrupts(&self) -> impl Iterator<Item = (CpuId, Duration, Duration)> {
         let all = self.cpus.iter();
-        all.map(|(cpu, it)| (*cpu, it.interrupted.all, it.interrupted.softirqs))
+        all.map(|(cpu, state)| (*cpu, state.interrupted.all, state.interrupted.softirqs))
     }
 
     /// Closes what is still going on, and returns the time that was measured.
@@ -128,7 +128,8 @@ impl Watcher {
         let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
         for id in all {
             // No record ends this wait.
-            if self.wait_of(id).is_some_and(|it| self.cpu(it.cpu).unsure) {
+            let wait = self.wait_of(id);
+            if wait.is_some_and(|wait| self.cpu(wait.cpu).unsure) {
                 self.forget_wait(end, id);
             }
             if let Some(wait) = self.wait_of(id).filter(|_| end == self.last) {

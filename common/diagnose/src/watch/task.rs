@@ -169,7 +169,7 @@ pub(crate) struct Tally {
     pub places: Vec<Presence>,
     /// Who ran where it waited.
     pub beside: Vec<(TaskId, Duration)>,
-    /// Of those who are not told apart, which programs of which groups.
+    /// Of those who are not distinguished, which programs of which groups.
     pub programs: Vec<(Program, Duration)>,
     pub beside_others: Duration,
 }
@@ -180,7 +180,7 @@ pub(crate) type Program = (Comm, u32);
 impl Tally {
     /// What it did on `cpu`.
     pub(super) fn on(&mut self, cpu: CpuId) -> &mut Presence {
-        let known = self.places.iter().position(|it| it.cpu == cpu);
+        let known = self.places.iter().position(|place| place.cpu == cpu);
         let place = known.unwrap_or_else(|| {
             self.places.push(Presence {
                 cpu,
@@ -234,12 +234,15 @@ impl Tally {
     pub fn since(&self, before: &Tally) -> Tally {
         let less = |now: Duration, then: Duration| now.saturating_sub(then);
         let place = |now: &Presence| {
-            let then = before.places.iter().find(|it| it.cpu == now.cpu);
+            let then = before.places.iter().find(|place| place.cpu == now.cpu);
+            let nothing = (Duration::ZERO, Duration::ZERO, 0);
+            let (ran, waited, wakeups) =
+                then.map_or(nothing, |then| (then.ran, then.waited, then.wakeups));
             Presence {
                 cpu: now.cpu,
-                ran: less(now.ran, then.map_or(Duration::ZERO, |it| it.ran)),
-                waited: less(now.waited, then.map_or(Duration::ZERO, |it| it.waited)),
-                wakeups: now.wakeups.saturating_sub(then.map_or(0, |it| it.wakeups)),
+                ran: less(now.ran, ran),
+                waited: less(now.waited, waited),
+                wakeups: now.wakeups.saturating_sub(wakeups),
             }
         };
         Tally {

@@ -94,7 +94,7 @@ fn only_what_is_within_the_window_counts() {
 }
 
 #[test]
-fn a_cpu_that_its_affinity_excludes_is_told_from_one_that_it_may_use() {
+fn a_cpu_that_its_affinity_excludes_is_distinguished_from_one_that_it_may_use() {
     let bound = Record::Affinity {
         task: B,
         from: CpuId(0),
@@ -198,7 +198,7 @@ fn inferred(cpu: u16) -> Record {
     }
 }
 
-/// Of CPU 1, where B seems to wait from 10 ms on though it has run unseen, `more` is told.
+/// Of CPU 1, where B seems to wait from 10 ms on though it has run unseen, `more` is recorded.
 fn seems_to_wait(more: &[(u64, Record)]) -> (Duration, Duration) {
     let mut records = vec![(0, switch(1, Some(A), None)), (10, woken(B, 1))];
     records.extend_from_slice(more);
@@ -220,7 +220,7 @@ fn what_was_inferred_or_is_missing_makes_no_wait() {
     assert_eq!(
         seems_to_wait(&[busy(11)]).0,
         Duration::from_ms(2_790),
-        "all is told"
+        "all is recorded"
     );
     let found_running = [
         busy(11),
@@ -230,7 +230,7 @@ fn what_was_inferred_or_is_missing_makes_no_wait() {
     assert_eq!(
         seems_to_wait(&found_running),
         nothing,
-        "a switch was not told"
+        "a switch was not recorded"
     );
     let missing = Record::Lost {
         cpu: CpuId(0),
@@ -241,7 +241,7 @@ fn what_was_inferred_or_is_missing_makes_no_wait() {
         seems_to_wait(&lost),
         (Duration::ZERO, Duration::from_ms(990))
     );
-    // A wakeup of another task that was not told says nothing of who waits.
+    // A wakeup of another task that was not recorded says nothing of who waits.
     let woken_unseen = [busy(11), (1_000, inferred(1)), (1_000, woken(TaskId(3), 1))];
     assert_eq!(seems_to_wait(&woken_unseen).0, Duration::from_ms(2_790));
 }
@@ -278,7 +278,7 @@ fn who_is_woken_while_events_of_a_cpu_are_missing_may_have_run_there() {
 }
 
 #[test]
-fn a_cpu_of_which_a_switch_was_not_told_never_counts_as_idle() {
+fn a_cpu_of_which_a_switch_was_not_recorded_never_counts_as_idle() {
     let mut story = story();
     story.push((100, inferred(1)));
     story.push((100, switch(1, None, Some(TaskId(3)))));
@@ -330,7 +330,7 @@ fn the_kernels_own_account_contradicts_a_wait_of_nothing() {
         (0, 0)
     );
     let phantom = with_account(0, 0);
-    let of_b = |verdict: &Verdict| verdict.tasks.iter().any(|it| it.task == B.0);
+    let of_b = |verdict: &Verdict| verdict.tasks.iter().any(|task| task.task == B.0);
     assert!(!phantom.verdicts.iter().any(of_b), "{:?}", phantom.verdicts);
     assert_eq!(
         (notes(&phantom, "schedstat"), notes(&phantom, "pressure")),

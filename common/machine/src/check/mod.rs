@@ -226,8 +226,8 @@ impl MachineDescription {
             let farthest = farthest_memory(cache);
             demand(size <= farthest, || {
                 let problem = format!(
-                    "{size} of memory behind so small a level-{} cache: its tags of 30 bits tell \
-                     {farthest} apart",
+                    "{size} of memory behind so small a level-{} cache: its tags of 30 bits \
+                     distinguish {farthest}",
                     cache.level
                 );
                 let help = "give less memory, or that cache more sets";

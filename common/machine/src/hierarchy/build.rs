@@ -187,9 +187,8 @@ impl FirstLevel {
         if all(&|cache| cache.is_plru_of(8)) {
             return FirstLevel::Plru8;
         }
-        let fits = lru
-            .iter()
-            .find(|(ways, _)| all(&|cache| cache.is_lru_of(*ways)));
+        let mut lru = lru.iter();
+        let fits = lru.find(|(ways, _)| all(&|cache| cache.is_lru_of(*ways)));
         fits.map_or(FirstLevel::Any, |(_, code)| *code)
     }
 }

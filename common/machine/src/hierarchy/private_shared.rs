@@ -183,6 +183,6 @@ impl Hierarchy {
         let found = self.invalidate_in::<NEAR, FAR>(request, others);
         debug_assert!(found.modified.is_none(), "shared here and modified there");
         self.counts.note(Transaction::Upgrade, request.address);
-        self.tell(request, found.farthest)
+        self.upgraded(request, found.farthest)
     }
 }

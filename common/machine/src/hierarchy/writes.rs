@@ -67,7 +67,7 @@ impl Hierarchy {
         debug_assert!(others.modified.is_none(), "shared here and modified there");
         let reach = self.farthest_holder(request.cpu);
         self.counts.note(Transaction::Upgrade, request.address);
-        let upgrade = self.tell(request, reach);
+        let upgrade = self.upgraded(request, reach);
         let latency = self.shape.caches[self.shape.paths[request.cpu][level]].latency;
         Outcome {
             takes: latency + upgrade,
@@ -104,7 +104,7 @@ impl Hierarchy {
         if !owned {
             let reach = self.farthest_holder(request.cpu);
             self.counts.note(Transaction::Upgrade, request.address);
-            let upgrade = self.tell(request, reach);
+            let upgrade = self.upgraded(request, reach);
             takes = takes.max(upgrade);
         }
         Outcome {
@@ -115,7 +115,7 @@ impl Hierarchy {
 
     /// Invalidates the line in other caches, as far as `reach`; returns how long that takes.
     #[inline]
-    pub(super) fn tell(&mut self, request: Request, reach: Reach) -> Duration {
+    pub(super) fn upgraded(&mut self, request: Request, reach: Reach) -> Duration {
         let socket = usize::from(self.shape.cpus[request.cpu].socket);
         self.links
             .upgrade(socket, reach, request.now, &mut self.counts.bus)

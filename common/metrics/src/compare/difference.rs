@@ -48,7 +48,7 @@ pub(super) fn first(
     let ends = both.map(|recording| end_of(&recording.records));
     let found = cpus.iter().filter_map(|(cpu, agreement)| {
         let place = agreement.same;
-        let at = |side: usize| sides[side].on(*cpu).get(place).map(|it| it.at);
+        let at = |side: usize| sides[side].on(*cpu).get(place).map(|decision| decision.at);
         let time = match (at(0), at(1)) {
             (Some(a), Some(b)) => a.min(b),
             (Some(a), None) => Some(a).filter(|at| *at <= ends[1])?,

@@ -171,7 +171,7 @@ fn agreement([a, b]: [&[Decision]; 2]) -> Agreement {
         decisions: [a.len(), b.len()],
         same: differences.len(),
         time_difference: differences.iter().copied().max().unwrap_or_default(),
-        late: differences.iter().position(|it| *it > LATE),
+        late: differences.iter().position(|difference| *difference > LATE),
         in_order: in_order(&a[..a.len().min(WINDOW)], &b[..b.len().min(WINDOW)]),
     }
 }

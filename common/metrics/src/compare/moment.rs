@@ -86,7 +86,7 @@ fn waiting(board: &Board, roles: &Roles, (at, switch): &(Instant, Record)) -> Ve
         })
     });
     let mut waiting: Vec<Waits> = all.collect();
-    waiting.sort_by_key(|it| std::cmp::Reverse(it.span));
+    waiting.sort_by_key(|wait| std::cmp::Reverse(wait.span));
     waiting
 }
 

@@ -31,16 +31,17 @@ impl fmt::Display for Who {
 pub(super) struct Roles(Table<TaskId, Option<Who>>);
 
 impl Roles {
-    /// Those of both. A role may be told after the task's first switch, so all records are searched.
+    /// Those of both. A role may be recorded after the task's first switch, so all records are
+    /// searched.
     pub fn of(both: [&Recording; 2]) -> [Roles; 2] {
-        let told = both.map(told);
-        let many: Vec<Rc<str>> = told
+        let roles = both.map(roles);
+        let many: Vec<Rc<str>> = roles
             .iter()
             .flatten()
             .filter(|(_, who)| who.number > 0)
             .map(|(_, who)| who.table.clone())
             .collect();
-        told.map(|roles| {
+        roles.map(|roles| {
             let mut table = Table::default();
             for (task, who) in roles {
                 let many = many.contains(&who.table);
@@ -71,7 +72,7 @@ impl Roles {
     }
 }
 
-fn told(recording: &Recording) -> Vec<(TaskId, Who)> {
+fn roles(recording: &Recording) -> Vec<(TaskId, Who)> {
     let names = recording.header.names.tasks.iter();
     let names: Vec<Rc<str>> = names.map(|name| name.as_str().into()).collect();
     let records = recording.records.iter();

@@ -118,17 +118,17 @@ fn the_first_difference_is_where_it_is_with_who_waited_and_who_was_woken() {
     );
     let waiting = |side: &Side| -> Vec<(String, Duration)> {
         let all = side.waiting.iter();
-        all.map(|it| (it.who.to_string(), it.span)).collect()
+        all.map(|wait| (wait.who.to_string(), wait.span)).collect()
     };
     let one = |name: &str, ms| (name.to_owned(), Duration::from_ms(ms));
     assert_eq!(waiting(&a), [one("nap", 1), one("hog", 0)]);
     assert_eq!(waiting(&b), [one("nap", 2)]);
-    let woken: Vec<Instant> = a.wakeups.iter().map(|it| it.at).collect();
+    let woken: Vec<Instant> = a.wakeups.iter().map(|wakeup| wakeup.at).collect();
     assert_eq!(woken, [ms(3), ms(7)]);
     assert!(
         a.wakeups
             .iter()
-            .all(|it| it.context == Context::Interrupt && it.by.is_none())
+            .all(|wakeup| wakeup.context == Context::Interrupt && wakeup.by.is_none())
     );
 }
 
@@ -157,7 +157,7 @@ fn other_tasks_and_idling_are_no_decisions_but_are_counted() {
 }
 
 #[test]
-fn the_same_at_another_time_is_told_apart() {
+fn the_same_at_another_time_is_counted_separately() {
     let a = story(1, 2, vec![switch(8, Some(1), true, Some(2))]);
     let b = story(1, 2, vec![switch(11, Some(1), true, Some(2))]);
     let agreement = compared(&a, &b).cpus[&CPU];

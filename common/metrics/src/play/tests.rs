@@ -184,10 +184,13 @@ fn without_switches_the_tasks_own_clocks_count() {
 
 #[test]
 fn every_figure_is_described() {
-    let known: Vec<String> = described(&names()).into_iter().map(|it| it.name).collect();
+    let known: Vec<String> = described(&names())
+        .into_iter()
+        .map(|figure| figure.name)
+        .collect();
     for name in story(ms(0)).figures(ms(200)).keys() {
         let plain = name.split_once('.').map_or(name.as_str(), |(_, name)| name);
-        assert!(known.iter().any(|it| it == plain), "{name}");
+        assert!(known.iter().any(|known| known == plain), "{name}");
     }
 }
 

@@ -96,10 +96,9 @@ fn processes(tasks: &[(TaskId, &Task)]) -> BTreeSet<u32> {
 
 /// Letters, digits and _, beginning with a letter.
 fn identifier(text: &str, otherwise: &str) -> String {
-    let letter = |it: char| if it.is_ascii_alphanumeric() { it } else { '_' };
-    let name: String = text.chars().map(letter).collect();
+    let name = text.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
     let name = name.trim_matches('_');
-    match name.starts_with(|it: char| it.is_ascii_alphabetic()) {
+    match name.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
         true => name.to_owned(),
         false => format!("{otherwise}_{name}")
             .trim_end_matches('_')
@@ -114,7 +113,7 @@ mod tests {
     #[test]
     fn names_are_identifiers() {
         let made = ["kworker/0:1-events", "hog 3", "7zip", "", "(sd-pam)"];
-        let made = made.map(|it| identifier(it, "task"));
+        let made = made.map(|name| identifier(name, "task"));
         let wanted = ["kworker_0_1_events", "hog_3", "task_7zip", "task", "sd_pam"];
         assert_eq!(made, wanted);
     }

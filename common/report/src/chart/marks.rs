@@ -61,10 +61,8 @@ fn line(layout: &Layout, canvas: &Canvas, series: &Series) -> Drawn {
     let name = layout.name(series);
     let measured = series.origin == Origin::Measured;
     for run in runs(layout, &series.points) {
-        let spots: Vec<Spot> = run
-            .iter()
-            .filter_map(|point| spot(layout, canvas, point))
-            .collect();
+        let spots = run.iter().filter_map(|point| spot(layout, canvas, point));
+        let spots: Vec<Spot> = spots.collect();
         if measured {
             canvas.dashes(&spots, color(name), 20)?;
         } else {

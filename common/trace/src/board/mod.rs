@@ -1,4 +1,4 @@
-//! Who runs, who waits and who sleeps on a machine, as its records tell.
+//! Who runs, who waits and who sleeps on a machine, as its records show.
 //!
 //! A [`Board`] is fed records, one at a time, and answers each with the stretches that end by it
 //! ([`Ended`]): a task ran, waited or slept, a CPU ran a task or idled, nobody knows. Meters,
@@ -78,7 +78,7 @@ impl Board {
         }
     }
 
-    /// `cpu` is there, even if no record tells of it.
+    /// `cpu` is there, even if no record names it.
     pub fn has(&mut self, cpu: CpuId) {
         self.cpu(cpu);
     }
@@ -184,17 +184,20 @@ impl Board {
     /// What `task` does.
     #[inline]
     pub fn doing(&self, task: TaskId) -> Doing {
-        self.tasks.get(task).map_or(Doing::Unknown, |it| it.doing)
+        let known = self.tasks.get(task);
+        known.map_or(Doing::Unknown, |known| known.doing)
     }
 
     /// Since when `task` does what it does.
     pub fn since(&self, task: TaskId) -> Instant {
-        self.tasks.get(task).map_or(Instant::START, |it| it.since)
+        let known = self.tasks.get(task);
+        known.map_or(Instant::START, |known| known.since)
     }
 
     /// Since when `task`, which waits, has been in the queue of its CPU.
     pub fn queued(&self, task: TaskId) -> Instant {
-        self.tasks.get(task).map_or(Instant::START, |it| it.queued)
+        let known = self.tasks.get(task);
+        known.map_or(Instant::START, |known| known.queued)
     }
 
     /// Why `task` sleeps, or is about to leave its CPU or its queue, if a record said so.
@@ -232,12 +235,12 @@ impl Board {
         self.infers
     }
 
-    /// Every task that a record told of.
+    /// Every task that a record named.
     pub fn tasks(&self) -> impl Iterator<Item = TaskId> {
         self.tasks.iter().map(|(task, _)| task)
     }
 
-    /// Every CPU that a record told of.
+    /// Every CPU that a record named.
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> {
         self.cpus.iter().map(|(cpu, _)| cpu)
     }
@@ -245,12 +248,12 @@ impl Board {
     /// What `cpu` does, interrupts aside.
     #[inline]
     pub fn work(&self, cpu: CpuId) -> Work {
-        self.cpus.get(cpu).map_or(self.at_first, |it| it.work)
+        self.cpus.get(cpu).map_or(self.at_first, |cpu| cpu.work)
     }
 
     /// Since when `cpu` does it.
     pub fn work_since(&self, cpu: CpuId) -> Instant {
-        self.cpus.get(cpu).map_or(Instant::START, |it| it.since)
+        self.cpus.get(cpu).map_or(Instant::START, |cpu| cpu.since)
     }
 
     /// The task that runs on `cpu`, if one is known to.
@@ -263,7 +266,7 @@ impl Board {
 
     /// The interrupts that `cpu` is serving, outermost first.
     pub fn interrupts(&self, cpu: CpuId) -> &[crate::Interrupt] {
-        self.cpus.get(cpu).map_or(&[], |it| it.open.as_slice())
+        self.cpus.get(cpu).map_or(&[], |cpu| cpu.open.as_slice())
     }
 
     /// For how long interrupts have had `cpu` until `at`.

@@ -80,7 +80,7 @@ fn life(task: TaskId, story: &[(u64, Record)]) -> (Vec<(Doing, u64)>, Doing) {
 use Doing::{Exited, Runs, Sleeps, Throttled, Unknown, Waits};
 
 #[test]
-fn a_life_is_told_in_stretches() {
+fn a_life_in_stretches() {
     let fork = Record::Fork {
         parent: None,
         child: A,

@@ -292,7 +292,7 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// In a recording one may come of which no record tells: a kernel has ways to send them without a
+    /// In a recording one may come that no record shows: a kernel has ways to send them without a
     /// tracepoint, and two that merge may be taken one by one after all.
     fn reschedule_taken(&self, cpu: CpuId) -> Result<(), Violation> {
         if self.seen.is_whole() && self.seen.reschedule(cpu).is_none() {

@@ -15,7 +15,7 @@
 //! | [`Invariant::NoSwitchInIdle`] | a CPU leaves its idle state before it switches |
 //! | [`Invariant::SpansBegin`] | a span that ends was begun at some time |
 //! | [`Invariant::CountsGrow`] | no counter of a scenario goes back |
-//! | [`Invariant::ReschedulesTaken`] | every reschedule interrupt taken was sent, and every one sent is taken within 20 ms; one that arrives while another is pending merges with it (in a recording one may be late, and may come that no record tells of) |
+//! | [`Invariant::ReschedulesTaken`] | every reschedule interrupt taken was sent, and every one sent is taken within 20 ms; one that arrives while another is pending merges with it (in a recording one may be late, and may come that no record shows) |
 //!
 //! Where events of a CPU are missing ([`Record::Lost`]) nothing is checked until that CPU switches
 //! again, and what it may have changed is unknown from then on.

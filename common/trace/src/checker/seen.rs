@@ -187,7 +187,7 @@ impl Seen {
             Record::Lock { lock, .. } => *self.released.touch(lock) = Some(at),
             Record::Affinity { task, from, cpus } => {
                 let task = self.tasks.touch(task);
-                task.allowed.tell(from, cpus);
+                task.allowed.set(from, cpus);
                 task.bound = at;
             }
             Record::Idle { cpu, state } => self.cpus.touch(cpu).idles = state.is_some(),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The format of a file that is no trace of WarmQ, as far as its first bytes tell.
+/// The format of a file that is no trace of WarmQ, as far as its first bytes show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// Nothing is in it.
@@ -161,12 +161,12 @@ fn is_toml_table(text: &str) -> bool {
 ///     bash   123 [000]  12.345678: sched:sched_switch: ...          perf script
 /// ```
 ///
-/// The CPU in brackets is what both have; what stands before it tells them apart. Between the CPU and the time there
-/// may be flags of latency, before the CPU the process in parentheses.
+/// The CPU in brackets is what both have; what stands before it distinguishes them. Between the CPU
+/// and the time there may be flags of latency, before the CPU the process in parentheses.
 fn of_line(line: &str) -> Option<Foreign> {
     let (before, after) = line.split_once(" [")?;
     let (cpu, after) = after.split_once(']')?;
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_time = |word: &str| {
         let parts = word.strip_suffix(':').and_then(|time| time.split_once('.'));
         parts.is_some_and(|(whole, part)| number(whole) && number(part))

@@ -156,7 +156,7 @@ fn the_format_never_changes() {
 }
 
 #[test]
-fn each_damage_is_told_from_the_others() {
+fn each_damage_is_distinguished_from_the_others() {
     let mut writer = Writer::new(Vec::new(), &Header::default());
     writer.see(Instant(1), &Record::Recalculate { cpu: CpuId(0) });
     let good = writer.finish().unwrap();
@@ -213,7 +213,7 @@ impl Write for Disk {
 }
 
 #[test]
-fn a_full_disk_is_told_at_the_end() {
+fn a_full_disk_is_reported_at_the_end() {
     for room in 0..31 {
         let mut writer = Writer::new(Disk(room), &Header::default());
         writer.see(Instant(1), &Record::Recalculate { cpu: CpuId(0) });

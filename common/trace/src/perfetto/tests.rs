@@ -117,10 +117,10 @@ fn switches_and_wakeups_are_events_of_the_kernel() {
     let packets = traced(&story());
     let bundles: Vec<_> = packets
         .iter()
-        .filter_map(|it| it.ftrace_events.as_ref())
+        .filter_map(|packet| packet.ftrace_events.as_ref())
         .collect();
     assert_eq!(
-        bundles.iter().map(|it| it.cpu).collect::<Vec<_>>(),
+        bundles.iter().map(|bundle| bundle.cpu).collect::<Vec<_>>(),
         [Some(0), Some(1)]
     );
 
@@ -135,13 +135,13 @@ fn switches_and_wakeups_are_events_of_the_kernel() {
     let switches = bundles[1]
         .event
         .iter()
-        .map(|it| it.sched_switch.clone().expect("a switch"));
+        .map(|event| event.sched_switch.clone().expect("a switch"));
     let shown: Vec<_> = switches
-        .map(|it| {
+        .map(|switch| {
             (
-                it.prev_pid.unwrap(),
-                it.prev_state.unwrap(),
-                it.next_pid.unwrap(),
+                switch.prev_pid.unwrap(),
+                switch.prev_state.unwrap(),
+                switch.next_pid.unwrap(),
             )
         })
         .collect();
@@ -153,7 +153,7 @@ fn interrupts_and_tenures_are_slices_on_tracks_that_were_described() {
     let packets = traced(&story());
     let slices: Vec<_> = packets
         .iter()
-        .filter_map(|it| Some((it.timestamp?, it.track_event.as_ref()?)))
+        .filter_map(|packet| Some((packet.timestamp?, packet.track_event.as_ref()?)))
         .map(|(at, event)| {
             (
                 at,
@@ -181,7 +181,7 @@ fn every_task_is_a_named_thread_of_the_machine() {
     let packets = traced(&story());
     let trees: Vec<_> = packets
         .iter()
-        .filter_map(|it| it.process_tree.as_ref())
+        .filter_map(|packet| packet.process_tree.as_ref())
         .collect();
     assert_eq!(trees[0].processes[0].cmdline, ["made up"]);
     let thread = &trees[1].threads[0];
@@ -327,7 +327,7 @@ fn spans_phases_and_counters_have_tracks_with_their_names() {
 }
 
 #[test]
-fn what_tasks_and_cpus_do_beside_running_is_told_in_words() {
+fn what_tasks_and_cpus_do_beside_running_is_shown_in_words() {
     let task = A;
     let cause = Cause::Queue;
     let block = |object| Record::Block {
@@ -430,7 +430,9 @@ fn events(records: &[Record]) -> (Vec<TracePacket>, Vec<FtraceEvent>) {
         .map(|(at, record)| (Instant::START + us(at), *record))
         .collect();
     let packets = traced(&records);
-    let bundles = packets.iter().filter_map(|it| it.ftrace_events.clone());
+    let bundles = packets
+        .iter()
+        .filter_map(|packet| packet.ftrace_events.clone());
     let events = bundles.flat_map(|bundle| bundle.event).collect();
     (packets, events)
 }
@@ -467,7 +469,7 @@ fn the_state_in_which_a_task_leaves_is_that_in_which_it_blocked() {
     ]);
     let states = events
         .iter()
-        .map(|it| it.sched_switch.as_ref().expect("a switch").prev_state);
+        .map(|event| event.sched_switch.as_ref().expect("a switch").prev_state);
     let wanted = [STOPPED, UNINTERRUPTIBLE, RUNNABLE, RUNNABLE, 1];
     assert_eq!(states.collect::<Vec<_>>(), wanted.map(Some));
 }
@@ -492,21 +494,28 @@ fn a_recorded_task_is_the_thread_that_it_was() {
     ]);
     let threads = packets
         .iter()
-        .filter_map(|it| it.process_tree.as_ref())
+        .filter_map(|packet| packet.process_tree.as_ref())
         .flat_map(|tree| &tree.threads);
     let threads: Vec<_> = threads
-        .map(|it| {
+        .map(|thread| {
             (
-                it.tid.unwrap(),
-                it.tgid.unwrap(),
-                it.name.as_deref().unwrap(),
+                thread.tid.unwrap(),
+                thread.tgid.unwrap(),
+                thread.name.as_deref().unwrap(),
             )
         })
         .collect();
     assert_eq!(threads, [(4_711, 4_700, "make"), (4_711, 4_700, "cc1")]);
-    let switches = events.iter().map(|it| it.sched_switch.as_ref().unwrap());
+    let switches = events
+        .iter()
+        .map(|event| event.sched_switch.as_ref().unwrap());
     let shown: Vec<_> = switches
-        .map(|it| (it.prev_pid.unwrap(), it.prev_comm.as_deref().unwrap()))
+        .map(|switch| {
+            (
+                switch.prev_pid.unwrap(),
+                switch.prev_comm.as_deref().unwrap(),
+            )
+        })
         .collect();
     assert_eq!(shown, [(4_711, "make"), (4_711, "cc1")]);
 }
@@ -539,9 +548,14 @@ fn a_wakeup_is_of_the_time_and_the_context_in_which_it_was_begun() {
     let woken = &events[0];
     assert_eq!((woken.timestamp, woken.pid), (Some(0), Some(1)));
     assert_eq!(woken.common_flags, Some(IN_SOFTIRQ));
-    let target = woken.sched_waking.as_ref().and_then(|it| it.target_cpu);
+    let target = woken
+        .sched_waking
+        .as_ref()
+        .and_then(|waking| waking.target_cpu);
     assert_eq!(target, Some(2));
-    let idle = events[1..].iter().map(|it| it.cpu_idle.as_ref().unwrap());
-    let idle: Vec<_> = idle.map(|it| it.state.unwrap()).collect();
+    let idle = events[1..]
+        .iter()
+        .map(|event| event.cpu_idle.as_ref().unwrap());
+    let idle: Vec<_> = idle.map(|idle| idle.state.unwrap()).collect();
     assert_eq!(idle, [2, NOT_IDLE]);
 }

@@ -43,7 +43,7 @@ pub(super) enum Track {
     /// A CPU has one for each lock, as tenures of two locks may overlap without one being inside
     /// the other.
     Lock(CpuId, LockId),
-    /// What a thread says and is told.
+    /// What a thread says, and what it gets said.
     Thread(ThreadId),
     /// A span that is a thread's own, by name. Spans of one name do not overlap there.
     SpanOf(ThreadId, u32),

@@ -7,3 +7,4 @@ mod dependencies;
 mod lines;
 mod pages;
 mod tree;
+mod words;

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_told_what_its_own_scheduler_plays_otherwise() {
+    fn a_run_notes_what_its_own_scheduler_plays_otherwise() {
         let real_time = scenario(REAL_TIME);
         let said = |name: &str| {
             let entry = warmq_sched::scheduler(name).expect("a scheduler");
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_check_names_the_schedulers_once_for_each_sentence() {
         let said = fidelity_of_schedulers(&scenario(REAL_TIME));
-        let of = |name: &str| said.iter().filter(|it| it.contains(name)).count();
+        let of = |name: &str| said.iter().filter(|note| note.contains(name)).count();
         assert_eq!(
             (of("scx_warmq"), of("broken"), of("linux24")),
             (1, 1, 0),

@@ -10,7 +10,7 @@ use super::setting;
 use crate::plan::{KERNEL, Plan};
 use crate::simulator::RunError;
 
-/// The preemption model that a kernel has if it is told nothing.
+/// The preemption model that a kernel has if nothing else is set.
 const DEFAULT: &str = "default";
 
 /// The work begins anywhere in a period of the ticks.

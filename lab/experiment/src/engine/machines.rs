@@ -88,7 +88,7 @@ pub(super) fn settings(machine: &MachineDescription) -> Vec<Setting> {
 /// What the network card can be, that of `machine` first.
 fn cards(machine: &MachineDescription) -> Vec<&'static str> {
     let own = machine.card.map_or(PLAIN, |card| card.name);
-    let all = std::iter::once(PLAIN).chain(CARD_MODELS.iter().map(|it| it.name));
+    let all = std::iter::once(PLAIN).chain(CARD_MODELS.iter().map(|model| model.name));
     std::iter::once(own)
         .chain(all.filter(|name| *name != own))
         .collect()

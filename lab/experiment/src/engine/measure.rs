@@ -107,22 +107,22 @@ pub(super) fn metrics(scenarios: impl Iterator<Item = Names>) -> Catalog {
     };
     let mut metrics = Catalog::default();
     for names in scenarios {
-        let mut add = |phase: &str, it: Described| {
+        let mut add = |phase: &str, described: Described| {
             metrics.add(MetricDescription {
-                name: format!("{phase}{}", it.name),
-                unit: it.unit.to_owned(),
-                what: it.what,
+                name: format!("{phase}{}", described.name),
+                unit: described.unit.to_owned(),
+                what: described.what,
             });
         };
         let all = described(&names);
-        all.iter().cloned().for_each(|it| add("", it));
+        all.iter().cloned().for_each(|described| add("", described));
         for phase in &names.phases {
             let of_phase = all.iter().cloned();
-            of_phase.for_each(|it| add(&format!("{phase}."), it));
+            of_phase.for_each(|described| add(&format!("{phase}."), described));
         }
     }
     let general = METRICS.iter().map(described_here);
-    general.for_each(|it| metrics.add(it));
+    general.for_each(|described| metrics.add(described));
     metrics
 }
 

@@ -1,4 +1,4 @@
-//! Figures of each table of tasks that only the laboratory can tell: CPU times by mode, and what the
+//! Figures of each table of tasks that only the laboratory knows: CPU times by mode, and what the
 //! scheduler says of its tasks.
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ const TIMES: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// What a run of a scenario of these names can tell under a scheduler that says this.
+/// What is known of a run of a scenario of these names under a scheduler that says this.
 pub(super) fn described(names: &Names, all: &[Said]) -> Vec<MetricDescription> {
     let mut metrics = Vec::new();
     for task in &names.tasks {
@@ -90,7 +90,7 @@ impl<O: Observer> OfTasks<'_, O> {
         with_tasks.filter(|(_, tasks): &(_, Vec<TaskId>)| !tasks.is_empty())
     }
 
-    /// The figures that [`described`] tells of.
+    /// The figures that [`described`] describes.
     pub(super) fn figures(&self) -> BTreeMap<String, f64> {
         let mut figures = BTreeMap::new();
         for (name, tasks) in self.tables() {
@@ -115,16 +115,15 @@ impl<O: Observer> OfTasks<'_, O> {
         figures
     }
 
-    /// The histograms that [`histograms_described`] tells of.
+    /// The histograms that [`histograms_described`] describes.
     pub(super) fn histograms(&self) -> BTreeMap<String, Vec<(f64, f64)>> {
         let mut histograms = BTreeMap::new();
         for (name, tasks) in self.tables() {
             for (number, said) in (0..).map(Statistic).zip(self.said) {
                 let samples = self.samples(number, &tasks);
                 if said.unit.is_some() && !samples.is_empty() {
-                    let bins = samples
-                        .iter()
-                        .map(|(value, seen)| (*value as f64, *seen as f64));
+                    let samples = samples.iter();
+                    let bins = samples.map(|(value, seen)| (*value as f64, *seen as f64));
                     histograms.insert(format!("{name}_{}", said.name), bins.collect());
                 }
             }
@@ -141,9 +140,8 @@ impl<O: Observer> OfTasks<'_, O> {
             })
         };
         let (sampled, exact) = (sum(|time| time.sampled), sum(|time| time.exact));
-        let figures = tasks
-            .iter()
-            .filter_map(|task| self.play.task(*task, self.kernel.now()));
+        let tasks = tasks.iter();
+        let figures = tasks.filter_map(|task| self.play.task(*task, self.kernel.now()));
         let elapsed: Duration = figures.map(|figures| figures.elapsed()).sum();
         let share = 100.0 * sampled.total().as_s_f64() / elapsed.as_s_f64();
         let values = [
@@ -157,9 +155,8 @@ impl<O: Observer> OfTasks<'_, O> {
     }
 
     fn rate(&self, statistic: Statistic, tasks: &[TaskId]) -> f64 {
-        let times = tasks
-            .iter()
-            .map(|task| self.kernel.statistic(statistic, *task).times);
+        let tasks = tasks.iter();
+        let times = tasks.map(|task| self.kernel.statistic(statistic, *task).times);
         times.sum::<u64>() as f64 / self.kernel.measured().as_s_f64()
     }
 

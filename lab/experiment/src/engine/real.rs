@@ -21,7 +21,7 @@ const HOST_DELAY: &str = "host_delay";
 
 impl Engine {
     pub(super) fn world_names(&self) -> Vec<String> {
-        let others = self.worlds.iter().map(|it| it.kind().name());
+        let others = self.worlds.iter().map(|world| world.kind().name());
         std::iter::once(LAB)
             .chain(others)
             .map(str::to_owned)
@@ -138,15 +138,14 @@ fn ending(played: &Played, plan: &Plan) -> &'static str {
 /// phase begins, too, which may be in the warm-up.
 fn measured(played: &Played, machine_cpus: usize) -> Result<Figures, RunError> {
     let times = |is_meant: fn(&Record) -> bool| {
-        let meant = played
-            .records
-            .iter()
-            .filter(move |(_, record)| is_meant(record));
+        let records = played.records.iter();
+        let meant = records.filter(move |(_, record)| is_meant(record));
         meant.map(|(at, _)| *at)
     };
-    let phases: BTreeSet<Instant> = times(|it| matches!(it, Record::Phase { .. })).collect();
+    let phases: BTreeSet<Instant> =
+        times(|record| matches!(record, Record::Phase { .. })).collect();
     let mut moments =
-        times(|it| matches!(it, Record::Count { .. })).filter(|at| !phases.contains(at));
+        times(|record| matches!(record, Record::Count { .. })).filter(|at| !phases.contains(at));
     let (Some(from), Some(end)) = (moments.next(), moments.next_back()) else {
         return Err(RunError {
             what: "the player ended before it counted anything".to_owned(),

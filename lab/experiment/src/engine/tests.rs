@@ -160,11 +160,17 @@ fn every_figure_and_histogram_of_a_run_is_described() {
     };
     let described = Engine::default().metrics(&used);
     for name in measured.figures.keys() {
-        assert!(described.iter().any(|it| it.name == *name), "{name}");
+        assert!(
+            described.iter().any(|described| described.name == *name),
+            "{name}"
+        );
     }
     let described = Engine::default().histograms(&used);
     for name in measured.histograms.keys() {
-        assert!(described.iter().any(|it| it.name == *name), "{name}");
+        assert!(
+            described.iter().any(|described| described.name == *name),
+            "{name}"
+        );
     }
 }
 

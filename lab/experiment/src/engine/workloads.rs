@@ -1,6 +1,7 @@
 //! Workloads by name: those that come with WarmQ, and scenarios in files, each read once.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -69,7 +70,7 @@ impl Workloads {
     }
 
     fn read_file(&self, path: &str) -> Result<Entry, PartError> {
-        let ending = Path::new(path).extension().and_then(|it| it.to_str());
+        let ending = Path::new(path).extension().and_then(OsStr::to_str);
         if !matches!(ending, Some("toml" | "json")) && !Path::new(path).exists() {
             return Err(PartError::Unknown);
         }

@@ -25,7 +25,7 @@ pub(super) fn along<'p>(
         }
         let mut ranked: Vec<(Option<usize>, Point)> = points
             .into_iter()
-            .map(|it| (it.0.get(along).and_then(rank), it))
+            .map(|point| (point.0.get(along).and_then(rank), point))
             .collect();
         ranked.sort();
         let first = from.map_or(Some(0), rank);

@@ -125,17 +125,16 @@ fn subjects<'a>(claim: &'a Claim, experiment: &Experiment) -> Vec<Subject<'a>> {
         let Some(measure) = experiment.measure(metric) else {
             continue;
         };
-        let matching = measure
-            .domain
-            .iter()
-            .filter(|point| claim.at.matches(point));
+        let domain = measure.domain.iter();
+        let matching = domain.filter(|point| claim.at.matches(point));
         let found: Vec<Group> = match &claim.test {
             Test::Trend {
                 along, from, to, ..
             } => group::along(matching, along, (from.as_ref(), to.as_ref()), experiment),
             Test::Order { places, .. } => group::places(matching, places),
             Test::Near { to: None, .. } => {
-                let is_published = |it: &&Point| point::published(metric, it, experiment).is_some();
+                let is_published =
+                    |point: &&Point| point::published(metric, point, experiment).is_some();
                 matching.filter(is_published).map(single).collect()
             }
             Test::Bounds { .. } | Test::Near { .. } => matching.map(single).collect(),

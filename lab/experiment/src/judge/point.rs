@@ -67,7 +67,7 @@ pub(super) fn published(metric: &str, point: &Point, experiment: &Experiment) ->
     let here = experiment
         .published
         .iter()
-        .find(|it| it.metric == metric && it.point == *point);
+        .find(|published| published.metric == metric && published.point == *point);
     here.map(|published| published.value)
 }
 

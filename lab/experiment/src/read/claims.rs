@@ -30,9 +30,9 @@ fn claim(table: &Fields, experiment: &Experiment) -> Option<Claim> {
         .item("share")
         .map_or(Some(100.0), |item| percentage(&item));
     let negated = table.flag("not");
-    let at = table
-        .item("at")
-        .map_or(Some(Filter::default()), |it| experiment.parts.filter(&it));
+    let at = table.item("at").map_or(Some(Filter::default()), |item| {
+        experiment.parts.filter(&item)
+    });
     let metric = table.required("metric", "name the measure that the claim is about");
     let measures = metric
         .as_ref()

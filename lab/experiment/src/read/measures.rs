@@ -20,7 +20,7 @@ pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut 
     for table in &tables {
         let read = if let Some(item) = table.item("metric") {
             let names = item.one_or_more();
-            experiment.everything |= names.iter().any(|it| it.is_text(EVERYTHING));
+            experiment.everything |= names.iter().any(|item| item.is_text(EVERYTHING));
             plain(table, &item, &metrics, experiment)
         } else if let Some(item) = table.item("histogram") {
             histogram(table, &item, simulator, experiment)
@@ -158,8 +158,8 @@ fn histogram(
 /// The share of the bins from `from` to `to`, or of one.
 fn share(table: &Fields) -> HistogramRead {
     let help = "give the position of the first bin that counts";
-    let from = table.required("from", help).and_then(|it| it.count());
-    let to = table.item("to").and_then(|it| it.count()).or(from);
+    let from = table.required("from", help).and_then(|item| item.count());
+    let to = table.item("to").and_then(|item| item.count()).or(from);
     HistogramRead::Share {
         from: from.unwrap_or(0),
         to: to.unwrap_or(u64::MAX),

@@ -90,7 +90,8 @@ fn read(
 fn refuse_judgement(fields: &Fields, experiment: &Experiment) {
     let help = "leave it out, and query the rows of the sweep (docs/sweeps.md)";
     let of_run = |how: &How| matches!(how, How::Figure | How::Histogram { .. });
-    if let Some(over) = experiment.measures.iter().find(|it| !of_run(&it.how)) {
+    let mut measures = experiment.measures.iter();
+    if let Some(over) = measures.find(|measure| !of_run(&measure.how)) {
         let what = format!(
             "`{}` compares points, of which a sweep this large has too many",
             over.name

@@ -58,9 +58,8 @@ fn swept_names<'a>(fields: &Fields<'a>, part: Part) -> Vec<Item<'a>> {
         return Vec::new();
     };
     let blocks = item.one_or_more();
-    let tables = blocks
-        .iter()
-        .filter(|block| matches!(block.node.kind, NodeKind::Table(_)));
+    let blocks = blocks.iter();
+    let tables = blocks.filter(|block| matches!(block.node.kind, NodeKind::Table(_)));
     let lists = tables.filter_map(|block| block.table()?.item(part.key()));
     lists
         .filter(|item| matches!(item.node.kind, NodeKind::List(_)))
@@ -126,7 +125,7 @@ impl<'a> Scope<'a> {
             Ok(settings) => {
                 let defaults = settings
                     .iter()
-                    .map(|it| (it.name.clone(), it.default.clone()));
+                    .map(|setting| (setting.name.clone(), setting.default.clone()));
                 let key = (part, name.to_owned());
                 self.parts.defaults.insert(key.clone(), defaults.collect());
                 self.settings.insert(key, settings);
@@ -153,7 +152,7 @@ impl<'a> Scope<'a> {
         let settings = settings.unwrap_or_default();
         let defaults = settings
             .iter()
-            .map(|it| (it.name.clone(), it.default.clone()));
+            .map(|setting| (setting.name.clone(), setting.default.clone()));
         self.parts.defaults.insert(key.clone(), defaults.collect());
         self.settings.insert(key, settings);
     }
@@ -195,7 +194,7 @@ impl<'a> Scope<'a> {
         // Schedulers of other worlds have settings that nobody knows here; a kernel's own has none in any world.
         let mut settings = settings.peekable();
         let is_known = part == Part::World || name(part) == KERNEL || settings.peek().is_some();
-        is_known && !settings.any(|it| it.name == setting)
+        is_known && !settings.any(|known| known.name == setting)
     }
 
     fn has(&self, part: Part) -> bool {
@@ -206,22 +205,23 @@ impl<'a> Scope<'a> {
     fn named(&self, part: Part, setting: &str) -> Vec<Option<&Setting>> {
         let of_part = self.settings.iter().filter(|((of, _), _)| *of == part);
         of_part
-            .map(|(_, list)| list.iter().find(|it| it.name == setting))
+            .map(|(_, list)| list.iter().find(|known| known.name == setting))
             .collect()
     }
 
     /// What `key` sets: a part's name, or the setting of the one kind of part that has it.
     pub(super) fn resolve(&self, key: &str, item: &Item) -> Option<Target> {
-        if let Some(part) = Part::ALL.into_iter().find(|part| part.key() == key) {
+        let part_of = |key: &str| Part::ALL.into_iter().find(|part| part.key() == key);
+        if let Some(part) = part_of(key) {
             return Some(Target::Name(part));
         }
         let (wanted, name) = match key.split_once('.') {
-            Some((part, name)) => (Part::ALL.into_iter().find(|it| it.key() == part), name),
+            Some((part, name)) => (part_of(part), name),
             None => (None, key),
         };
         let candidates = Part::ALL
             .into_iter()
-            .filter(|part| wanted.is_none_or(|it| it == *part));
+            .filter(|part| wanted.is_none_or(|wanted| wanted == *part));
         let having: Vec<Part> = candidates
             .filter(|part| self.named(*part, name).iter().any(Option::is_some))
             .collect();
@@ -254,10 +254,8 @@ impl<'a> Scope<'a> {
 
     fn known(&self) -> String {
         let of = |((_, part), settings): (&(Part, String), &Vec<Setting>)| {
-            let names: Vec<&str> = settings
-                .iter()
-                .map(|setting| setting.name.as_str())
-                .collect();
+            let names = settings.iter().map(|setting| setting.name.as_str());
+            let names: Vec<&str> = names.collect();
             format!("{part} has {}", names.join(", "))
         };
         let with_some = self.settings.iter().filter(|(_, list)| !list.is_empty());
@@ -331,7 +329,7 @@ impl Parts {
             let values = item
                 .one_or_more()
                 .into_iter()
-                .map(|it| self.swept_value(&key, &it));
+                .map(|value| self.swept_value(&key, &value));
             filter.0.insert(key.clone(), values.collect::<Option<_>>()?);
         }
         Some(filter)

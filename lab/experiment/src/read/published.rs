@@ -66,10 +66,8 @@ pub(super) fn measure_of<'a>(item: &Item, experiment: &'a Experiment) -> Option<
     let name = item.text()?;
     let measure = experiment.measure(&name);
     if measure.is_none() {
-        let known = experiment
-            .measures
-            .iter()
-            .map(|measure| measure.name.as_str());
+        let measures = experiment.measures.iter();
+        let known = measures.map(|measure| measure.name.as_str());
         item.report(
             format!("`{name}` is not measured"),
             did_you_mean(&name, known),
@@ -91,7 +89,7 @@ fn places(
         let items = over.list()?;
         return items
             .iter()
-            .map(|it| experiment.parts.swept_value(&axis.key, it))
+            .map(|item| experiment.parts.swept_value(&axis.key, item))
             .collect();
     }
     let reached = |value: &&Value| {

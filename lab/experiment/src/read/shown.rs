@@ -23,7 +23,7 @@ pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut 
         experiment.columns = item.one_or_more().iter().filter_map(known).collect();
     }
     if let Some(item) = fields.item("shown") {
-        let measured = |item: &Item| measure_of(item, experiment).map(|it| it.name.clone());
+        let measured = |item: &Item| Some(measure_of(item, experiment)?.name.clone());
         experiment.shown = item.one_or_more().iter().filter_map(measured).collect();
     }
     if let Some(table) = fields.table("tolerance") {
@@ -43,9 +43,9 @@ fn plot(table: &Fields, simulator: &dyn Simulator, experiment: &Experiment) -> O
         ("log10", Scale::Log10),
     ];
     let kind = table.choice("kind", &kinds).unwrap_or_default();
-    let at = table
-        .item("at")
-        .map_or(Some(Filter::default()), |it| experiment.parts.filter(&it));
+    let at = table.item("at").map_or(Some(Filter::default()), |item| {
+        experiment.parts.filter(&item)
+    });
     let scale = table.choice("scale", &scales).unwrap_or_default();
     let series = table
         .item("series")
@@ -110,8 +110,8 @@ fn drawn_over(table: &Fields, x: Option<Item>, y: &Item, experiment: &Experiment
 fn histogram_of(item: &Item, simulator: &dyn Simulator, experiment: &Experiment) -> Option<Drawn> {
     let name = item.text()?;
     let known = simulator.histograms(&experiment.parts.used());
-    if let Some(it) = known.iter().find(|histogram| histogram.name == name) {
-        let (x, unit) = (it.along.clone(), it.unit.clone());
+    if let Some(histogram) = known.iter().find(|histogram| histogram.name == name) {
+        let (x, unit) = (histogram.along.clone(), histogram.unit.clone());
         return Some(Drawn {
             x,
             label: readable(&name),
@@ -176,10 +176,8 @@ fn labels(table: &Fields, experiment: &mut Experiment) {
 fn tolerances(table: &Fields, experiment: &mut Experiment) {
     for (entry, item) in table.entries() {
         if experiment.measure(&entry.key).is_none() {
-            let known = experiment
-                .measures
-                .iter()
-                .map(|measure| measure.name.as_str());
+            let measures = experiment.measures.iter();
+            let known = measures.map(|measure| measure.name.as_str());
             let help = did_you_mean(&entry.key, known);
             item.report(format!("`{}` is not measured", entry.key), help);
             continue;

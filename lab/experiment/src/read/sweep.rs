@@ -59,7 +59,7 @@ pub(super) fn read(fields: &Fields, scope: &mut Scope, experiment: &mut Experime
     fields.problems() == before
 }
 
-/// The points whose parts go together; the others are told in the notes. Reports if none is left.
+/// The points whose parts go together; the others are named in the notes. Reports if none is left.
 fn fitting(
     all: BTreeSet<Point>,
     fields: &Fields,
@@ -97,7 +97,8 @@ fn fitting(
 fn add_no_values(axes: &mut [Axis], points: &BTreeSet<Point>) {
     let none = Value::Text(NO_VALUE.to_owned());
     for axis in axes {
-        let used = points.iter().any(|it| it.0.get(&axis.key) == Some(&none));
+        let has_none = |point: &Point| point.0.get(&axis.key) == Some(&none);
+        let used = points.iter().any(has_none);
         if used && !axis.values.contains(&none) {
             axis.values.insert(0, none.clone());
         }
@@ -147,10 +148,8 @@ fn widen(
     item: &Item,
 ) -> Option<()> {
     if let Some(axis) = axes.iter_mut().find(|axis| axis.key == key) {
-        let new: Vec<&Value> = values
-            .iter()
-            .filter(|it| !axis.values.contains(it))
-            .collect();
+        let new = values.iter().filter(|value| !axis.values.contains(value));
+        let new: Vec<&Value> = new.collect();
         axis.values.extend(new.into_iter().cloned());
         return Some(());
     }
@@ -191,7 +190,7 @@ fn count(blocks: &[Block]) -> Option<u64> {
     let size = |block: &Block| {
         block
             .iter()
-            .try_fold(1u64, |n, (_, it)| n.checked_mul(it.len() as u64))
+            .try_fold(1u64, |n, (_, values)| n.checked_mul(values.len() as u64))
     };
     blocks
         .iter()

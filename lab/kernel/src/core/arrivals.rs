@@ -24,8 +24,8 @@ impl Core {
         sum
     }
 
-    /// The queue of `nic` into which `packet` goes: the packets of a socket go into one, as a hash
-    /// of their addresses tells.
+    /// The queue of `nic` into which `packet` goes: the packets of a socket go into one, by a hash
+    /// of their addresses.
     pub(crate) fn queue_of(&self, nic: Nic, packet: &Packet) -> Nic {
         /// The golden ratio as a fraction of 2^32, which spreads consecutive numbers.
         const SPREAD: u32 = 0x9e37_79b9;

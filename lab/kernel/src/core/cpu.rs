@@ -97,7 +97,7 @@ pub(crate) struct Cpu {
     pub(crate) backlog: VecDeque<(Nic, Packet)>,
 
     /// Tasks that other CPUs woke and left to this one, by when (`rq->ttwu_pending`, and the queue of
-    /// calls of which it tells).
+    /// calls that it announces).
     pub(crate) wake_list: Vec<(TaskId, Why)>,
 
     // Changed by the timer, by idling and by going offline:

@@ -118,7 +118,7 @@ pub(crate) struct Core {
     awaited: u64,
     address_spaces: u32,
     pub(crate) groups: Groups,
-    /// False as long as no task was ever stopped, frozen, told to name data or in a group with a
+    /// False as long as no task was ever stopped, frozen, made to name data or in a group with a
     /// quota: then nobody need look for that.
     holds: bool,
     /// False as long as no group ever had a quota.

@@ -109,7 +109,7 @@ impl Core {
         let mut throttled = false;
         for group in self.limits_of(current) {
             if concerns(self, group) {
-                let charge = |it: &mut Bandwidth, now| it.charge(cpu, now);
+                let charge = |bandwidth: &mut Bandwidth, now| bandwidth.charge(cpu, now);
                 throttled |= self.with_bandwidth(cpu, group, charge) == Some(true);
             }
         }
@@ -124,18 +124,18 @@ impl Core {
     /// `task` runs on `cpu` from now on.
     pub(crate) fn begin_charges(&mut self, cpu: CpuId, task: TaskId) {
         for group in self.limits_of(task) {
-            self.with_bandwidth(cpu, group, |it, now| it.begin(cpu, now));
+            self.with_bandwidth(cpu, group, |bandwidth, now| bandwidth.begin(cpu, now));
         }
     }
 
     /// `task`, which is queued, is in the queues of its groups on its CPU from now on.
     pub(crate) fn join_queues(&mut self, task: TaskId) {
-        self.each_queue_of(task, |it, (cpu, runs), now| it.join(cpu, runs, now));
+        self.each_queue_of(task, Bandwidth::join);
     }
 
     /// `task` is about to be queued on its CPU.
     pub(crate) fn check_queues(&mut self, task: TaskId) {
-        self.each_queue_of(task, |it, (cpu, runs), now| it.check(cpu, runs, now));
+        self.each_queue_of(task, Bandwidth::check);
     }
 
     /// Calls `visit` for the bandwidth of each group of `task`, with the task's CPU and whether a task of the group
@@ -143,14 +143,14 @@ impl Core {
     fn each_queue_of(
         &mut self,
         task: TaskId,
-        visit: impl Fn(&mut Bandwidth, (CpuId, bool), Instant),
+        visit: impl Fn(&mut Bandwidth, CpuId, bool, Instant),
     ) {
         let cpu = self.task(task).queue;
         let current = self.cpu(cpu).current;
         let running = current.map_or(Vec::new(), |current| self.limits_of(current));
         for group in self.limits_of(task) {
-            let on = (cpu, running.contains(&group));
-            self.with_bandwidth(cpu, group, |it, now| visit(it, on, now));
+            let runs = running.contains(&group);
+            self.with_bandwidth(cpu, group, |quota, now| visit(quota, cpu, runs, now));
         }
     }
 
@@ -158,7 +158,7 @@ impl Core {
     pub(crate) fn leave_queues(&mut self, task: TaskId) {
         let cpu = self.task(task).queue;
         for group in self.limits_of(task) {
-            self.with_bandwidth(cpu, group, |it, now| it.leave(cpu, now));
+            self.with_bandwidth(cpu, group, |bandwidth, now| bandwidth.leave(cpu, now));
         }
     }
 
@@ -193,7 +193,7 @@ impl Core {
 
     /// Records what `cpu.stat` of `group` says now.
     pub(crate) fn record_quota(&mut self, group: GroupId) {
-        let Some(stat) = self.groups.bandwidth_mut(group).map(|it| it.stat()) else {
+        let Some(stat) = self.groups.bandwidth_mut(group).map(|quota| quota.stat()) else {
             return;
         };
         self.record(Record::Quota {

@@ -49,8 +49,8 @@ impl Core {
         (bytes > 0).then(|| self.kernel_data(Bytes(bytes)))
     }
 
-    /// The protocols on `cpu` write what they keep of sockets. Returns how long that takes: one line after the other,
-    /// as each tells where to go on.
+    /// The protocols on `cpu` write what they keep of sockets. Returns how long that takes: one
+    /// line after the other, as each points to the next.
     pub(crate) fn write_sockets<const N: usize>(
         &mut self,
         cpu: CpuId,

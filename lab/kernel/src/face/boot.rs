@@ -334,7 +334,8 @@ impl Boot<'_> {
         self.core.sync.barriers.add(BarrierState { tasks, waiters })
     }
 
-    /// Says what `part` is part of; [`Record::Block`](warmq_trace::Record::Block) tells it of those who wait for it.
+    /// Says what `part` is part of; [`Record::Block`](warmq_trace::Record::Block) names that
+    /// for those who wait for `part`.
     pub fn part_of(&mut self, part: Part, object: Object) {
         self.core.recorder.part_of(part, object);
     }

@@ -31,7 +31,7 @@ impl<'a> Attach<'a> {
         self.core.hardware.places[cpu.index()]
     }
 
-    /// Whether somebody wants records in detail, as [`Context::tell`] makes them.
+    /// Whether somebody wants records in detail, as [`Context::record_detail`] makes them.
     pub fn wants_details(&self) -> bool {
         self.core.recorder.wants_details()
     }
@@ -260,7 +260,7 @@ impl<'a> Context<'a> {
     }
 
     /// Records a detail that only the scheduler knows.
-    pub fn tell(&mut self, detail: Record) {
+    pub fn record_detail(&mut self, detail: Record) {
         debug_assert!(detail.is_detail(), "{detail:?}");
         self.core.record_detail(|_| detail);
     }

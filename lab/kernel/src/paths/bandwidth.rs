@@ -99,7 +99,7 @@ impl Engine {
     /// A period of `group` is over.
     pub(crate) fn refill(&mut self, cpu: CpuId, group: GroupId) -> Flow {
         let running = self.core.groups.bandwidth_mut(group);
-        let running = running.map(|it| it.charged_at_refill());
+        let running = running.map(|running| running.charged_at_refill());
         for running in running.unwrap_or_default() {
             self.core.charge_bandwidth(running);
         }
@@ -145,11 +145,10 @@ impl Engine {
         for cpu in self.core.cpu_ids() {
             self.core.charge_bandwidth(cpu);
         }
-        let known = self.core.groups.bandwidth_mut(group).map(|it| it.limits());
-        match known {
-            Some(known) => {
-                let limits = change(known);
-                let set = |it: &mut Bandwidth, now| it.set_limits(limits, now);
+        match self.core.groups.bandwidth_mut(group) {
+            Some(bandwidth) => {
+                let limits = change(bandwidth.limits());
+                let set = |bandwidth: &mut Bandwidth, now| bandwidth.set_limits(limits, now);
                 self.core.with_bandwidth(cpu, group, set);
             }
             None => {
@@ -172,7 +171,7 @@ impl Engine {
             let within = |task: &TaskId| self.core.limits_of(*task).contains(&group);
             if current.filter(within).is_some() {
                 self.core
-                    .with_bandwidth(cpu, group, |it, now| it.begin(cpu, now));
+                    .with_bandwidth(cpu, group, |bandwidth, now| bandwidth.begin(cpu, now));
             }
         }
     }
@@ -184,7 +183,7 @@ impl Engine {
         }
         for group in self.core.groups.all_limited() {
             self.core
-                .with_bandwidth(cpu, group, |it, now| it.offline(target, now));
+                .with_bandwidth(cpu, group, |bandwidth, now| bandwidth.offline(target, now));
         }
         let waiting = (0..self.core.tasks.len() as u32).map(TaskId);
         let there = |task: &TaskId| {

@@ -57,7 +57,7 @@ impl Engine {
         takes
     }
 
-    /// What holds `tasks` has changed: those that run and may not are told, those that were held
+    /// What holds `tasks` has changed: those that run and may not are stopped, those that were held
     /// back and may run are woken, in their order.
     pub(crate) fn reconsider(
         &mut self,

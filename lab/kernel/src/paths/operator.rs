@@ -19,7 +19,7 @@ impl Engine {
         self.core.operators.set_acting(true);
         self.run_operator(index);
         self.core.operators.set_acting(false);
-        // A CPU that went idle meanwhile could not tell whether that was all.
+        // A CPU that went idle meanwhile could not know whether that was all.
         if self.core.settings.nohz {
             self.end_if_stalled();
         }

@@ -134,7 +134,7 @@ impl Engine {
     /// A packet arrived over the link of a card.
     pub(crate) fn packet_arrived(&mut self, nic: Nic, packet: Packet) {
         if !self.core.net.cards[nic].arrived(packet) {
-            // No CPU sees it: it is told of the one that would have been interrupted next.
+            // No CPU sees it: it is recorded of the one that would have been interrupted next.
             let (_, cpu) = self.core.next_turn(nic);
             self.core.record_drop(cpu);
             return self.core.packet_dropped(nic, packet);

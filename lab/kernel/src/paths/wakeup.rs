@@ -96,7 +96,8 @@ impl Engine {
         }
     }
 
-    /// `task` is woken and joins its group, which is out of quota. That it waits for the next period there is told once.
+    /// `task` is woken and joins its group, which is out of quota. That it waits for the next
+    /// period there is recorded once.
     fn record_held_wakeup(&mut self, cpu: CpuId, task: TaskId, target: CpuId, wakeup: &Wakeup) {
         if self.core.task(task).held_back.is_some() {
             return;

@@ -126,11 +126,12 @@ impl<O: Observer> Kernel<O> {
 
     /// The counts of the datagrams of all sockets in the time measured.
     pub fn all_datagrams(&self) -> DatagramCounts {
-        let counts = self.core().net.endpoints.iter().map(|it| it.datagrams);
-        counts.fold(DatagramCounts::default(), |sum, it| DatagramCounts {
-            sent: sum.sent + it.sent,
-            dropped: sum.dropped + it.dropped,
-            received: sum.received + it.received,
+        let endpoints = self.core().net.endpoints.iter();
+        let counts = endpoints.map(|endpoint| endpoint.datagrams);
+        counts.fold(DatagramCounts::default(), |sum, counts| DatagramCounts {
+            sent: sum.sent + counts.sent,
+            dropped: sum.dropped + counts.dropped,
+            received: sum.received + counts.received,
         })
     }
 

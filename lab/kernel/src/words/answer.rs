@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use crate::words::{Nic, Remote};
 
-/// Who sent a datagram to this machine, as `recvfrom()` tells it by the address. By default nobody
-/// who could be answered: a task of this machine.
+/// Who sent a datagram to this machine, as `recvfrom()` reports it by the address. By default
+/// nobody who could be answered: a task of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Sender(pub(crate) Option<Origin>);
 

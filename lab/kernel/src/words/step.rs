@@ -164,7 +164,7 @@ pub(crate) enum Step {
     Refill(GroupId),
     /// What queues of a group returned is handed out.
     HandOutSlack(GroupId),
-    /// The current task names the data that it was told to name.
+    /// The current task names the data that an operator made it name.
     SetFragment(Option<Fragment>),
     Perform(Operation),
     /// Delivers a datagram of `bytes` that a sender has copied to its socket, which may drop it.

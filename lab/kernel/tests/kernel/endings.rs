@@ -223,7 +223,7 @@ fn a_task_that_the_scheduler_forgets_is_found_and_named() {
 }
 
 #[test]
-fn work_done_and_time_up_are_told_apart() {
+fn work_done_and_time_up_are_distinguished() {
     let hog = |boot: &mut Boot<'_>| -> Started {
         boot.task(called("hog"), |task: Task| async move {
             task.compute(us(5_000)).await;

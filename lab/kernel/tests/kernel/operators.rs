@@ -91,8 +91,11 @@ fn a_machine_on_which_everybody_is_stopped_stands_still_unless_an_operator_goes_
             match goes_on {
                 true => assert_eq!(story.ending, Ending::WorkDone),
                 false => {
-                    let told = story.ending.to_string();
-                    assert!(told.contains("(works) for a signal to continue"), "{told}");
+                    let reported = story.ending.to_string();
+                    assert!(
+                        reported.contains("(works) for a signal to continue"),
+                        "{reported}"
+                    );
                 }
             }
         }
@@ -150,7 +153,7 @@ fn what_operators_ask_for_at_a_time_takes_place_in_their_order() {
             }
             Ok(())
         });
-    let told = story.records().iter().filter_map(|(at, record)| {
+    let reported = story.records().iter().filter_map(|(at, record)| {
         let ms = at.since(Instant::START).as_us() / 1_000;
         match record {
             Record::Count { counter, total: 7 } => Some((ms, "count", *counter)),
@@ -166,7 +169,7 @@ fn what_operators_ask_for_at_a_time_takes_place_in_their_order() {
         (20, "phase", 0),
         (20, "phase", 2),
     ];
-    assert_eq!(told.collect::<Vec<_>>(), wanted);
+    assert_eq!(reported.collect::<Vec<_>>(), wanted);
 }
 
 #[test]

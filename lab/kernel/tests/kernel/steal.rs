@@ -61,7 +61,7 @@ fn cpus_are_taken_at_times_of_their_own() {
     let story = taken(2, 10, 1).plays(crew(2, 100));
     let (first, second) = (away(&story, 0), away(&story, 1));
     assert!(first.len() > 20 && second.len() > 20);
-    assert!(first.iter().all(|it| !second.contains(it)));
+    assert!(first.iter().all(|time| !second.contains(time)));
 }
 
 proptest! {

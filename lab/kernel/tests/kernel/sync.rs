@@ -175,7 +175,9 @@ fn a_barrier_lets_all_go_at_once_and_opens_again() {
         }
         Ok(())
     });
-    let round = ["comes", "passes", "is through"].map(|it| [it; 3]).concat();
+    let round = ["comes", "passes", "is through"]
+        .map(|word| [word; 3])
+        .concat();
     assert_eq!(story.ending, Ending::WorkDone);
     assert_eq!(said.all(), [round.clone(), round].concat());
 }

@@ -38,7 +38,7 @@ pub(crate) fn print_foot() {
     );
 }
 
-/// The largest resident set that this process ever had, in KB; nothing where /proc does not tell.
+/// The largest resident set that this process ever had, in KB; nothing where /proc does not say.
 fn peak_kb() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status

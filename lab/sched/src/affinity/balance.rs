@@ -51,7 +51,7 @@ impl Seen {
         let mut groups: Vec<Members<Fragment>> = Vec::new();
         let fragments = self.waiting.iter().filter_map(|(.., fragment)| *fragment);
         for fragment in fragments {
-            match groups.iter_mut().find(|it| it.fragment == fragment) {
+            match groups.iter_mut().find(|group| group.fragment == fragment) {
                 Some(group) => group.waiting += 1,
                 None => groups.push(Members {
                     fragment,
@@ -74,7 +74,7 @@ impl Seen {
             })
             .collect();
         groups.extend(all_bound);
-        let unmanaged = self.waiting.iter().filter(|(.., it)| it.is_none()).count();
+        let unmanaged = self.of(None).count();
         View {
             groups,
             unmanaged: unmanaged as u32,
@@ -84,7 +84,8 @@ impl Seen {
 
     /// The tasks of `fragment`, or unmanaged ones, that wait.
     fn of(&self, fragment: Option<Fragment>) -> impl Iterator<Item = (CpuId, TaskId)> + '_ {
-        let of = self.waiting.iter().filter(move |(.., it)| *it == fragment);
+        let all = self.waiting.iter();
+        let of = all.filter(move |(.., named)| *named == fragment);
         of.map(|(cpu, task, _)| (*cpu, *task))
     }
 

@@ -32,7 +32,7 @@ impl Places {
         let mut known = numbers.clone();
         known.sort_unstable();
         known.dedup();
-        let place = |number: &u16| Place(known.partition_point(|it| it < number) as u16);
+        let place = |number: &u16| Place(known.partition_point(|known| known < number) as u16);
         let of: Vec<Place> = numbers.iter().map(place).collect();
         let mut cpus = vec![Vec::new(); known.len()];
         for (cpu, place) in (0..).map(CpuId).zip(&of) {

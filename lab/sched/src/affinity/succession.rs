@@ -27,7 +27,7 @@ impl Default for Turn {
 }
 
 impl<B: Base> Affinity<B> {
-    /// Tells the base whose group is to go on, unless its turn is over.
+    /// Names to the base the group that is to go on, unless its turn is over.
     pub(super) fn favour(&mut self, now: Instant, here: CpuId) {
         let turn = &mut self.turns[here.index()];
         turn.is_over = now.since(turn.since) >= self.options.succession_time;

@@ -64,8 +64,8 @@ impl Scheduler for Broken {
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
         let last = context.task(task).last_cpu();
         let beside_waker = match why {
-            Why::Wakeup(it) if it.context != WakeContext::Interrupt => {
-                self.state.is_partner(task, it.current) || it.sync
+            Why::Wakeup(wakeup) if wakeup.context != WakeContext::Interrupt => {
+                self.state.is_partner(task, wakeup.current) || wakeup.sync
             }
             Why::Wakeup(_) | Why::Fork => false,
         };

@@ -226,9 +226,8 @@ impl State {
         let homed = |cache: u16| self.homes.values().filter(|home| **home == cache).count();
         let here = self.cache(here);
         let caches: BTreeSet<u16> = self.places.iter().map(|place| place.llc).collect();
-        let least = caches
-            .into_iter()
-            .min_by_key(|it| (homed(*it), *it != here));
+        let caches = caches.into_iter();
+        let least = caches.min_by_key(|cache| (homed(*cache), *cache != here));
         self.homes.insert(fragment, least.unwrap_or(here));
     }
 

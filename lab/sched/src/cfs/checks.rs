@@ -66,7 +66,8 @@ fn queues_add_up(state: &State) {
             .map(|entity| state.entities[entity].vruntime)
             .collect();
         assert!(waiting.is_sorted(), "by vruntime: {waiting:?}");
-        let weight: u64 = members.iter().map(|it| state.entities[*it].weight).sum();
+        let weights = members.iter().map(|member| state.entities[*member].weight);
+        let weight: u64 = weights.sum();
         assert_eq!(
             (queue.weight, queue.running),
             (weight, members.len() as u64)

@@ -105,13 +105,13 @@ pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
         (&CORES, &cores_of),
         (&ALL, &|_| all().collect()),
     ];
-    let domain = |it: Span<&'static Level>| Domain {
+    let domain = |span: Span<&'static Level>| Domain {
         last_balance: 0,
         interval: 1,
         failed: 0,
-        level: it.level,
-        span: it.span,
-        groups: it.groups,
+        level: span.level,
+        span: span.span,
+        groups: span.groups,
     };
     spans(cpu, levels).into_iter().map(domain).collect()
 }

@@ -137,8 +137,8 @@ impl State {
             all_idle: domain
                 .span
                 .iter()
-                .filter(|it| counts(it))
-                .all(|it| self.cpu(*it).running == 0),
+                .filter(|cpu| counts(cpu))
+                .all(|cpu| self.cpu(*cpu).running == 0),
             others_turn: false,
         };
         let (mut groups, mut total) = (0, 0);

@@ -21,9 +21,8 @@ impl State {
         self.cpu_mut(here).push_to = None;
         let real_time: Vec<TaskId> = self.cpu(here).realtime.iter().collect();
         let root = self.cpu(here).root;
-        let first = real_time
-            .into_iter()
-            .find(|task| self.is_free(context, *task));
+        let mut real_time = real_time.into_iter();
+        let first = real_time.find(|task| self.is_free(context, *task));
         let Some(next) = first.or_else(|| self.leftmost(context, root)) else {
             return Pick::Idle;
         };
@@ -54,7 +53,7 @@ impl State {
     }
 
     /// Whether a queued task can run here now. While another CPU still switches away from it, it
-    /// cannot; that CPU tells this one when it is through.
+    /// cannot; that CPU notifies this one when it is through.
     pub(super) fn is_free(&mut self, context: &Context<'_>, task: TaskId) -> bool {
         let (view, here) = (context.task(task), context.cpu());
         let elsewhere = view.on_cpu().is_some_and(|there| there != here);

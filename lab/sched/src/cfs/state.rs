@@ -127,7 +127,7 @@ pub(super) struct TaskState {
     pub(super) cpu: CpuId,
     /// It is queued there, or runs there.
     pub(super) queued: bool,
-    /// When a CPU has switched away from it, somebody must be told that it can run.
+    /// When a CPU has switched away from it, somebody must learn that it can run.
     pub(super) displaced: bool,
     pub(super) parent: Option<TaskId>,
     /// Sleeps in the period that began at `period_at` ns.

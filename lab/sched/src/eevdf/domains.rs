@@ -142,14 +142,14 @@ pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
         (&SOCKET, &|of| like(&socket, of)),
         (&NODES, &|_| all().collect()),
     ];
-    let domain = |it: Span<&'static Level>| Domain {
+    let domain = |span: Span<&'static Level>| Domain {
         last_balance: 0,
-        interval: least_interval(&it.span),
+        interval: least_interval(&span.span),
         failed: 0,
         newidle: NewIdle::default(),
-        level: it.level,
-        span: it.span,
-        groups: it.groups,
+        level: span.level,
+        span: span.span,
+        groups: span.groups,
     };
     spans(cpu, levels).into_iter().map(domain).collect()
 }

@@ -20,7 +20,7 @@ pub(super) enum Urgency {
 pub(super) struct Effects {
     accesses: Vec<(Address, Access)>,
     requests: Vec<(CpuId, Urgency)>,
-    /// What is told in detail; `None` where nobody wants to know.
+    /// What is recorded in detail; `None` where nobody wants to know.
     details: Option<Vec<Record>>,
 }
 
@@ -75,7 +75,7 @@ impl Effects {
             .iter_mut()
             .flat_map(|details| details.drain(..))
         {
-            context.tell(detail);
+            context.record_detail(detail);
         }
         for (cpu, urgency) in self.requests.drain(..) {
             match urgency {

@@ -139,7 +139,7 @@ mod tests {
         #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
 
         /// The weights of a group on all CPUs come to its shares, but for rounding, if its load is what
-        /// its queues have told.
+        /// its queues have contributed.
         #[test]
         fn the_weights_of_a_group_come_to_its_shares(
             loads in proptest::collection::vec(1u64..100_000, 1..64),

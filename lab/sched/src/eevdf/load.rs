@@ -10,7 +10,7 @@ use super::rules::MS;
 use super::state::{Class, Contribution, QueueId, State, What};
 use super::weights::down;
 
-/// How often a queue tells its group what it has become, in ns (`update_tg_load_avg()`).
+/// How often a queue contributes to its group what it has become, in ns (`update_tg_load_avg()`).
 const CONTRIBUTION_INTERVAL: i64 = MS;
 /// By what part it must have changed for that.
 const CONTRIBUTION_PART: u64 = 64;
@@ -19,8 +19,8 @@ pub(super) const CAPACITY: u64 = 1_024;
 
 impl State {
     /// Brings the averages of `entity` and of its queue up to date, those of an entity that is new there
-    /// join them, and, if `tells`, the queue's group learns of it.
-    pub(super) fn update_load(&mut self, entity: EntityId, tells: bool) {
+    /// join them, and, if `contributes`, the queue's group learns of it.
+    pub(super) fn update_load(&mut self, entity: EntityId, contributes: bool) {
         let queue = self.entities[entity].queue;
         let now = self.now(queue);
         let since = self.since(entity);
@@ -39,8 +39,8 @@ impl State {
             there.propagates = true;
             there.moved += state.load.unweighted_sum() as i64;
         }
-        if (tells && new) || joins {
-            self.tell_group(queue, now);
+        if (contributes && new) || joins {
+            self.contribute(queue, now);
         }
     }
 
@@ -95,7 +95,7 @@ impl State {
     }
 
     /// What a queue is counts in its group.
-    fn tell_group(&mut self, queue: QueueId, now: i64) {
+    fn contribute(&mut self, queue: QueueId, now: i64) {
         let there = &mut self.queues[queue];
         let Some(group) = there.group else {
             return;
@@ -137,7 +137,7 @@ impl State {
         there.propagates = true;
         there.moved -= state.load.unweighted_sum() as i64;
         let now = self.now(queue);
-        self.tell_group(queue, now);
+        self.contribute(queue, now);
     }
 
     /// The groups above `entity` learn what it has brought or taken (`propagate_entity_cfs_rq()`).
@@ -205,7 +205,7 @@ impl State {
                 continue;
             };
             if self.update_queue_load(queue, now) {
-                self.tell_group(queue, now);
+                self.contribute(queue, now);
             }
             self.update_load(owner, true);
         }

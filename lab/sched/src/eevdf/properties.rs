@@ -295,7 +295,9 @@ impl Play {
                 .filter(|entity| self.state.entities[**entity].slice != base)
                 .count();
             prop_assert_eq!(there.unlike, unlike as u64, "slices in queue {}", queue);
-            let current = there.current.filter(|it| self.state.entities[*it].queued);
+            let current = there
+                .current
+                .filter(|current| self.state.entities[*current].queued);
             let waiting = members.len() - usize::from(current.is_some());
             prop_assert_eq!(there.tree.len(), waiting, "tree of queue {}", queue);
         }

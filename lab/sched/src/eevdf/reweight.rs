@@ -22,7 +22,7 @@ impl State {
     /// `entity` weighs `weight` from now on.
     pub(super) fn reweigh(&mut self, entity: EntityId, weight: u64) {
         let before = self.entities[entity].weight;
-        self.tell_lag_before(entity);
+        self.record_lags_before(entity);
         match (self.entities[entity].queued, self.rules.reweight) {
             _ if self.rules.flat => {}
             (false, _) => self.rescale(entity, weight),
@@ -41,7 +41,7 @@ impl State {
         } else {
             state.load.reweigh_alone(down(weight));
         }
-        self.tell_lags(self.entities[entity].queue);
+        self.record_lags(self.entities[entity].queue);
         self.effects.write(self.entities[entity].line);
     }
 

@@ -126,7 +126,7 @@ impl Layout {
                 structure
             }
         };
-        // Forks on two CPUs may be told of in another order than that of their numbers.
+        // Forks on two CPUs may be reported in another order than that of their numbers.
         let known = self.structures.len().max(task.index() + 1);
         self.structures.resize(known, Address(0));
         self.structures[task.index()] = structure;

@@ -103,7 +103,7 @@ impl<Q: Queues> Scheduler for Family<Q> {
         self.queues.enqueue(&mut self.common, context, task, cpu);
     }
 
-    /// Nobody is told of a task whose waker is about to sleep.
+    /// A task whose waker is about to sleep preempts nobody.
     fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, why: Why) {
         if !matches!(why, Why::Wakeup(wakeup) if wakeup.sync) {
             self.queues.find_cpu(&mut self.common, context, task);

@@ -56,7 +56,7 @@ impl Slices {
             }
             None => ticks(context.task(child).nice()),
         };
-        // Forks on two CPUs may be told of in another order than that of their numbers.
+        // Forks on two CPUs may be reported in another order than that of their numbers.
         let known = self.counters.len().max(child.index() + 1);
         self.counters.resize(known, 0);
         self.yielded.resize(known, false);

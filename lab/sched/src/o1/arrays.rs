@@ -96,7 +96,7 @@ impl PrioArray {
     /// Puts `task` before `other`, or at the end if that is not in the list of `priority`.
     pub(super) fn add_before(&mut self, priority: usize, task: TaskId, other: TaskId) -> [Node; 2] {
         let list = &self.lists[priority];
-        let at = list.iter().position(|it| *it == other);
+        let at = list.iter().position(|listed| *listed == other);
         self.insert(priority, at.unwrap_or(list.len()), task)
     }
 
@@ -112,7 +112,8 @@ impl PrioArray {
     /// Takes `task` out of the list of `priority`. Returns the nodes that it was between, or
     /// `None` if it is not there.
     pub(super) fn remove(&mut self, priority: usize, task: TaskId) -> Option<[Node; 2]> {
-        let at = self.lists[priority].iter().position(|it| *it == task)?;
+        let mut list = self.lists[priority].iter();
+        let at = list.position(|listed| *listed == task)?;
         let neighbours = self.neighbours(priority, at);
         self.lists[priority].remove(at);
         self.tasks -= 1;

@@ -298,9 +298,8 @@ impl O1 {
     ) -> Moved {
         let queue = self.queue(movable.from);
         let arrays = [queue.expired(), queue.active];
-        let tasks = arrays
-            .into_iter()
-            .flat_map(|array| queue.arrays[array].iter_from_tails());
+        let arrays = arrays.into_iter();
+        let tasks = arrays.flat_map(|array| queue.arrays[array].iter_from_tails());
         let tasks: Vec<TaskId> = tasks.collect();
         let mut moved = Moved {
             tasks: 0,

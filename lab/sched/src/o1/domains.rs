@@ -78,13 +78,14 @@ pub(super) struct Domain {
 pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId, last: u64) -> Vec<Domain> {
     let all = || (0..attach.cpus()).map(CpuId);
     let core = |of: CpuId| attach.place(of).core;
-    let core_of = |of: CpuId| -> Vec<CpuId> { all().filter(|it| core(*it) == core(of)).collect() };
+    let core_of =
+        |of: CpuId| -> Vec<CpuId> { all().filter(|cpu| core(*cpu) == core(of)).collect() };
     let levels: [(&'static Level, &SpanOf<'_>); 2] =
         [(&THREADS, &core_of), (&ALL, &|_| all().collect())];
-    let domain = |it: Span<&'static Level>| Domain {
-        level: it.level,
-        span: it.span,
-        groups: it.groups,
+    let domain = |span: Span<&'static Level>| Domain {
+        level: span.level,
+        span: span.span,
+        groups: span.groups,
         interval_ms: MIN_INTERVAL_MS,
         last,
         due: false,
@@ -126,9 +127,8 @@ impl O1 {
         let (own, others) = domain.groups.split_first()?;
         let this = load(own, &|cpu| self.queue(cpu).source_load(index));
         let target = |group: &[CpuId]| load(group, &|cpu| self.queue(cpu).target_load(index));
-        let others = others
-            .iter()
-            .filter(|group| group.iter().any(|cpu| usable(&cpu)));
+        let others = others.iter();
+        let others = others.filter(|group| group.iter().any(|cpu| usable(&cpu)));
         let idlest = others.min_by_key(|group| target(group))?;
         let tolerated = 100 + (domain.level.imbalance_pct - 100) / 2;
         if own.iter().any(|cpu| usable(&cpu)) && 100 * this < tolerated * target(idlest) {

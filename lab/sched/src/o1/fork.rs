@@ -80,7 +80,7 @@ impl O1 {
     /// Both it and its parent keep less `sleep_avg`.
     pub(super) fn activate_new(&mut self, context: &mut Context<'_>, task: TaskId) {
         let (here, rules) = (context.cpu(), self.rules);
-        let creator = context.running_on(here).filter(|it| *it != task);
+        let creator = context.running_on(here).filter(|running| *running != task);
         let state = self.task_mut(task);
         if creator.is_some() {
             state.sleep_avg = rules.of_child(state.sleep_avg);
@@ -113,7 +113,7 @@ impl O1 {
     /// Who runs before its parent preempts it. Any other does not.
     pub(super) fn preempt_for_new(&self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
         let here = context.cpu();
-        let creator = context.running_on(here).filter(|it| *it != task);
+        let creator = context.running_on(here).filter(|running| *running != task);
         match creator.filter(|_| cpu == here) {
             Some(creator) if self.runs_first(context, creator, task) => {
                 context.reschedule(here);

@@ -7,7 +7,7 @@
 //! compared with: the weighted sleep in whole milliseconds, credited waits among them, or the sleep
 //! as it is.
 //!
-//! A kernel cannot tell which network tasks serve a person. Every task has a threshold whose last
+//! A kernel cannot know which network tasks serve a person. Every task has a threshold whose last
 //! sleep was one for data on a socket, a telephone as well as a download.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -81,7 +81,8 @@ impl O1 {
     pub(super) fn can_run(&self, context: &Context<'_>, cpu: CpuId, task: TaskId) -> bool {
         let view = context.task(task);
         let free = view.on_cpu().is_none_or(|there| there == cpu);
-        let leaves = self.queue(cpu).leaving.is_some_and(|(it, _)| it == task);
+        let leaving = self.queue(cpu).leaving;
+        let leaves = leaving.is_some_and(|(leaving, _)| leaving == task);
         free && !leaves && view.may_run_on(cpu)
     }
 

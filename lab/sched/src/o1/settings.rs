@@ -239,7 +239,7 @@ mod tests {
 
     /// What the kernel counts in jiffies stays as many of them.
     #[test]
-    fn the_kernel_ticks_as_often_as_the_scheduler_is_told() {
+    fn the_kernel_ticks_as_often_as_the_scheduler_is_set_to() {
         let entry = crate::scheduler("o1").expect("a scheduler");
         let spans = |hz: Option<i64>| {
             let set = hz.map(|hz| ("hz".to_owned(), Value::Integer(hz)));

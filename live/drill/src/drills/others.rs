@@ -35,7 +35,7 @@ pub const DRILLS: &[Drill] = &[
     },
     Drill {
         name: "others/scx-stats",
-        law: "the tools of scx are told what happened since they asked last",
+        law: "the tools of scx get what happened since they asked last",
         run: scx_stats,
     },
 ];

@@ -33,7 +33,7 @@ static void to_ask_ends_the_silence(void)
 	CHECK_EQUAL(warmq_listening(), 0);
 	fake_loads();
 	CHECK_EQUAL(warmq_listening(), 1);
-	CHECK_EQUAL(fake_believes(), warmq_pack(3, 3)); /* And what was said unheard is told. */
+	CHECK_EQUAL(fake_believes(), warmq_pack(3, 3)); /* What was said while nobody listened arrives. */
 	CHECK_EQUAL(warmq_enter(3, 4), 0);
 }
 

@@ -17,7 +17,7 @@ static volatile int fake_refuses_slots; /* ... and whose map this process may no
 static volatile int fake_shows_nothing; /* ... and never acknowledges a hint in time */
 
 /* A task's storage. */
-__extension__ static __thread uint64_t fake_told;
+__extension__ static __thread uint64_t fake_received;
 __extension__ static __thread uint64_t fake_nonce;
 __extension__ static __thread struct warmq_slot *fake_slot;
 
@@ -35,7 +35,7 @@ static int warmq_kernel_prctl(int option, uint64_t value)
 		fake_nonce = value;
 		return 0;
 	}
-	fake_told = value;
+	fake_received = value;
 	if (!fake_shows_nothing && fake_slot != NULL && fake_slot->nonce == fake_nonce)
 		fake_slot->acknowledged = value;
 	return 0;
@@ -56,13 +56,13 @@ static inline uint64_t fake_believes(void)
 {
 	if (fake_slot != NULL && fake_slot->nonce == fake_nonce)
 		return fake_slot->hint;
-	return fake_told;
+	return fake_received;
 }
 
 /* The scheduler of a new load, or a new task: it knows nothing of this thread. */
 static inline void fake_forgets(void)
 {
-	fake_told = 0;
+	fake_received = 0;
 	fake_nonce = 0;
 	fake_slot = NULL;
 }

@@ -26,7 +26,7 @@ static void a_change_knocks_once(void)
 	fake_knocks_since();
 	for (fragment = 100; fragment < 200; fragment++) {
 		CHECK_EQUAL(warmq_enter(1, fragment), 0);
-		CHECK_EQUAL(fake_told, warmq_pack(1, fragment));
+		CHECK_EQUAL(fake_received, warmq_pack(1, fragment));
 		CHECK_EQUAL(fake_believes(), warmq_pack(1, fragment));
 		CHECK_EQUAL(fake_knocks_since(), 1);
 	}

@@ -54,7 +54,7 @@ struct {
 
 /* What is known of a CPU. */
 struct cpu_state {
-	/* Events that found no room, and that nothing in its ring tells yet. */
+	/* Events that found no room, and that nothing in its ring reports yet. */
 	u64 lost;
 	/* The interrupts and softirqs that it is serving (context.bpf.h). */
 	u32 hardirqs, softirqs;

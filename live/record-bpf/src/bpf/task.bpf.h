@@ -13,7 +13,7 @@
 #define STATE_RTLOCK_WAIT 0x1000
 #define STATE_FROZEN 0x8000
 
-/* The state in which a task leaves its CPU, as sched_switch tells it; 0 if it could go on. */
+/* The state in which a task leaves its CPU, as sched_switch reports it; 0 if it could go on. */
 static __always_inline u32 reported_state(bool preempted, u32 state, u32 exit_state)
 {
 	if (preempted)

@@ -46,7 +46,7 @@ impl Pages {
         self.word(delta.max(1) << 5 | PADDING);
         self.word(words * 4 + 4);
         (0..words).for_each(|_| self.word(0xdead_beef));
-        // A discarded event of time 0 cannot be told from one of time 1.
+        // A discarded event of time 0 looks like one of time 1.
         if delta == 1 {
             self.time -= 1;
         }
@@ -235,7 +235,7 @@ proptest! {
     }
 
     #[test]
-    fn entries_of_anything_are_read_to_the_end(commit in any::<u32>(), words in prop::collection::vec(prop_oneof![any::<u32>(), 0_u32..32, (0_u32..64).prop_map(|it| it << 5 | 29)], 0..1_020)) {
+    fn entries_of_anything_are_read_to_the_end(commit in any::<u32>(), words in prop::collection::vec(prop_oneof![any::<u32>(), 0_u32..32, (0_u32..64).prop_map(|delta| delta << 5 | 29)], 0..1_020)) {
         let mut page = vec![0; 16];
         page[8..12].copy_from_slice(&commit.to_le_bytes());
         words.iter().for_each(|word| page.extend_from_slice(&word.to_le_bytes()));

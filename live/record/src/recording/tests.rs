@@ -137,10 +137,13 @@ impl Machine {
     }
 
     /// The records from `start_ns` on, with times in ns, without introductions.
-    fn told(self, tasks: &mut Tasks, start_ns: u64) -> Vec<(u64, Record)> {
+    fn records(self, tasks: &mut Tasks, start_ns: u64) -> Vec<(u64, Record)> {
         let all = all(&self.recorded(), tasks, start_ns);
-        let introduces = |it: &Record| matches!(it, Record::Ids { .. } | Record::Renamed { .. });
-        all.into_iter().filter(|(_, it)| !introduces(it)).collect()
+        let introduces =
+            |record: &Record| matches!(record, Record::Ids { .. } | Record::Renamed { .. });
+        all.into_iter()
+            .filter(|(_, record)| !introduces(record))
+            .collect()
     }
 }
 
@@ -219,19 +222,22 @@ fn a_task_sleeps_is_woken_and_is_preempted() {
         (400, block(CPU0, 0, State::Uninterruptible)),
         (400, switch(CPU0, task(0), false, None)),
     ];
-    assert_eq!(machine.told(&mut known(), 0), expected);
+    assert_eq!(machine.records(&mut known(), 0), expected);
 }
 
 #[test]
-fn the_waker_is_the_cpu_that_began_to_wake_and_not_the_one_that_was_told_to() {
+fn the_waker_is_the_cpu_that_began_to_wake_and_not_the_one_that_was_asked_to() {
     let mut machine = Machine::default();
     machine.switch(100, 1, 10, 1, 0);
     machine.says((200, 0, 0x18, 11), "sched_waking", &[10, 10]);
     machine.says((250, 1, 0x09, 0), "sched_wakeup", &[1, 10, 10]);
     machine.switch(300, 1, 0, 0, 10);
-    let told = machine.told(&mut known(), 0);
-    assert_eq!(told[2], (200, waking(CPU0, task(1), 0, Context::Interrupt)));
-    assert_eq!(told[3], (250, wakeup(CPU0, 0, CPU1)));
+    let records = machine.records(&mut known(), 0);
+    assert_eq!(
+        records[2],
+        (200, waking(CPU0, task(1), 0, Context::Interrupt))
+    );
+    assert_eq!(records[3], (250, wakeup(CPU0, 0, CPU1)));
 }
 
 #[test]
@@ -240,11 +246,11 @@ fn a_task_that_was_about_to_sleep_does_not_become_runnable() {
     machine.switch(100, 0, 11, 0, 10);
     machine.wakes(200, 1, 12, 10, 0);
     machine.wakes(300, 1, 12, 11, 0);
-    let told = machine.told(&mut known(), 0);
-    let woken = told
+    let records = machine.records(&mut known(), 0);
+    let woken = records
         .iter()
-        .filter(|(_, it)| matches!(it, Record::Wakeup { .. }));
-    assert_eq!(woken.count(), 0, "{told:?}");
+        .filter(|(_, record)| matches!(record, Record::Wakeup { .. }));
+    assert_eq!(woken.count(), 0, "{records:?}");
 }
 
 #[test]
@@ -289,7 +295,7 @@ fn strangers_are_introduced_when_they_are_first_named_and_only_once() {
     machine.says((150, 0, 0, 78), "task_rename", &[5, 78]);
     machine.switch(200, 0, 78, 0, 77);
     let mut tasks = Tasks::with_strangers_from(TaskId(9));
-    let told = all(&machine.recorded(), &mut tasks, 0);
+    let records = all(&machine.recorded(), &mut tasks, 0);
     let ids = |task, tid| Record::Ids {
         task: TaskId(task),
         tid,
@@ -308,11 +314,11 @@ fn strangers_are_introduced_when_they_are_first_named_and_only_once() {
         (150, named(10, "t5")),
         (200, switch(CPU0, task(10), true, task(9))),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(records, expected);
 }
 
 #[test]
-fn what_was_before_the_start_is_told_as_the_state_at_the_start() {
+fn what_was_before_the_start_is_recorded_as_the_state_at_the_start() {
     let mut machine = Machine::default();
     machine.switch(100, 0, 10, 0, 11);
     machine.switch(110, 1, 13, 1, 12);
@@ -328,11 +334,11 @@ fn what_was_before_the_start_is_told_as_the_state_at_the_start() {
         (0, Record::InterruptEnter { cpu, interrupt }),
         (300, Record::InterruptExit { cpu, interrupt }),
     ];
-    assert_eq!(machine.told(&mut known(), 200), expected);
+    assert_eq!(machine.records(&mut known(), 200), expected);
 }
 
 #[test]
-fn a_switch_that_is_missing_is_told_as_lost_and_made_up_for() {
+fn a_switch_that_is_missing_is_recorded_as_lost_and_made_up_for() {
     let lost = Record::Lost {
         cpu: CPU1,
         events: 1,
@@ -342,19 +348,19 @@ fn a_switch_that_is_missing_is_told_as_lost_and_made_up_for() {
     machine.switch(100, 1, 10, 1, 0);
     machine.wakes(200, 0, 11, 10, 1);
     machine.switch(900, 1, 10, 1, 0);
-    let told = machine.told(&mut known(), 0);
-    assert_eq!(told[3], (201, wakeup(CPU0, 0, CPU1)));
-    assert_eq!(told[4], (201, lost));
-    assert_eq!(told[5], (201, switch(CPU1, None, false, task(0))));
-    assert_eq!(told[6], (900, block(CPU1, 0, State::Interruptible)));
+    let records = machine.records(&mut known(), 0);
+    assert_eq!(records[3], (201, wakeup(CPU0, 0, CPU1)));
+    assert_eq!(records[4], (201, lost));
+    assert_eq!(records[5], (201, switch(CPU1, None, false, task(0))));
+    assert_eq!(records[6], (900, block(CPU1, 0, State::Interruptible)));
     // The wakeup is missing as well.
     let mut machine = Machine::default();
     machine.switch(100, 1, 10, 1, 0);
     machine.switch(900, 1, 10, 1, 0);
-    let told = machine.told(&mut known(), 0);
-    assert_eq!(told[2..4], [(900, lost), (900, wakeup(CPU1, 0, CPU1))]);
+    let records = machine.records(&mut known(), 0);
+    assert_eq!(records[2..4], [(900, lost), (900, wakeup(CPU1, 0, CPU1))]);
     assert_eq!(
-        told[4..6],
+        records[4..6],
         [(900, lost), (900, switch(CPU1, None, false, task(0)))]
     );
     // A child runs on CPU 1 after its fork on CPU 0, and is not mistaken for an older task.
@@ -363,12 +369,12 @@ fn a_switch_that_is_missing_is_told_as_lost_and_made_up_for() {
     machine.says((200, 0, 0, 12), "sched_process_fork", &[70, 70, 12, 12]);
     machine.says((300, 0, 0, 12), "sched_wakeup", &[1, 70, 70]);
     machine.switch(900, 1, 70, 1, 0);
-    let told = machine.told(&mut known(), 0);
-    let child =
-        |(_, it): &(u64, Record)| matches!(it, Record::Fork { child, .. } if *child == TaskId(5));
-    assert!(child(&told[2]), "{told:?}");
+    let records = machine.records(&mut known(), 0);
+    let (_, fork) = records[2];
+    let is_of_5 = matches!(fork, Record::Fork { child, .. } if child == TaskId(5));
+    assert!(is_of_5, "{records:?}");
     assert_eq!(
-        told[3..6],
+        records[3..6],
         [
             (300, wakeup(CPU0, 5, CPU1)),
             (300, lost),
@@ -383,21 +389,21 @@ fn after_a_gap_nothing_is_known_of_what_was_before() {
     machine.switch(100, 0, 10, 0, 11);
     machine.cpus[0].lose(7);
     machine.wakes(900, 0, 12, 10, 0);
-    let told = machine.told(&mut known(), 0);
+    let records = machine.records(&mut known(), 0);
     let lost = Record::Lost {
         cpu: CPU0,
         events: 7,
     };
-    assert_eq!(told[1], (100, lost));
+    assert_eq!(records[1], (100, lost));
     assert_eq!(
-        told[3],
+        records[3],
         (901, wakeup(CPU0, 0, CPU0)),
         "it may have slept in the gap"
     );
 }
 
 #[test]
-fn other_events_are_told_as_they_are() {
+fn other_events_are_recorded_as_they_are() {
     let mut machine = Machine::default();
     machine.says((100, 0, 0, 10), "kfree_skb", &[2]);
     machine.says((110, 0, 0, 10), "kfree_skb", &[6]);
@@ -432,7 +438,7 @@ fn other_events_are_told_as_they_are() {
             },
         ),
     ];
-    assert_eq!(machine.told(&mut known(), 0), expected);
+    assert_eq!(machine.records(&mut known(), 0), expected);
 }
 
 #[test]
@@ -442,15 +448,15 @@ fn a_thread_that_executes_a_program_takes_the_id_of_its_process() {
     machine.says((200, 0, 0, 10), "sched_process_exec", &[11, 10]);
     machine.switch(300, 0, 10, 1, 0);
     let mut tasks = known();
-    let told = all(&machine.recorded(), &mut tasks, 0);
+    let records = all(&machine.recorded(), &mut tasks, 0);
     let ids = Record::Ids {
         task: TaskId(1),
         tid: 10,
         tgid: 10,
     };
-    assert!(told.contains(&(200, ids)), "{told:?}");
+    assert!(records.contains(&(200, ids)), "{records:?}");
     assert_eq!(
-        told.last(),
+        records.last(),
         Some(&(300, switch(CPU0, task(1), false, None)))
     );
 }
@@ -458,7 +464,7 @@ fn a_thread_that_executes_a_program_takes_the_id_of_its_process() {
 #[test]
 fn a_recording_comes_back_from_its_bytes() {
     let mut machine = Machine::default();
-    (0..300).for_each(|it| machine.switch(100 + it, it as usize % 2, 10, 0, 10));
+    (0..300).for_each(|turn| machine.switch(100 + turn, turn as usize % 2, 10, 0, 10));
     let recording = machine.recorded();
     let back = Recording::from_bytes(&recording.to_bytes()).unwrap();
     assert_eq!(back.raw, recording.raw);
@@ -470,7 +476,7 @@ fn a_recording_comes_back_from_its_bytes() {
 }
 
 #[test]
-fn an_event_without_its_fields_is_told_as_missing() {
+fn an_event_without_its_fields_is_reported_as_missing() {
     let recording = Machine::default().recorded();
     let mut raw = recording.raw;
     raw.formats[0].1 = raw.formats[0].1.replace("prev_pid", "previous");
@@ -511,7 +517,7 @@ proptest! {
     #[test]
     fn damaged_bytes_are_refused_or_read(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
         let mut machine = Machine::default();
-        (0..20).for_each(|it| machine.switch(100 + it, 0, 10, 0, 11));
+        (0..20).for_each(|turn| machine.switch(100 + turn, 0, 10, 0, 11));
         let mut bytes = machine.recorded().to_bytes();
         let at = at.index(bytes.len());
         bytes[at] = byte;
@@ -522,7 +528,7 @@ proptest! {
     }
 }
 
-/// Two tasks that take turns on two CPUs, some of whose events are not told.
+/// Two tasks that take turns on two CPUs, some of whose events are not recorded.
 #[test]
 fn a_machine_with_silent_idle_tasks_breaks_no_law() {
     let mut machine = Machine::default();
@@ -551,6 +557,6 @@ fn a_machine_with_silent_idle_tasks_breaks_no_law() {
     assert_eq!(
         inferred,
         99 + 66,
-        "each switch of an idle task but those that were told"
+        "each switch of an idle task but those that were recorded"
     );
 }

@@ -1,4 +1,4 @@
-//! What /proc says of tasks that no event tells: group, nice value, policy, affinity.
+//! What /proc says of tasks that no event has: group, nice value, policy, affinity.
 
 mod account;
 mod groups;
@@ -124,18 +124,18 @@ mod tests {
         snapshot.look();
         assert!(!snapshot.is_empty() && snapshot.len() > 1);
         let (tid, task) = (std::process::id(), TaskId(7));
-        let mut told = Vec::new();
+        let mut records = Vec::new();
         let ids = Record::Ids {
             task,
             tid,
             tgid: tid,
         };
-        snapshot.told(Instant(1), ids, &mut |_, record| told.push(record));
-        assert_eq!(told.first(), Some(&ids));
-        let has = |is: fn(&Record) -> bool| told.iter().any(is);
-        assert!(has(|it| matches!(it, Record::Nice { .. })));
-        assert!(has(|it| matches!(it, Record::Policy { .. })));
-        assert!(has(|it| matches!(it, Record::Group { .. })));
-        assert!(!has(|it| matches!(it, Record::KernelThread { .. })));
+        snapshot.told(Instant(1), ids, &mut |_, record| records.push(record));
+        assert_eq!(records.first(), Some(&ids));
+        let has = |is: fn(&Record) -> bool| records.iter().any(is);
+        assert!(has(|record| matches!(record, Record::Nice { .. })));
+        assert!(has(|record| matches!(record, Record::Policy { .. })));
+        assert!(has(|record| matches!(record, Record::Group { .. })));
+        assert!(!has(|record| matches!(record, Record::KernelThread { .. })));
     }
 }

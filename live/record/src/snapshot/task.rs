@@ -57,7 +57,7 @@ fn of_stat(stat: &str) -> Option<Alive> {
     let mut all = Policy::ALL.iter();
     Some(Alive {
         nice: field(19)?.parse().ok()?,
-        policy: all.find(|it| **it as u64 == policy).copied(),
+        policy: all.find(|known| **known as u64 == policy).copied(),
         priority: field(40)?.parse().unwrap_or(0),
         kernel: field(9)?.parse::<u64>().ok()? & KERNEL_THREAD != 0,
         ..Alive::default()

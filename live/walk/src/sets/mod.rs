@@ -1,6 +1,6 @@
 //! Which lines share a set of the cache, found out by asking which lines evict which.
 //!
-//! Neither a virtual nor a guest-physical address tells it: the hypervisor puts each of its pages
+//! Neither a virtual nor a guest-physical address shows it: the hypervisor puts each of its pages
 //! where it has room, and a hashed index mixes high bits of the address into the low ones, even
 //! into those within a page. What is asked, and what depends on what:
 //!
@@ -61,7 +61,7 @@ pub enum Answer {
 
 /// Evicts lines from a cache.
 pub trait Oracle {
-    /// Reads `victims`, then `evictors` over and over, and tells for each victim whether the cache
+    /// Reads `victims`, then `evictors` over and over, and says for each victim whether the cache
     /// still has it.
     fn ask(&mut self, evictors: &[Line], victims: &[Line]) -> Vec<Answer>;
 }
@@ -113,7 +113,7 @@ pub enum Unknown {
     #[error("the blocks take too many pages")]
     TooManyPages,
     /// This program cannot read a fine clock here.
-    #[error("a program reads no clock here that tells a hit from a miss")]
+    #[error("a program reads no clock here that distinguishes a hit from a miss")]
     NoClock,
     /// Of the questions whose answers are known, too many are answered otherwise.
     #[error("too noisy: lines seem to leave the cache though nothing evicts them, or the reverse")]
@@ -148,7 +148,8 @@ pub struct Sets {
 impl Sets {
     /// The set of a line, if its page is known.
     pub fn of(&self, line: Line) -> Option<u32> {
-        let known = self.class_of.binary_search_by_key(&line.page, |it| it.0);
+        let classes = &self.class_of;
+        let known = classes.binary_search_by_key(&line.page, |(page, _)| *page);
         let class = self.class_of[known.ok()?].1;
         Some(self.set_of[(class * self.lines_of_page + line.line) as usize])
     }
@@ -171,11 +172,11 @@ impl Sets {
 /// Called before each question with how much is done, in thousandths; false ends the search.
 pub type GoOn<'a> = &'a mut dyn FnMut(u32) -> bool;
 
-/// Finds the sets of the wanted pages, as far as they can be told. The number of questions is
+/// Finds the sets of the wanted pages, as far as they can be found. The number of questions is
 /// bounded by the plan, whatever the oracle answers, and `go_on` is called before each.
 ///
 /// # Errors
-/// Why they cannot be told.
+/// Why they cannot be found.
 pub fn find(
     oracle: &mut dyn Oracle,
     plan: &Plan,

@@ -27,7 +27,7 @@ struct Pair {
 
 /// Joins the lines of all classes into sets: line `l` of a page of class A and line `l ^ change` of
 /// one of class B are in the same set if each evicts the other at one `l`, as an index that is an
-/// exclusive or of address bits does not care at which. It is asked for no change, which tells
+/// exclusive or of address bits does not care at which. It is asked for no change, which finds
 /// classes that are one, and for each change of one bit.
 pub fn sets(questions: &mut Questions<'_>, classes: &[Class]) -> Result<Sets, Unknown> {
     let lines = questions.plan.lines_of_page;
@@ -208,7 +208,7 @@ fn seem_evicted(
         for (victims, seen) in victims.chunks(VICTIMS).zip(seen.chunks_mut(VICTIMS)) {
             let answers = questions.ask(&evictors, victims)?;
             let answered = answers.iter().zip(seen);
-            answered.for_each(|(it, seen)| *seen += usize::from(*it != Answer::Kept));
+            answered.for_each(|(answer, seen)| *seen += usize::from(*answer != Answer::Kept));
         }
     }
     let pair = |other: usize| Pair {

@@ -86,7 +86,8 @@ pub fn of_pages(
         let mut evicted = 0;
         for (victims, signed) in victims.chunks(batch).zip(signatures.chunks_mut(batch)) {
             let answers = questions.ask(&evictors, victims)?;
-            evicted += answers.iter().filter(|it| **it == Answer::Evicted).count();
+            let gone = answers.iter().filter(|answer| **answer == Answer::Evicted);
+            evicted += gone.count();
             let answered = signed.iter_mut().zip(answers);
             answered.for_each(|(signature, answer)| signature.note(round, answer));
         }
@@ -116,7 +117,8 @@ fn half_evicting(questions: &mut Questions<'_>, random: &mut Stream) -> Result<u
             let evictors = plan.lines(draw(&mut pool, size, random));
             for victims in sample.chunks(victims_of(plan, size)) {
                 let answers = questions.ask(&evictors, victims)?;
-                count += answers.iter().filter(|it| **it == Answer::Evicted).count();
+                let gone = answers.iter().filter(|answer| **answer == Answer::Evicted);
+                count += gone.count();
             }
         }
         Ok(count * 2 >= sample.len() * SETS_OF_A_SIZE)

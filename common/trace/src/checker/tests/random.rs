@@ -172,14 +172,14 @@ proptest! {
         let gap = one.min(other)..one.max(other);
         let cpu = to_cpu(place);
         let start = run[gap.start].0;
-        let kept = |place: usize, it: &(Instant, Record)| {
-            !gap.contains(&place) || maker(&it.1).is_some_and(|maker| maker != cpu)
+        let kept = |place: usize, entry: &(Instant, Record)| {
+            !gap.contains(&place) || maker(&entry.1).is_some_and(|maker| maker != cpu)
         };
-        let mut told: Run = run.iter().enumerate().filter(|(at, it)| kept(*at, it))
-            .map(|(_, it)| *it).collect();
-        told.insert(gap.start, (start, Record::Lost { cpu, events: 0 }));
+        let mut known: Run = run.iter().enumerate().filter(|(at, entry)| kept(*at, entry))
+            .map(|(_, entry)| *entry).collect();
+        known.insert(gap.start, (start, Record::Lost { cpu, events: 0 }));
         for checker in [Checker::of_a_run(), Checker::of_a_recording()] {
-            prop_assert_eq!(verdict(checker, &told), Ok(()));
+            prop_assert_eq!(verdict(checker, &known), Ok(()));
         }
     }
 

@@ -290,7 +290,7 @@ fn a_reschedule_interrupt_is_taken_once_and_soon() {
     for record in [enter, exit, sent, sent, enter, exit, enter] {
         recording.see(ms(1), &record);
     }
-    assert_eq!(recording.violation(), None, "no record tells of all");
+    assert_eq!(recording.violation(), None, "no record shows all");
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn after_a_gap_what_is_known_again_is_checked_again() {
         (10, woken(CPU)),
         (10, switch(CPU, None, Some(A))),
         (11, Record::Lost { cpu, events }),
-        // Where it is now, nobody told.
+        // Where it is now was not recorded.
         (20, switch(OTHER, None, Some(A))),
         (30, switch(CPU, None, None)),
     ];

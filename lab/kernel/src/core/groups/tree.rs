@@ -9,7 +9,8 @@ use crate::words::{Group, GroupId};
 /// The default weight of a group (`cpu.weight`).
 pub(crate) const DEFAULT_WEIGHT: u32 = 100;
 
-/// The weight of an idle group, 3 shares, as schedulers of sched_ext are told it (`scx_group_set_idle()`).
+/// The weight of an idle group, 3 shares, as schedulers of sched_ext get it
+/// (`scx_group_set_idle()`).
 const IDLE_WEIGHT: u32 = 1;
 
 /// Those of `wanted` that are in `outer`, or `outer` if there are none.
@@ -124,7 +125,7 @@ impl Groups {
     pub(crate) fn is_throttled(&self, group: GroupId, cpu: CpuId) -> bool {
         let bandwidth = |group: GroupId| self.0[group.index()].bandwidth.as_ref();
         let mut limits = self.upwards(group).filter_map(bandwidth);
-        limits.any(|it| it.is_throttled(cpu))
+        limits.any(|limit| limit.is_throttled(cpu))
     }
 
     /// Those of `group` and of the groups that it is in that have a quota, the innermost first.

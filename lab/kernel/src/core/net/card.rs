@@ -40,7 +40,7 @@ enum Napi {
 /// The default size of a card's receive ring, in packets (as of `e1000`).
 pub(crate) const DEFAULT_RING: usize = 256;
 
-/// What a card with a model knows of packets that nobody was told of.
+/// What a card with a model knows of packets that it has not reported.
 #[derive(Default)]
 struct Unreported {
     /// On the link, by arrival.
@@ -351,7 +351,7 @@ impl Card {
         self.unreported.deadline = None;
     }
 
-    /// When the card would report packets next, as far as those on the link tell: not later than it
+    /// When the card would report packets next, as far as those on the link show: not later than it
     /// does, and never earlier than `now`. `None` if there are none.
     fn reports_next(&self, now: Instant) -> Option<Instant> {
         let here = &self.unreported;

@@ -127,7 +127,7 @@ impl CacheAware {
         self.cpus[cpu.index()].cache
     }
 
-    /// The cache that `task` prefers, as it was told when it was charged last (`preferred_llc`).
+    /// The cache that `task` prefers, as was found when it was charged last (`preferred_llc`).
     fn preferred_by(&self, task: TaskId) -> Option<usize> {
         self.members.get(task.index())?.prefers
     }

@@ -56,7 +56,7 @@ impl CacheAware {
         those.members <= 1 || self.knobs.are_too_many(those.running, cpus)
     }
 
-    /// Counts what `task` ran on `cpu`, and tells it which cache its sharers prefer now, if any
+    /// Counts what `task` ran on `cpu`, and notes which cache its sharers prefer now, if any
     /// (`account_mm_sched()`). The lines that are written.
     pub(super) fn charge(
         &mut self,

@@ -111,7 +111,7 @@ impl Spinning {
             (cpu.0.wrapping_sub(from.0).wrapping_sub(1), index)
         };
         match self.kind {
-            LockKind::TestAndSet => waiters.iter().enumerate().map(turn).min().map(|it| it.1),
+            LockKind::TestAndSet => Some(waiters.iter().enumerate().map(turn).min()?.1),
             LockKind::Ticket | LockKind::Queued => (!waiters.is_empty()).then_some(0),
         }
     }

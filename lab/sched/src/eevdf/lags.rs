@@ -1,6 +1,6 @@
-//! What groups are owed, told to whoever wants details: each time a CPU picks, and each time the weight
-//! of a group changes there, so that what that does to its lag can be followed step by step. Where only
-//! tasks compete, groups have no lag.
+//! What groups are owed, recorded for whoever wants details: each time a CPU picks, and each time
+//! the weight of a group changes there, so that what that does to its lag can be followed step by
+//! step. Where only tasks compete, groups have no lag.
 
 use warmq_trace::Record;
 
@@ -10,28 +10,29 @@ use super::state::{QueueId, State, What};
 use super::weights::down;
 
 impl State {
-    /// Tells of all groups in `queue`.
-    pub(super) fn tell_lags(&mut self, queue: QueueId) {
+    /// Records the lags of all groups in `queue`.
+    pub(super) fn record_lags(&mut self, queue: QueueId) {
         if self.effects.details().is_none() {
             return;
         }
         let current = self.queues[queue].current;
         let waiting = self.queues[queue].tree.iter();
-        let told: Vec<Record> = (current.into_iter().chain(waiting))
+        let owed: Vec<Record> = (current.into_iter().chain(waiting))
             .filter_map(|entity| self.owed(entity))
             .collect();
         if let Some(details) = self.effects.details() {
-            details.extend(told);
+            details.extend(owed);
         }
     }
 
-    /// Tells of the groups beside `entity` before it is reweighted, which begins with charging who runs.
-    pub(super) fn tell_lag_before(&mut self, entity: EntityId) {
+    /// Records the lags of the groups beside `entity` before it is reweighted, which begins with
+    /// charging who runs.
+    pub(super) fn record_lags_before(&mut self, entity: EntityId) {
         let state = &self.entities[entity];
         let queue = state.queue;
         if state.queued && !self.rules.flat && self.effects.details().is_some() {
             self.charge(queue);
-            self.tell_lags(queue);
+            self.record_lags(queue);
         }
     }
 
