@@ -1,5 +1,5 @@
-//! The language as tables: the keys of each kind of table, what their values are, and what people
-//! are told of them. The reader reads by them, and the schema is made of them.
+//! The language as tables: the keys of each kind of table, what their values are, and what the
+//! schema says of them. The reader reads by them, and the schema is made of them.
 
 use crate::object::{Card, Class};
 use crate::quantity::Quantity;

@@ -663,18 +663,23 @@ mod tests {
         assert!(!program.core_sched_before(0, 2) && !program.core_sched_before(2, 0));
     }
 
+    /// A task of one CPU is made in a cgroup.
+    fn born_in(program: &mut Program, task: u32, cgroup: u32) {
+        let birth = Birth {
+            parent: None,
+            weight: 100,
+            allowed: 1,
+            cgroup,
+        };
+        program.fork(task, birth, 0, 0);
+    }
+
     /// Two tasks of one CPU, each in a cgroup, the first of which is idle.
     fn beside_an_idle_cgroup() -> Program {
         let mut program = one_cpu();
         for (task, cgroup) in [(0, 1), (1, 2)] {
             program.make_cgroup(cgroup, 0, 100);
-            let birth = Birth {
-                parent: None,
-                weight: 100,
-                allowed: 1,
-                cgroup,
-            };
-            program.fork(task, birth, 0, 0);
+            born_in(&mut program, task, cgroup);
         }
         program.set_cgroup_idle(1, true);
         program
@@ -703,13 +708,7 @@ mod tests {
 
     /// A new task of a cgroup wakes on CPU 0.
     fn starts_in(program: &mut Program, task: u32, cgroup: u32) {
-        let birth = Birth {
-            parent: None,
-            weight: 100,
-            allowed: 1,
-            cgroup,
-        };
-        program.fork(task, birth, 0, 0);
+        born_in(program, task, cgroup);
         wake(program, task, 0);
     }
 

@@ -27,7 +27,7 @@ pub use loops::Loops;
 pub use number::{Drawn, Draws, Number, SharedStreams, StreamOf, Which};
 pub use row::{Order, Parts, Row};
 pub use source::{Bursts, SourceProgram, SourceSpec};
-pub use spec::{APP, Group, GroupSpec, Spec};
+pub use spec::{APP, CgroupSpec, Group, GroupSpec, Spec};
 
 use crate::amount::StreamName;
 use crate::change::Set;

@@ -48,25 +48,29 @@ pub struct Group {
 #[derive(Clone, Debug)]
 pub enum GroupSpec {
     /// A cgroup.
-    Cgroup {
-        /// Its weight; 100 is the usual.
-        weight: u32,
-        /// The place among all groups of the one that it is in.
-        parent: Option<usize>,
-        /// CPU time in each period, and the period.
-        quota: Option<(Duration, Duration)>,
-        /// How much CPU time that periods left unused is kept.
-        burst: Duration,
-        /// Whether all that is in it runs only where nobody else wants to.
-        idle: bool,
-        /// The CPUs that its tasks may use: an empty set where the machine lacks them.
-        cpus: Option<CpuSet>,
-    },
+    Cgroup(CgroupSpec),
     /// A session.
     Autogroup {
         /// The nice value of the whole group.
         nice: i8,
     },
+}
+
+/// What a cgroup is given.
+#[derive(Clone, Debug)]
+pub struct CgroupSpec {
+    /// Its weight; 100 is the usual.
+    pub weight: u32,
+    /// The place among all groups of the one that it is in.
+    pub parent: Option<usize>,
+    /// CPU time in each period, and the period.
+    pub quota: Option<(Duration, Duration)>,
+    /// How much CPU time that periods left unused is kept.
+    pub burst: Duration,
+    /// Whether all that is in it runs only where nobody else wants to.
+    pub idle: bool,
+    /// The CPUs that its tasks may use: an empty set where the machine lacks them.
+    pub cpus: Option<CpuSet>,
 }
 
 impl Bound {
@@ -147,7 +151,7 @@ impl Bound {
                     .as_ref()
                     .map(|(quota, period)| (span(quota), span(period)));
                 let parent = parent.as_ref().map(|it| self.object_place(it, at));
-                GroupSpec::Cgroup {
+                GroupSpec::Cgroup(CgroupSpec {
                     weight: self.eval(weight, at)? as u32,
                     parent: parent.transpose()?,
                     quota: match limit {
@@ -157,7 +161,7 @@ impl Bound {
                     burst: self.time(burst, at)?.unwrap_or_default(),
                     idle: *idle,
                     cpus: self.cpus(cpus, place, at)?,
-                }
+                })
             }
             ObjectKind::Autogroup { nice } => GroupSpec::Autogroup {
                 nice: self.nice(nice, at)?,

@@ -92,7 +92,7 @@ impl<'a> Table<'_, 'a, '_> {
                 Kind::Count | Kind::Time | Kind::Size | Kind::Percent => {
                     drop(self.get::<Expr>(name));
                 }
-                // Nothing that can be told apart from what is beside it.
+                // Checked by whoever reads the value together with the keys beside it.
                 _ => _ = self.item(name),
             }
         }

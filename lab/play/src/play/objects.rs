@@ -86,31 +86,24 @@ fn make_group(
     before: &[GroupId],
     boot: &mut Boot<'_>,
 ) -> Result<GroupId, Trouble> {
-    let (weight, parent, quota, burst, idle, cpus) = match spec {
+    let spec = match spec {
         GroupSpec::Autogroup { nice } => return Ok(boot.autogroup(name, *nice)),
-        GroupSpec::Cgroup {
-            weight,
-            parent,
-            quota,
-            burst,
-            idle,
-            cpus,
-        } => (weight, parent, quota, burst, idle, cpus),
+        GroupSpec::Cgroup(spec) => spec,
     };
-    let parent = parent.map_or(GroupId::ROOT, |place| before[place]);
-    let group = boot.group(parent, name, *weight);
-    if let Some((quota, period)) = *quota {
+    let parent = spec.parent.map_or(GroupId::ROOT, |place| before[place]);
+    let group = boot.group(parent, name, spec.weight);
+    if let Some((quota, period)) = spec.quota {
         let limits = Limits {
             quota,
             period,
-            burst: *burst,
+            burst: spec.burst,
         };
         boot.bandwidth(group, limits);
     }
-    if *idle {
+    if spec.idle {
         boot.idle(group);
     }
-    match cpus {
+    match &spec.cpus {
         Some(cpus) if cpus.is_empty() => return Err(Trouble::Lacking(NO_CPU)),
         Some(cpus) => boot.cpuset(group, cpus),
         None => {}

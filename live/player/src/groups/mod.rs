@@ -317,25 +317,17 @@ fn refused((path, error): (String, io::Error)) -> PlayError {
 fn list(bound: &Bound, cpus: &Cpus) -> Result<Vec<Option<Group>>, PlayError> {
     let group = |group: program::Group| {
         let name = &bound.scenario().object(group.table).name;
-        let GroupSpec::Cgroup {
-            weight,
-            parent,
-            quota,
-            burst,
-            idle,
-            cpus,
-        } = group.spec
-        else {
+        let GroupSpec::Cgroup(spec) = group.spec else {
             return Ok(None);
         };
         Ok(Some(Group {
             name: format!("{name}-{}", group.number),
-            parent: parent.map_or(0, group_number),
-            weight,
-            quota,
-            burst,
-            idle,
-            cpus: cpus_of(cpus, name)?,
+            parent: spec.parent.map_or(0, group_number),
+            weight: spec.weight,
+            quota: spec.quota,
+            burst: spec.burst,
+            idle: spec.idle,
+            cpus: cpus_of(spec.cpus, name)?,
         }))
     };
     bound.groups(cpus)?.into_iter().map(group).collect()

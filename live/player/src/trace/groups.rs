@@ -1,6 +1,6 @@
 //! What the groups of a scenario are, as records.
 
-use warmq_scenario::program::{Cpus, Group, GroupSpec};
+use warmq_scenario::program::{CgroupSpec, Cpus, Group, GroupSpec};
 use warmq_scenario::{Bound, EvalError};
 use warmq_trace::{Comm, Record};
 
@@ -18,7 +18,7 @@ pub fn records(bound: &Bound, cpus: &Cpus) -> Result<Vec<Record>, EvalError> {
     let record = |(place, of): (usize, Group)| {
         let group = group_number(place);
         match of.spec {
-            GroupSpec::Cgroup { weight, parent, .. } => Record::Cgroup {
+            GroupSpec::Cgroup(CgroupSpec { weight, parent, .. }) => Record::Cgroup {
                 group,
                 parent: parent.map_or(0, group_number),
                 weight,
@@ -52,10 +52,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_told_with_their_weights_and_parents() {
+    fn groups_are_recorded_with_their_weights_and_parents() {
         let text = "[group.outer]\nweight = 50\n[group.inner]\nparent = \"outer\"\n[group.desk]\n\
                     autogroup = true\nnice = 5\n[task.hog]\nbody = [{ run = \"1ms\" }]\n";
-        let told = records(&crate::testing::bound(text), &Cpus::default()).unwrap();
+        let records = records(&crate::testing::bound(text), &Cpus::default()).unwrap();
         let group = |group, parent, weight, name| Record::Cgroup {
             group,
             parent,
@@ -67,7 +67,7 @@ mod tests {
             group(2, 1, 100, "inner"),
             group(3, 0, 32, "autogroup-3"),
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(records, wanted);
     }
 
     #[test]
