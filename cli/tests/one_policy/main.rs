@@ -60,6 +60,17 @@ fn two_cores_a_cache(number: usize, place: &mut CpuPlace) {
     place.llc = number as u16 / 4;
 }
 
+/// Two caches of two CPUs in each of two nodes.
+fn two_nodes(number: usize, place: &mut CpuPlace) {
+    place.socket = number as u16 / 4;
+}
+
+/// As `two_cores_a_cache`, and each cache in a node of its own.
+fn a_node_a_cache(number: usize, place: &mut CpuPlace) {
+    two_cores_a_cache(number, place);
+    place.socket = place.llc;
+}
+
 fn four_threads_a_core(number: usize, place: &mut CpuPlace) {
     place.core = number as u16 / 4;
 }
@@ -73,6 +84,8 @@ fn places() -> impl Strategy<Value = Place> {
         (1usize..=4).prop_map(|cpus| ("small-smt", as_shipped as Alter, cpus)),
         (1usize..=8).prop_map(|cpus| ("smt-8core", as_shipped as Alter, cpus)),
         (5usize..=12).prop_map(|cpus| ("smt-8core", two_cores_a_cache as Alter, cpus)),
+        (5usize..=8).prop_map(|cpus| ("small-4llc", two_nodes as Alter, cpus)),
+        (5usize..=12).prop_map(|cpus| ("smt-8core", a_node_a_cache as Alter, cpus)),
         (5usize..=12).prop_map(|cpus| ("smt-8core", four_threads_a_core as Alter, cpus)),
     ];
     let groups = prop::sample::select(&["llc", "cpu"][..]);

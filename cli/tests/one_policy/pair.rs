@@ -35,6 +35,8 @@ fn machine(attach: &Attach<'_>, place_is_cpu: bool) -> Machine {
         domain_of: cpus().map(|cpu| attach.place(cpu).llc.into()).collect(),
         core_of: cpus().map(|cpu| attach.place(cpu).core.into()).collect(),
         place_is_cpu,
+        node_of: cpus().map(|cpu| attach.node(cpu).into()).collect(),
+        ..Machine::default()
     }
 }
 

@@ -102,9 +102,10 @@ struct warmq_policy {
 #include "decide/pick.h"
 #include "decide/slice.h"
 #include "decide/wakeup.h"
-#include "decide/core.h"
 #include "decide/power.h"
 #include "decide/group.h"
+#include "decide/node.h"
+#include "decide/core.h"
 
 /* The default policy. */
 WARMQ_INLINE void warmq_default_policy(struct warmq_policy *policy)

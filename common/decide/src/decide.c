@@ -175,9 +175,9 @@ u32 decide_wakeup_preempts(const struct warmq_policy *policy, const struct warmq
 	return (u32)warmq_wakeup_preempts(policy, wakeup);
 }
 
-u32 decide_core_gain(u32 busy, u32 busy_there, bool far)
+u32 decide_core_gain(u32 busy, u32 busy_there, u32 reach)
 {
-	return warmq_core_gain(busy, busy_there, far);
+	return warmq_core_gain(busy, busy_there, reach);
 }
 
 bool decide_group_comes_along(u64 weight, u64 here, u64 there)
@@ -185,9 +185,24 @@ bool decide_group_comes_along(u64 weight, u64 here, u64 there)
 	return warmq_group_comes_along(weight, here, there);
 }
 
-bool decide_leaves_core(const struct warmq_policy *policy, bool far, u64 lasted, u64 since)
+bool decide_leaves_core(const struct warmq_policy *policy, u32 reach, u64 lasted, u64 since)
 {
-	return warmq_leaves_core(policy, far, lasted, since);
+	return warmq_leaves_core(policy, reach, lasted, since);
+}
+
+u64 decide_nearness(u32 domain, u32 other, u32 domains, u32 distance)
+{
+	return warmq_nearness(domain, other, domains, distance);
+}
+
+bool decide_crosses_node(const struct warmq_policy *policy, u64 waiting, u64 cpus, u64 lasted)
+{
+	return warmq_crosses_node(policy, waiting, cpus, lasted);
+}
+
+bool decide_founds_far(const struct warmq_policy *policy, u64 near, u64 near_cpus, u64 far, u64 far_cpus)
+{
+	return warmq_founds_far(policy, near, near_cpus, far, far_cpus);
 }
 
 bool decide_batch_goes_on(const struct warmq_policy *policy, u64 used, bool others_wait)

@@ -1,4 +1,4 @@
-//! What scx_warmq decides, as arithmetic: vruntime and lag, slices, wakeup preemption, cores, groups.
+//! What scx_warmq decides, as arithmetic: vruntime and lag, slices, wakeup preemption, cores, groups, memory nodes.
 //!
 //! Purpose: the policy exists once, in the C headers of `include/`, of which `decide.h` is the first. The
 //! BPF program of scx_warmq includes them, and this crate compiles them natively, so that the simulated
@@ -21,12 +21,14 @@
 
 mod cores;
 mod groups;
+mod nodes;
 mod power;
 mod vruntime;
 mod wakeup;
 
 pub use cores::*;
 pub use groups::*;
+pub use nodes::*;
 pub use power::*;
 pub use vruntime::*;
 pub use wakeup::*;

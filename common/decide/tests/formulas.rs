@@ -699,3 +699,66 @@ fn a_cpu_asks_for_the_speed_that_its_tasks_need() {
         [0, 320, 1024, 1024]
     );
 }
+
+/// At home a task is served within about a slice while no more wait than there are CPUs.
+#[test]
+fn a_task_goes_to_another_node_if_many_wait_or_for_long() {
+    let table = [
+        ((0, 8, 10_000 * MS), false),
+        ((1, 8, 0), false),
+        ((8, 8, 0), false),
+        ((9, 8, 0), true),
+        ((1, 1, 0), false),
+        ((2, 1, 0), true),
+        ((1, 8, 20 * MS - 1), false),
+        ((1, 8, 20 * MS), true),
+    ];
+    for ((waiting, cpus, lasted), expected) in table {
+        let case = format!("{waiting} wait for {cpus} CPUs, for {lasted} ns");
+        assert_eq!(
+            crosses_node(&policy(), waiting, cpus, lasted),
+            expected,
+            "{case}"
+        );
+    }
+}
+
+/// The loads are tasks of nice 0.
+#[test]
+fn a_new_group_goes_to_another_node_if_all_cpus_of_its_own_have_work() {
+    let table = [
+        ((7, 8, 0, 8), false),
+        ((8, 8, 0, 8), true),
+        ((8, 8, 6, 8), true),
+        ((8, 8, 7, 8), false),
+        ((8, 8, 3, 4), true),
+        ((8, 8, 4, 4), false),
+    ];
+    for ((near, near_cpus, far, far_cpus), expected) in table {
+        let case = format!("{near} on {near_cpus} CPUs, {far} on {far_cpus} elsewhere");
+        let (near, far) = (near * WEIGHT_NICE_0, far * WEIGHT_NICE_0);
+        let goes = founds_far(&policy(), near, near_cpus, far, far_cpus);
+        assert_eq!(goes, expected, "{case}");
+    }
+}
+
+#[test]
+fn a_better_core_is_worth_more_the_nearer_it_is() {
+    let gains = [Reach::SameCache, Reach::SameNode, Reach::OtherNode];
+    assert_eq!(gains.map(|reach| core_gain(1, 0, reach)), [17, 9, 1]);
+    assert_eq!(gains.map(|reach| core_gain(1, 1, reach)), [0, 0, 0]);
+    let leaves = |reach, lasted| leaves_core(&policy(), reach, lasted, 4 * MS);
+    for (reach, after) in gains.into_iter().zip([4, 20, 200]) {
+        assert!(!leaves(reach, after * MS - 1), "{reach:?}");
+        assert!(leaves(reach, after * MS), "{reach:?}");
+    }
+}
+
+#[test]
+fn the_nearest_domains_come_first_and_of_equals_the_next() {
+    // Two parts of a cache, two more caches of the node, and four of another.
+    let distance = |other| [0, 0, 10, 10, 21, 21, 21, 21][other as usize];
+    assert_eq!(nearest_first(1, 8, distance), [1, 0, 2, 3, 4, 5, 6, 7]);
+    let back = |other| [21, 21, 21, 21, 10, 10, 10, 10][other as usize];
+    assert_eq!(nearest_first(6, 8, back), [6, 7, 4, 5, 0, 1, 2, 3]);
+}

@@ -396,23 +396,24 @@ proptest! {
     }
 
     /// Tasks that move from core to core, each to where it gains most: every move leaves fewer pairs on one
-    /// core, a cache is left only if no core under it is better, and in the end no core has two more than
-    /// another.
+    /// core, a cache is left only if no core under it is better, a node only if none of it is, and in the end no
+    /// core has two more than another. (Caches 0 and 1 are of a node, 2 of another.)
     #[test]
     fn tasks_spread_over_cores_and_come_to_rest(
-        mut cores in prop::collection::vec((0u32..2, 0u32..=CORE_CPUS), 2..8), first in any::<prop::sample::Index>(),
+        mut cores in prop::collection::vec((0u32..3, 0u32..=CORE_CPUS), 2..8), first in any::<prop::sample::Index>(),
     ) {
         let pairs = |cores: &[(u32, u32)]| cores.iter().map(|(_, busy)| busy * busy.saturating_sub(1) / 2).sum::<u32>();
         let mut at = first.index(cores.len());
         let mut rested = 0;
         while rested < cores.len() {
             let (cache, own) = cores[at];
-            let gain = |(_, (there, busy)): &(usize, (u32, u32))| core_gain(own.saturating_sub(1), *busy, *there != cache);
+            let gain = |(_, (there, busy)): &(usize, (u32, u32))| core_gain(own.saturating_sub(1), *busy, reach(cache, *there));
             let best = cores.iter().copied().enumerate().max_by_key(gain).filter(|it| gain(it) > 0);
             rested = if best.is_none() { rested + 1 } else { 0 };
             if let Some((to, (there, _))) = best {
                 let before = pairs(&cores);
-                prop_assert!(there == cache || cores.iter().all(|(near, busy)| *near != cache || busy + 1 >= own));
+                let nearer = |other: u32| reach(cache, other) < reach(cache, there);
+                prop_assert!(cores.iter().all(|(other, busy)| !nearer(*other) || busy + 1 >= own));
                 cores[at].1 -= 1;
                 cores[to].1 += 1;
                 prop_assert!(pairs(&cores) < before);
@@ -435,14 +436,77 @@ proptest! {
     }
 
     #[test]
-    fn a_core_gives_up_one_task_in_a_slice_and_a_cache_none_sooner(
-        policy in policies(), far: bool, lasted in 0u64..2_000_000_000, since in 0u64..2_000_000_000,
+    fn a_core_gives_up_one_task_in_a_slice_a_cache_none_sooner_and_a_node_later(
+        policy in policies(), reach in reaches(), lasted in 0u64..20_000_000_000, since in 0u64..2_000_000_000,
     ) {
-        if leaves_core(&policy, far, lasted, since) {
+        if leaves_core(&policy, reach, lasted, since) {
             prop_assert!(lasted.min(since) >= policy.slice_max);
-            prop_assert!(!far || lasted >= policy.patience);
-            prop_assert!(leaves_core(&policy, false, lasted, since));
-            prop_assert!(leaves_core(&policy, far, lasted + 1, since + 1));
+            prop_assert!(reach == Reach::SameCache || lasted >= policy.patience);
+            prop_assert!(reach != Reach::OtherNode || lasted >= TURNS * policy.patience);
+            for nearer in REACHES.into_iter().filter(|it| *it <= reach) {
+                prop_assert!(leaves_core(&policy, nearer, lasted, since));
+            }
+            prop_assert!(leaves_core(&policy, reach, lasted + 1, since + 1));
         }
+    }
+
+    /// Each CPU tries every domain once, its own first, and none before one that is nearer. Of those that are equally far
+    /// none is everybody's first.
+    #[test]
+    fn domains_are_tried_once_each_and_nearest_first(
+        domains in 1u32..=128, near in prop::collection::vec(0u32..40, 128), own in any::<prop::sample::Index>(),
+    ) {
+        let own = own.index(domains as usize) as u32;
+        let distance = |other: u32| near[other as usize];
+        let order = nearest_first(own, domains, distance);
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        prop_assert_eq!(sorted, (0..domains).collect::<Vec<u32>>());
+        prop_assert_eq!(order[0], own);
+        prop_assert!(order[1..].is_sorted_by_key(|other| distance(*other)));
+        let ring: Vec<u32> = (0..domains).map(|step| (own + step) % domains).collect();
+        prop_assert_eq!(nearest_first(own, domains, |_| 10), ring);
+    }
+
+    /// More tasks that wait, for longer, beside fewer CPUs, never keep a task from going to another node.
+    #[test]
+    fn who_goes_to_another_node_goes_all_the_more_if_more_wait(
+        policy in policies(), waiting in 0u64..10_000, cpus in 1u64..512, lasted in 0u64..2_000_000_000,
+    ) {
+        if crosses_node(&policy, waiting, cpus, lasted) {
+            prop_assert!(crosses_node(&policy, waiting + 1, cpus, lasted));
+            prop_assert!(crosses_node(&policy, waiting, cpus, lasted + 1));
+            prop_assert!(crosses_node(&policy, waiting, cpus - 1, lasted));
+        }
+        prop_assert!(!crosses_node(&policy, 0, cpus, lasted));
+        prop_assert!(waiting == 0 || crosses_node(&policy, waiting, cpus, policy.patience));
+    }
+
+    /// A group that got a home on another node is not brought back for the load that it was spared.
+    #[test]
+    fn a_group_goes_to_another_node_only_for_more_than_a_little(
+        policy in policies(), near in weights(), near_cpus in 1u64..128, far in weights(), far_cpus in 1u64..128,
+    ) {
+        if founds_far(&policy, near, near_cpus, far, far_cpus) {
+            prop_assert!(near >= near_cpus * WEIGHT_NICE_0);
+            prop_assert!(imbalanced(&policy, near, near_cpus, far, far_cpus));
+            prop_assert!(!imbalanced(&policy, far, far_cpus, near, near_cpus));
+            prop_assert!(founds_far(&policy, near + 1, near_cpus, far, far_cpus));
+        }
+    }
+}
+
+const REACHES: [Reach; 3] = [Reach::SameCache, Reach::SameNode, Reach::OtherNode];
+
+fn reaches() -> impl Strategy<Value = Reach> {
+    prop::sample::select(&REACHES[..])
+}
+
+/// Caches 0 and 1 are of a node.
+fn reach(cache: u32, other: u32) -> Reach {
+    match (cache == other, cache / 2 == other / 2) {
+        (true, _) => Reach::SameCache,
+        (_, true) => Reach::SameNode,
+        (_, false) => Reach::OtherNode,
     }
 }

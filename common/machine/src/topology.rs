@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use warmq_units::{Bytes, CpuId};
 
 use crate::observed::renumbered;
-use crate::{CacheDescription, CpuPlace, MachineDescription};
+use crate::{CacheDescription, Coherence, CpuPlace, MachineDescription};
 
 /// A machine whose sockets are all alike.
 ///
@@ -81,6 +81,17 @@ impl MachineDescription {
     /// When the machine has no such CPU.
     pub fn place(&self, cpu: CpuId) -> CpuPlace {
         self.cpus[cpu.index()]
+    }
+
+    /// The memory node of a CPU: its socket, where each has memory of its own; 0 on a bus, whose memory is as far from all.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    pub fn node(&self, cpu: CpuId) -> u16 {
+        match self.coherence {
+            Coherence::Bus { .. } => 0,
+            Coherence::Directory { .. } => self.place(cpu).socket,
+        }
     }
 
     /// The number of sockets.

@@ -216,3 +216,17 @@ fn the_machines_of_the_starvation_paper_have_the_costs_of_its_kernels() {
     let offered = interrupt / 3 + packet;
     assert!((1_200..=1_350).contains(&offered), "{offered}");
 }
+
+/// On a bus all memory is as far from each CPU; where sockets have memory of their own, each is a node.
+#[test]
+fn sockets_are_memory_nodes_unless_they_share_a_bus() {
+    let nodes = |name: &str| {
+        let machine = shipped(name);
+        let nodes = machine.cpu_ids().map(|cpu| machine.node(cpu));
+        nodes.collect::<BTreeSet<u16>>().len()
+    };
+    assert_eq!(shipped("p3xeon-8way").sockets(), 2);
+    assert_eq!(nodes("p3xeon-8way"), 1);
+    assert_eq!(nodes("server-24llc"), 2);
+    assert_eq!(nodes("epyc-12llc"), 1);
+}

@@ -71,7 +71,7 @@ impl Play {
         let machine = Machine {
             domain_of: (0..CPUS).map(|cpu| cpu / CPUS_OF_CACHE).collect(),
             core_of: (0..CPUS).collect(),
-            place_is_cpu: false,
+            ..Machine::default()
         };
         let mut play = Play {
             program: Program::load(&machine, Policy::default()),

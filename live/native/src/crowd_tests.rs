@@ -9,7 +9,7 @@ fn crowded(groups: u32) -> (Program, u64) {
     let machine = Machine {
         domain_of: vec![0],
         core_of: vec![0],
-        place_is_cpu: false,
+        ..Machine::default()
     };
     let mut program = Program::load(&machine, Policy::default());
     let mut now = 1_000 * MS;
@@ -57,6 +57,53 @@ fn a_pick_among_many_groups_looks_into_few_queues() {
     let (few, many) = (looks(3), looks(53));
     println!("queues looked into in 200 picks: {few} with 3 groups, {many} with 53");
     assert!(many <= 200 * 6, "{few} with 3 groups, {many} with 53");
+}
+
+/// Two caches of four CPUs, and how many tasks CPU `looks` passes, if 20 wait in the first cache that may run on CPUs 0 and 1
+/// only: while it runs a task whose slice ends, and then when it goes idle.
+fn passed_by(looks: u32) -> (u64, u64) {
+    let machine = Machine {
+        domain_of: (0..8).map(|cpu| cpu / 4).collect(),
+        core_of: (0..8).collect(),
+        ..Machine::default()
+    };
+    let mut program = Program::load(&machine, Policy::default());
+    let born = |program: &mut Program, task, cpu, allowed| {
+        let birth = Birth {
+            parent: None,
+            weight: 100,
+            allowed,
+            cgroup: 0,
+        };
+        program.fork(task, birth, cpu, MS);
+        let cpu = program.select(task, (cpu, cpu), (Waker::Interrupt, false), MS);
+        program.enqueue(task, (cpu, cpu), Waker::Interrupt, MS);
+        cpu
+    };
+    for task in 0..8 {
+        assert_eq!(born(&mut program, task, task, u64::MAX), task);
+        program.pick(task, MS);
+    }
+    (8..28).for_each(|task| assert!(born(&mut program, task, 0, 0b11) < 2));
+    let since = |program: &Program, before| program.passed() - before;
+    let mut before = program.passed();
+    for at in [11 * MS, 21 * MS] {
+        program.tick(looks, at);
+    }
+    assert_eq!(program.pick(looks, 21 * MS), Some(looks));
+    let runs = since(&program, before);
+    before = program.passed();
+    program.sleep(looks, looks, false, 22 * MS);
+    assert_eq!(program.pick(looks, 22 * MS), None);
+    (runs, since(&program, before))
+}
+
+/// docs/scheduler.md says so, and what that costs.
+#[test]
+fn tasks_that_may_not_run_on_a_cpu_are_passed_four_times_at_most() {
+    assert_eq!(passed_by(2), (2 * 20, 4 * 20));
+    let (runs, idle) = passed_by(4);
+    assert!(runs <= 20 && idle <= 2 * 20, "{runs}, {idle}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn with_tasks(count: u32) -> Program {
     let machine = Machine {
         domain_of: vec![0],
         core_of: vec![0],
-        place_is_cpu: false,
+        ..Machine::default()
     };
     let mut program = Program::load(&machine, Policy::default());
     for task in 0..count {

@@ -16,7 +16,7 @@ mod lines;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use warmq_decide::Policy;
+use warmq_decide::{Policy, nearest_first};
 
 pub use self::cpus::Cpus;
 pub use self::lines::Lines;
@@ -30,8 +30,11 @@ pub const MOST_TASKS: u32 = 2048;
 /// The most cgroups that the model has, the root included.
 pub const MOST_CGROUPS: u32 = 64;
 
-/// CPUs and what they share; both lists have an entry for each CPU.
-#[derive(Clone, Debug)]
+/// The most domains that the model has.
+pub const MOST_DOMAINS: usize = 128;
+
+/// CPUs and what they share; lists have an entry for each CPU.
+#[derive(Clone, Debug, Default)]
 pub struct Machine {
     /// The number of a CPU's last-level cache.
     pub domain_of: Vec<u32>,
@@ -39,6 +42,44 @@ pub struct Machine {
     pub core_of: Vec<u32>,
     /// Groups live on CPUs instead of under caches.
     pub place_is_cpu: bool,
+    /// The number of a CPU's memory node; empty: there is one.
+    pub node_of: Vec<u32>,
+    /// The distances between nodes, 10 within one; empty: 20 between any two.
+    pub distances: Vec<Vec<u32>>,
+    /// Whether a CPU has a high capacity; empty: all are alike.
+    pub fast: Vec<bool>,
+}
+
+impl Machine {
+    fn domains(&self) -> u32 {
+        self.domain_of.iter().max().map_or(0, |last| last + 1)
+    }
+
+    /// The node of a domain.
+    fn node_of(&self, domain: u32) -> u32 {
+        let first = self.domain_of.iter().position(|it| *it == domain);
+        let node = first.and_then(|cpu| self.node_of.get(cpu));
+        node.copied().unwrap_or(0)
+    }
+
+    fn distance(&self, domain: u32, other: u32) -> u32 {
+        let (from, to) = (self.node_of(domain), self.node_of(other));
+        let usual = if from == to { 10 } else { 20 };
+        let row = self.distances.get(from as usize);
+        row.map_or(usual, |row| row[to as usize])
+    }
+
+    /// Row by domain: all of them, the nearest first.
+    fn near(&self) -> [[u8; MOST_DOMAINS]; MOST_DOMAINS] {
+        let mut near = [[0; MOST_DOMAINS]; MOST_DOMAINS];
+        for (domain, row) in (0..self.domains()).zip(&mut near) {
+            let order = nearest_first(domain, self.domains(), |it| self.distance(domain, it));
+            for (place, other) in row.iter_mut().zip(order) {
+                *place = other as u8;
+            }
+        }
+        near
+    }
 }
 
 /// Who wakes a task.
@@ -109,9 +150,14 @@ pub struct Kicks {
 struct NativeMachine {
     cpus: u32,
     domains: u32,
+    nodes: u32,
     place_is_cpu: bool,
+    unlike_cpus: bool,
     domain_of: [u32; MOST_CPUS],
     core_of: [u32; MOST_CPUS],
+    fast: [bool; MOST_CPUS],
+    node_of: [u32; MOST_DOMAINS],
+    near: [[u8; MOST_DOMAINS]; MOST_DOMAINS],
     policy: Policy,
 }
 
@@ -171,6 +217,7 @@ unsafe extern "C" {
     safe fn native_count_lines();
     safe fn native_groups_used() -> u32;
     safe fn native_looks() -> u64;
+    safe fn native_passed() -> u64;
     safe fn native_speed(cpu: u32) -> u32;
     safe fn native_timers_started() -> u64;
     fn lines_taken(counts: *mut Lines);
@@ -200,12 +247,18 @@ impl Program {
         let only = ONLY.lock().unwrap_or_else(PoisonError::into_inner);
         let mut native = NativeMachine {
             cpus: cpus as u32,
-            domains: machine.domain_of.iter().max().map_or(0, |last| last + 1),
+            domains: machine.domains(),
+            nodes: machine.node_of.iter().max().map_or(1, |last| last + 1),
             place_is_cpu: machine.place_is_cpu,
+            unlike_cpus: !machine.fast.is_empty(),
             domain_of: [0; MOST_CPUS],
             core_of: [0; MOST_CPUS],
+            fast: [false; MOST_CPUS],
+            node_of: std::array::from_fn(|domain| machine.node_of(domain as u32)),
+            near: machine.near(),
             policy,
         };
+        native.fast[..machine.fast.len()].copy_from_slice(&machine.fast);
         native.domain_of[..cpus].copy_from_slice(&machine.domain_of);
         native.core_of[..cpus].copy_from_slice(&machine.core_of);
         #[allow(unsafe_code, reason = "the program is C")]
@@ -517,6 +570,12 @@ impl Program {
         native_looks()
     }
 
+    /// How many tasks CPUs have passed that waited in a queue, but may not run there.
+    #[must_use]
+    pub fn passed(&self) -> u64 {
+        native_passed()
+    }
+
     /// From now on the lines count that CPUs take from each other ([`Program::lines`]).
     pub fn count_lines(&mut self) {
         native_count_lines();
@@ -541,6 +600,8 @@ mod crowd_tests;
 #[cfg(test)]
 mod group_tests;
 #[cfg(test)]
+mod node_tests;
+#[cfg(test)]
 mod quota_tests;
 #[cfg(test)]
 mod race_tests;
@@ -553,7 +614,7 @@ mod tests {
         let machine = Machine {
             domain_of: vec![0],
             core_of: vec![0],
-            place_is_cpu: false,
+            ..Machine::default()
         };
         Program::load(&machine, Policy::default())
     }

@@ -19,10 +19,13 @@ static struct task_group task_groups[CGROUPS];
 static struct warmq_slot slots_of_model[TASKS];
 
 struct native_machine {
-	u32 cpus, domains;
-	bool place_is_cpu;
+	u32 cpus, domains, nodes;
+	bool place_is_cpu, unlike_cpus;
 	u32 domain_of[CPUS];
 	u32 core_of[CPUS];
+	bool fast[CPUS];
+	u32 node_of[WARMQ_MAX_DOMAINS];
+	u8 near[WARMQ_MAX_DOMAINS][WARMQ_MAX_DOMAINS];
 	struct warmq_policy policy;
 };
 
@@ -93,6 +96,11 @@ void native_load(struct native_machine *machine)
 	policy = machine->policy;
 	nr_cpus = machine->cpus;
 	nr_domains = machine->domains;
+	nr_nodes = machine->nodes;
+	unlike_cpus = machine->unlike_cpus;
+	memcpy(cpu_fast, machine->fast, sizeof(cpu_fast));
+	memcpy(domain_node, machine->node_of, sizeof(domain_node));
+	memcpy(domain_near, machine->near, sizeof(domain_near));
 	nr_places = machine->place_is_cpu ? machine->cpus : machine->domains;
 	place_is_cpu = machine->place_is_cpu;
 	smt_enabled = false;
@@ -354,6 +362,12 @@ u64 native_timers_started(void)
 u64 native_looks(void)
 {
 	return model.looks;
+}
+
+/* How many tasks in queues were passed by CPUs where they may not run. */
+u64 native_passed(void)
+{
+	return model.passed;
 }
 
 /* From now on lines count; see lines.h. */

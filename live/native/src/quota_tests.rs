@@ -11,7 +11,7 @@ fn limited(allowed: &[u64]) -> Program {
     let machine = Machine {
         domain_of: vec![0, 0],
         core_of: vec![0, 1],
-        place_is_cpu: false,
+        ..Machine::default()
     };
     let mut program = Program::load(&machine, Policy::default());
     program.make_cgroup(1, 0, 100);

@@ -37,7 +37,7 @@ fn two_cpus() -> Program {
     let machine = Machine {
         domain_of: vec![0, 0],
         core_of: vec![0, 1],
-        place_is_cpu: false,
+        ..Machine::default()
     };
     Program::load(&machine, Policy::default())
 }

@@ -61,6 +61,7 @@ static struct {
 	u64 timers_started;
 	u32 speed[CPUS]; /* that was asked for */
 	u64 looks; /* into queues, for their first tasks */
+	u64 passed; /* tasks in queues that may not run where the program looked for one */
 	struct task_struct *queueing; /* select_cpu or enqueue is called for it */
 	u64 came; /* how many tasks were queued so far */
 	void (*meanwhile)(void); /* what another CPU does, once, */
@@ -546,8 +547,8 @@ bool scx_bpf_dsq_move_to_local(u64 dsq, u64 flags)
 
 	native_moment();
 	p = queue_of(dsq)->first;
-	while (p && !bpf_cpumask_test_cpu(model.cpu, p->cpus_ptr))
-		p = p->next;
+	for (; p && !bpf_cpumask_test_cpu(model.cpu, p->cpus_ptr); p = p->next)
+		model.passed++;
 	if (!p)
 		return false;
 	take_out(p);

@@ -45,6 +45,17 @@ pub fn configure(settings: &mut rodata, state: &mut bss, schedule: &Schedule, la
     settings.cpu_domain[..layout.cpu_ids].copy_from_slice(&layout.domain_of);
     settings.cpu_sibling[..layout.cpu_ids].copy_from_slice(&layout.sibling_of);
     settings.smt_enabled = layout.has_smt();
+    settings.nr_nodes = layout.nodes() as u32;
+    settings.domain_node[..layout.node_of.len()].copy_from_slice(&layout.node_of);
+    for (row, near) in settings.domain_near.iter_mut().zip(&layout.near) {
+        for (place, other) in row.iter_mut().zip(near) {
+            *place = *other as u8;
+        }
+    }
+    settings.unlike_cpus = layout.has_unlike_cpus();
+    for (place, fast) in settings.cpu_fast.iter_mut().zip(&layout.fast) {
+        *place = u8::from(*fast);
+    }
     settings.nr_groups = schedule.groups + 1; // number 0 is none
     settings.groups_per_process = schedule.groups_per_process;
     settings.groups_per_user = schedule.groups_per_user;

@@ -36,7 +36,11 @@ fn domains(layout: &Layout) -> String {
             "{nodes} (used as domains, because there are more cache domains than scx_warmq has room for)"
         );
     }
-    plural(layout.domains.len() as u64, "cache domain")
+    let caches = plural(layout.domains.len() as u64, "cache domain");
+    match layout.nodes() {
+        1 => caches,
+        nodes => format!("{caches} of {nodes} memory nodes"),
+    }
 }
 
 fn home(place: Place) -> &'static str {
@@ -76,16 +80,18 @@ mod tests {
 
     use super::*;
     use crate::options::Options;
-    use crate::topology::CpuPlace;
+    use crate::topology::{CpuPlace, Distances};
 
     fn said(line: &str, caches: usize) -> String {
         let cpu = |cpu| CpuPlace {
             cpu,
             core: cpu,
             cache: cpu % caches,
-            node: 0,
+            node: cpu % caches / 2,
+            capacity: 1024,
         };
-        let layout = Layout::new(8, &(0..8).map(cpu).collect::<Vec<_>>()).expect("it has room");
+        let cpus: Vec<CpuPlace> = (0..8).map(cpu).collect();
+        let layout = Layout::new(8, &cpus, &Distances::default()).expect("it has room");
         let options = Options::try_parse_from(line.split(' ')).expect("right options");
         started_on("6.18.15", &options.schedule, &layout)
     }

@@ -153,6 +153,8 @@ pub(crate) struct Hardware {
     pub(crate) clock: Hertz,
     /// Where each CPU sits.
     pub(crate) places: Vec<CpuPlace>,
+    /// The memory node of each CPU.
+    pub(crate) nodes: Vec<u16>,
     /// The network card, if its model is known.
     pub(crate) card: Option<CardModel>,
     /// Size divided by associativity of the caches of CPU 0, innermost first.

@@ -31,6 +31,14 @@ impl<'a> Attach<'a> {
         self.core.hardware.places[cpu.index()]
     }
 
+    /// The memory node of `cpu`.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    pub fn node(&self, cpu: CpuId) -> u16 {
+        self.core.hardware.nodes[cpu.index()]
+    }
+
     /// Whether somebody wants records in detail, as [`Context::record_detail`] makes them.
     pub fn wants_details(&self) -> bool {
         self.core.recorder.wants_details()

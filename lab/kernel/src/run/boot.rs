@@ -55,6 +55,7 @@ fn hardware(machine: &MachineDescription, settings: &Settings) -> (Hardware, Mem
     let hardware = Hardware {
         clock: machine.clock,
         places: machine.cpus.clone(),
+        nodes: machine.cpu_ids().map(|cpu| machine.node(cpu)).collect(),
         card: machine.card,
         way_sizes: way_sizes(machine),
         smt: Smt::of(machine),

@@ -2,7 +2,7 @@
 //! queue of a group has not been empty for long, it moves although it runs, or is split if it is too large.
 //! A CPU that would go idle balances for itself; a timer balances among busy places.
 
-use warmq_decide::{self as decide, Domain, Relief};
+use warmq_decide::{self as decide, Domain, Reach, Relief};
 use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::{CpuId, Duration, Instant, TaskId};
@@ -22,18 +22,25 @@ enum Remedy {
 const CLAMPS_EVERY: u64 = 16;
 
 impl State {
-    /// Takes work from elsewhere for a CPU without any.
+    /// Takes work from elsewhere for a CPU without any. Whatever waits in the own node comes before all that waits
+    /// in others.
     pub(super) fn pull(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
-        let pulled = match self.groups.is_empty() {
-            true => None,
-            false => self.pull_for_place(context),
-        };
-        pulled.or_else(|| self.pull_unmanaged(context))
+        let near = self.pull_from(context, false);
+        let several = self.topology.nodes() > 1;
+        near.or_else(|| several.then(|| self.pull_from(context, true)).flatten())
     }
 
-    fn pull_for_place(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
+    fn pull_from(&mut self, context: &mut Context<'_>, far: bool) -> Option<TaskId> {
+        let pulled = match self.groups.is_empty() {
+            true => None,
+            false => self.pull_for_place(context, far),
+        };
+        pulled.or_else(|| self.pull_unmanaged(context, far))
+    }
+
+    fn pull_for_place(&mut self, context: &mut Context<'_>, far: bool) -> Option<TaskId> {
         let here = self.topology.place_of(context.cpu());
-        match self.remedy_for(context, here, true)? {
+        match self.remedy_for(context, here, true, far)? {
             Remedy::MoveGroup(group) => {
                 if self.leaves_it_to_another(context, here) {
                     return None;
@@ -61,24 +68,37 @@ impl State {
         Some(task)
     }
 
-    /// Takes a waiting unmanaged task of any other domain for a CPU without work.
-    fn pull_unmanaged(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
-        let (here, all) = (
-            self.topology.domain_of(context.cpu()),
-            self.topology.domains().len(),
-        );
-        (1..all)
-            .map(|step| (here + step) % all)
-            .find_map(|from| self.take_unmanaged_if_any(context, from))
+    /// Takes a waiting unmanaged task of the nearest other domain of the node or, `far`, of another for a CPU
+    /// without work.
+    fn pull_unmanaged(&mut self, context: &mut Context<'_>, far: bool) -> Option<TaskId> {
+        let here = self.topology.domain_of(context.cpu());
+        let reach = |other| self.topology.reach(here, other);
+        let near = self.topology.near(here)[1..].iter().copied();
+        let others = near.filter(|other| (reach(*other) == Reach::OtherNode) == far);
+        let others: Vec<usize> = others.collect();
+        others
+            .into_iter()
+            .find_map(|from| self.take_unmanaged_if_any(context, from, here))
     }
 
-    fn take_unmanaged_if_any(&mut self, context: &mut Context<'_>, from: usize) -> Option<TaskId> {
-        let entity = &self.entities[self.unmanaged(from)];
-        context.touch(entity.line, Access::Read);
-        match entity.queue.is_empty() {
-            true => None,
-            false => self.take_unmanaged(context, from),
+    fn take_unmanaged_if_any(
+        &mut self,
+        context: &mut Context<'_>,
+        from: usize,
+        to: usize,
+    ) -> Option<TaskId> {
+        context.touch(self.entities[self.unmanaged(from)].line, Access::Read);
+        match self.gives_to(from, to, ns(context)) {
+            true => self.take_unmanaged(context, from),
+            false => None,
         }
+    }
+
+    /// Whether an idle CPU of domain `to` takes unmanaged tasks that wait in another.
+    fn gives_to(&self, from: usize, to: usize, now: u64) -> bool {
+        let near = self.topology.reach(from, to) != Reach::OtherNode;
+        let waits = !self.entities[self.unmanaged(from)].queue.is_empty();
+        waits && (near || self.gives_far(from, now))
     }
 
     /// Takes an unmanaged task of a busier domain, if the timer asked this one to.
@@ -89,15 +109,18 @@ impl State {
     }
 
     /// Whether anything waits at `place` that could go to `calm`.
-    fn has_to_give(&self, place: usize, calm: usize) -> bool {
-        let groups = &self.places[place].groups;
-        self.unmanaged_to_give(place, calm) > 0 || groups.iter().any(|it| self.has_queued(*it))
+    fn has_to_give(&self, place: usize, calm: usize, now: u64) -> bool {
+        let mut groups = self.places[place].groups.iter();
+        self.unmanaged_to_give(place, calm, now) > 0 || groups.any(|it| self.has_queued(*it))
     }
 
-    /// The busiest of the places that have something to give; `calm` itself if there is none.
-    fn busiest_place(&self, calm: usize) -> usize {
+    /// The busiest of the places of the node of `calm` or, `far`, of the others that have something to give; `calm`
+    /// itself if there is none.
+    fn busiest_place(&self, calm: usize, far: bool, now: u64) -> usize {
         let giving = self.topology.places();
-        let giving = giving.filter(|place| *place != calm && self.has_to_give(*place, calm));
+        let giving = giving
+            .filter(|it| *it != calm && self.topology.is_far(*it, calm) == far)
+            .filter(|it| self.has_to_give(*it, calm, now));
         let busier = |most, place| match self.is_less_loaded(most, place) {
             true => place,
             false => most,
@@ -105,7 +128,8 @@ impl State {
         giving.reduce(busier).unwrap_or(calm)
     }
 
-    fn calmest_place(&self, now: u64) -> usize {
+    /// The best home of a node.
+    fn calmest_place(&self, node: usize, now: u64) -> usize {
         let calmer = |least, place| {
             if self.is_calmer(place, least, now) {
                 place
@@ -113,16 +137,25 @@ impl State {
                 least
             }
         };
-        self.topology.places().fold(0, calmer)
+        let places = self.topology.places();
+        let places = places.filter(|it| self.topology.node_of_place(*it) == node);
+        places.reduce(calmer).unwrap_or(0)
     }
 
-    /// What should be done for the place `calm`, if anything. `idle`: for a CPU of it that has no work,
-    /// so that what the others there do does not count.
-    fn remedy_for(&mut self, context: &mut Context<'_>, calm: usize, idle: bool) -> Option<Remedy> {
+    /// What should be done for the place `calm`, if anything, with what is of its node or, `far`, of the others.
+    /// `idle`: for a CPU of it that has no work, so that what the others there do does not count.
+    fn remedy_for(
+        &mut self,
+        context: &mut Context<'_>,
+        calm: usize,
+        idle: bool,
+        far: bool,
+    ) -> Option<Remedy> {
+        let now = ns(context);
         for place in self.topology.places() {
             self.read_load(context, place);
         }
-        let busy = self.busiest_place(calm);
+        let busy = self.busiest_place(calm, far, now);
         let (load, many) = (self.load_of_place(busy), self.place_cpus(busy));
         let (least, few) = match idle {
             true => (0, 1),
@@ -130,15 +163,15 @@ impl State {
         };
         let too_much = decide::imbalanced(&self.policy, load, many, least, few);
         if busy == calm || !too_much {
-            self.places[calm].imbalanced_since = None;
+            self.places[calm].imbalanced_since[usize::from(far)] = None;
             return None;
         }
-        let now = ns(context);
-        let since = *self.places[calm].imbalanced_since.get_or_insert(now);
+        let since = &mut self.places[calm].imbalanced_since[usize::from(far)];
+        let since = *since.get_or_insert(now);
         let excess = decide::excess(load, many, least, few);
-        let unmanaged = self.unmanaged_to_give(busy, calm);
+        let unmanaged = self.unmanaged_to_give(busy, calm, now);
         let lasted = now.saturating_sub(since);
-        let best = self.best_group(busy, excess, now);
+        let best = self.best_group(busy, excess, far, now);
         let movable = best.map_or(0, |group| self.weight_of_group(group));
         let managed = self.places[busy].managed;
         let entity = self.unmanaged(self.topology.domain_of_place(busy));
@@ -158,7 +191,7 @@ impl State {
             Relief::MoveUnmanaged => Some(Remedy::MoveUnmanaged {
                 from: self.topology.domain_of_place(busy),
             }),
-            Relief::SplitGroup => self.group_to_split(busy, now).map(Remedy::SplitGroup),
+            Relief::SplitGroup => self.group_to_split(busy, far, now).map(Remedy::SplitGroup),
         }
     }
 
@@ -171,11 +204,13 @@ impl State {
     }
 
     /// The weight of the unmanaged tasks of the busy place's domain; 0 if none of them can move.
-    fn unmanaged_to_give(&self, busy: usize, calm: usize) -> u64 {
+    fn unmanaged_to_give(&self, busy: usize, calm: usize, now: u64) -> u64 {
         let domain = self.topology.domain_of_place(busy);
-        let entity = &self.entities[self.unmanaged(domain)];
-        let none = domain == self.topology.domain_of_place(calm) || entity.queue.is_empty();
-        if none { 0 } else { entity.time.weight }
+        let to = self.topology.domain_of_place(calm);
+        match domain != to && self.gives_to(domain, to, now) {
+            true => self.entities[self.unmanaged(domain)].time.weight,
+            false => 0,
+        }
     }
 
     /// Whether a group is too much for its home: its queue has not been empty for `patience`. One whose
@@ -185,13 +220,23 @@ impl State {
         now.saturating_sub(entity.queued_since) >= self.policy.patience
     }
 
-    /// The group of a place whose move corrects `excess` best, of those that have no members with a narrow
-    /// affinity, and that do not run or are short of CPUs.
-    fn best_group(&self, place: usize, excess: u64, now: u64) -> Option<usize> {
+    /// Whether a group leaves its node.
+    fn group_gives_far(&self, group: usize, now: u64) -> bool {
+        let id = self.groups[group].entity;
+        let entity = &self.entities[id];
+        let waiting = entity.queue.iter().count() as u64;
+        let lasted = now.saturating_sub(entity.queued_since);
+        decide::crosses_node(&self.policy, waiting, self.cpus_of_entity(id), lasted)
+    }
+
+    /// The group of a place whose move, `far` to another node, corrects `excess` best, of those that have no
+    /// members with a narrow affinity, and that do not run or are short of CPUs.
+    fn best_group(&self, place: usize, excess: u64, far: bool, now: u64) -> Option<usize> {
         let movable = self.places[place].groups.iter().filter(|group| {
             let state = &self.groups[**group];
             let runs_well = state.running > 0 && !self.is_short_of_cpus(**group, now);
-            self.has_queued(**group) && !state.narrow && !runs_well
+            let stays = far && !self.group_gives_far(**group, now);
+            self.has_queued(**group) && !state.narrow && !runs_well && !stays
         });
         let better = |best: Option<usize>, group: &usize| {
             let so_far = best.map_or(0, |best| self.weight_of_group(best));
@@ -204,10 +249,11 @@ impl State {
     }
 
     /// The group to split: the heaviest that is short of CPUs.
-    fn group_to_split(&self, place: usize, now: u64) -> Option<usize> {
+    fn group_to_split(&self, place: usize, far: bool, now: u64) -> Option<usize> {
         let groups = self.places[place].groups.iter().copied();
         groups
             .filter(|group| self.has_queued(*group) && self.is_short_of_cpus(*group, now))
+            .filter(|group| !far || self.group_gives_far(*group, now))
             .rev() // the first of equals
             .max_by_key(|group| self.weight_of_group(*group))
     }
@@ -217,7 +263,7 @@ impl State {
     /// the group.
     fn leaves_it_to_another(&mut self, context: &mut Context<'_>, place: usize) -> bool {
         let now = ns(context);
-        let calm = self.calmest_place(now);
+        let calm = self.calmest_place(self.topology.node_of_place(place), now);
         if !self.is_calmer(calm, place, now) {
             return false;
         }
@@ -338,16 +384,19 @@ impl State {
     }
 
     fn wake_idle(&mut self, context: &mut Context<'_>) {
+        let now = ns(context);
         context.touch(self.idle_line, Access::Read);
+        self.note_beside_idle(context, now);
         for domain in self.topology.domains() {
             if !self.entities[self.unmanaged(domain)].queue.is_empty() {
-                self.wake_near(context, domain);
+                self.wake_near(context, domain, self.gives_far(domain, now));
             }
         }
         for place in self.topology.places() {
             let mut groups = self.places[place].groups.iter();
             if groups.any(|group| self.has_queued(*group)) {
-                self.wake_near(context, self.topology.domain_of_place(place));
+                let far = self.group_to_split(place, true, now).is_some();
+                self.wake_near(context, self.topology.domain_of_place(place), far);
             }
         }
         for cpu in self.topology.cpus().map(|cpu| CpuId(cpu as u16)) {
@@ -359,11 +408,23 @@ impl State {
         }
     }
 
-    /// Kicks an idle CPU of `domain`, else of the next that has one.
-    fn wake_near(&mut self, context: &mut Context<'_>, domain: usize) {
-        let all = self.topology.domains().len();
-        let mut near = (0..all).map(|step| (domain + step) % all);
-        let found = near.find_map(|it| self.any_idle(context, self.topology.cpus_of_domain(it)));
+    /// Notes since when unmanaged tasks of each domain wait while a CPU idles.
+    fn note_beside_idle(&mut self, context: &Context<'_>, now: u64) {
+        let mut cpus = self.topology.cpus().map(|cpu| CpuId(cpu as u16));
+        let idles = cpus.any(|cpu| self.is_idle(context, cpu));
+        for domain in self.topology.domains() {
+            let waits = !self.entities[self.unmanaged(domain)].queue.is_empty();
+            let since = &mut self.domains[domain].beside_idle_since;
+            *since = (idles && waits).then_some(since.unwrap_or(now));
+        }
+    }
+
+    /// Kicks an idle CPU of `domain`, else of the nearest that has one; of another node only if it may be `far`.
+    fn wake_near(&mut self, context: &mut Context<'_>, domain: usize, far: bool) {
+        let reach = |other| self.topology.reach(domain, other);
+        let near = self.topology.near(domain).iter();
+        let mut near = near.filter(|it| far || reach(**it) != Reach::OtherNode);
+        let found = near.find_map(|it| self.any_idle(context, self.topology.cpus_of_domain(*it)));
         if let Some(idle) = found {
             self.claim(context, idle);
             context.reschedule(idle);
@@ -380,11 +441,17 @@ impl State {
         }
     }
 
-    /// Balances among busy places: the calmest gets something of the busiest. Only a CPU without
-    /// work splits groups.
+    /// Balances among busy places: the calmest of the node whose turn it is gets something of the busiest there,
+    /// else elsewhere. Only a CPU without work splits groups.
     fn balance_busy(&mut self, context: &mut Context<'_>) {
-        let calm = self.calmest_place(ns(context));
-        match self.remedy_for(context, calm, false) {
+        let nodes = self.topology.nodes();
+        let turn = (self.balance_rounds % nodes as u64) as usize;
+        let calm = self.calmest_place(turn, ns(context));
+        let mut remedy = self.remedy_for(context, calm, false, false);
+        if remedy.is_none() && nodes > 1 {
+            remedy = self.remedy_for(context, calm, false, true);
+        }
+        match remedy {
             Some(Remedy::MoveGroup(group)) => {
                 self.rehome(context, group, calm);
                 self.wake_for(context, group, 0);

@@ -1,7 +1,7 @@
 //! Cores of several CPUs: a task that runs beside busy siblings goes to a core where fewer are busy. Nothing
 //! else moves a task that runs and does not sleep.
 
-use warmq_decide as decide;
+use warmq_decide::{self as decide, Reach};
 use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
@@ -13,8 +13,7 @@ use super::state::{Kind, State, ns};
 struct Room {
     cpu: CpuId,
     gain: u32,
-    /// Under another last-level cache.
-    far: bool,
+    reach: Reach,
 }
 
 impl State {
@@ -31,7 +30,7 @@ impl State {
         let since = *self.cpus[here.index()].crowded_since.get_or_insert(now);
         let since_left = left_at.map_or(u64::MAX, |left| now.saturating_sub(left));
         let lasted = now.saturating_sub(since);
-        let leaves = decide::leaves_core(&self.policy, room.far, lasted, since_left);
+        let leaves = decide::leaves_core(&self.policy, room.reach, lasted, since_left);
         if leaves {
             self.cpus[first.index()].left_at = Some(now);
             self.cpus[here.index()].crowded_since = None;
@@ -61,9 +60,10 @@ impl State {
         };
         cpus.filter(fits)
             .map(|cpu| {
-                let far = self.topology.domain_of(cpu) != self.topology.domain_of(here);
-                let gain = decide::core_gain(busy, self.busy_siblings(context, cpu), far);
-                Room { cpu, gain, far }
+                let (there, own) = (self.topology.domain_of(cpu), self.topology.domain_of(here));
+                let reach = self.topology.reach(there, own);
+                let gain = decide::core_gain(busy, self.busy_siblings(context, cpu), reach);
+                Room { cpu, gain, reach }
             })
             .filter(|room| room.gain > 0)
             .reduce(|best, room| if room.gain > best.gain { room } else { best })

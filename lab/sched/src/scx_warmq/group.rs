@@ -87,16 +87,30 @@ impl State {
         )
     }
 
-    /// The place on all of whose CPUs a task may run and that is the best home for a new group; its own if
-    /// there is no better one.
+    /// The home of a new group that a task has named at the place `own`.
     fn place_for_new_group(&self, view: View<'_>, own: usize, now: u64) -> usize {
+        let near = self.best_new_home(view, own, false, now);
+        let far = self.best_new_home(view, own, true, now);
+        let (Some(near), Some(far)) = (near, far) else {
+            return near.or(far).unwrap_or(own);
+        };
+        let ((load, cpus), (there, far_cpus)) =
+            (self.expected_load(near, now), self.expected_load(far, now));
+        match decide::founds_far(&self.policy, load, cpus, there, far_cpus) {
+            true => far,
+            false => near,
+        }
+    }
+
+    /// The place of the node of `own` or, `far`, of another on all of whose CPUs a task may run and that is the
+    /// best home for a new group; its own if there is no better one.
+    fn best_new_home(&self, view: View<'_>, own: usize, far: bool, now: u64) -> Option<usize> {
         let others = self.topology.places().filter(|place| *place != own);
         let mut fitting = std::iter::once(own)
             .chain(others)
+            .filter(|place| self.topology.is_far(*place, own) == far)
             .filter(|place| self.topology.fits(view, *place));
-        let Some(first) = fitting.next() else {
-            return own;
-        };
+        let first = fitting.next()?;
         let lesser = |best, place| {
             let (load, cpus) = self.expected_load(place, now);
             let (least, its_cpus) = self.expected_load(best, now);
@@ -107,7 +121,7 @@ impl State {
                 best
             }
         };
-        fitting.fold(first, lesser)
+        Some(fitting.fold(first, lesser))
     }
 
     /// Counts one more group that was founded at `place`.

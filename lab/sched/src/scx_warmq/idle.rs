@@ -1,13 +1,13 @@
 //! Idle CPUs: the previous one if its whole core is idle, then an idle core under its cache, then the
-//! previous one beside a busy sibling, then its sibling, then one under its cache, then any. A member of a
-//! group looks at its home only.
+//! previous one beside a busy sibling, then its sibling, then one under its cache, then one of its node, then
+//! any, if `decide::crosses_node` says so. A member of a group looks at its home only.
 
-use warmq_decide as decide;
+use warmq_decide::{self as decide, Reach};
 use warmq_kernel::{Context, WakeContext, Why};
 use warmq_machine::Access;
 use warmq_units::{CpuId, CpuSet, TaskId};
 
-use super::state::{EntityId, Kind, State};
+use super::state::{EntityId, Kind, State, ns};
 
 /// The task that wakes another, if it is one.
 fn waker(why: Why) -> Option<TaskId> {
@@ -154,9 +154,11 @@ impl State {
         prev: CpuId,
         why: Why,
     ) -> Option<CpuId> {
-        let here = context.cpu();
+        let (here, is_new) = (context.cpu(), why == Why::Fork);
         if !self.is_partner(task, why) {
-            return self.idle_for_unmanaged(context, task, prev);
+            return self
+                .idle_in_domain(context, task, prev)
+                .or_else(|| self.idle_elsewhere(context, task, prev, is_new));
         }
         let near = match self.topology.domain_of(here) == self.topology.domain_of(prev) {
             true => prev,
@@ -167,7 +169,7 @@ impl State {
         if found.is_none() && takes_over && !self.waits_at(here) {
             return Some(here);
         }
-        found.or_else(|| self.idle_elsewhere(context, task, near))
+        found.or_else(|| self.idle_elsewhere(context, task, near, is_new))
     }
 
     /// Whether `task` and its waker wake each other in turn, and nobody else.
@@ -197,16 +199,6 @@ impl State {
         entities.any(|entity| !self.entities[entity].queue.is_empty())
     }
 
-    fn idle_for_unmanaged(
-        &self,
-        context: &Context<'_>,
-        task: TaskId,
-        prev: CpuId,
-    ) -> Option<CpuId> {
-        self.idle_in_domain(context, task, prev)
-            .or_else(|| self.idle_elsewhere(context, task, prev))
-    }
-
     fn idle_in_domain(&self, context: &Context<'_>, task: TaskId, prev: CpuId) -> Option<CpuId> {
         let near = self.topology.cpus_of_domain(self.topology.domain_of(prev));
         self.idle_among(context, task, near, prev)
@@ -232,11 +224,43 @@ impl State {
             .or_else(|| self.first_idle(context, task, cpus))
     }
 
-    fn idle_elsewhere(&self, context: &Context<'_>, task: TaskId, prev: CpuId) -> Option<CpuId> {
-        let domain = self.topology.domain_of(prev);
-        let others = self.topology.domains().filter(|other| *other != domain);
-        let far = others.flat_map(|other| self.topology.cpus_of_domain(other));
-        self.first_idle_core(context, task, far)
+    /// An idle CPU under another cache: of the node of `prev`, or of any, if `far` or if more waits there than it
+    /// serves soon. Who may not run everywhere under its cache goes anywhere, too. (A new task has no memory yet.)
+    fn idle_elsewhere(
+        &self,
+        context: &Context<'_>,
+        task: TaskId,
+        prev: CpuId,
+        far: bool,
+    ) -> Option<CpuId> {
+        let (topology, view) = (&self.topology, context.task(task));
+        let domain = topology.domain_of(prev);
+        let cpus_at = |reach| {
+            let domains = topology.domains();
+            let domains = domains.filter(move |other| topology.reach(domain, *other) == reach);
+            domains.flat_map(|other| topology.cpus_of_domain(other))
+        };
+        let near = self.first_idle_core(context, task, cpus_at(Reach::SameNode));
+        let own = topology.cpus_of_domain(domain).iter();
+        let far = far
+            || near.is_none() && self.gives_far(domain, ns(context))
+            || !own.copied().all(|cpu| view.may_run_on(cpu));
+        let elsewhere = || self.first_idle_core(context, task, cpus_at(Reach::OtherNode));
+        near.or_else(|| far.then(elsewhere).flatten())
+    }
+
+    /// Whether an idle CPU of another node takes unmanaged tasks that wait in `domain`.
+    pub(super) fn gives_far(&self, domain: usize, now: u64) -> bool {
+        let waiting = self.entities[self.unmanaged(domain)].queue.iter().count();
+        let domain = &self.domains[domain];
+        let since = domain.beside_idle_since;
+        let lasted = since.map_or(0, |since| now.saturating_sub(since));
+        decide::crosses_node(
+            &self.policy,
+            waiting as u64,
+            domain.time.cpus.into(),
+            lasted,
+        )
     }
 
     /// An idle CPU of `cpus` for whatever waits, if possible one whose core is idle.
@@ -293,7 +317,7 @@ impl State {
         let allowed = context.task(task).allowed().map_or(all, CpuSet::len);
         let own = (allowed < all).then_some(cpu);
         self.first_idle_core(context, task, own.iter().chain(near))
-            .or_else(|| self.idle_elsewhere(context, task, cpu))
+            .or_else(|| self.idle_elsewhere(context, task, cpu, false))
     }
 
     /// Kicks an idle CPU, if there is one, for `task`, which was just queued. Returns whether there

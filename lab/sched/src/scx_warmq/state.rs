@@ -43,6 +43,8 @@ pub(super) struct EntityState {
 
 pub(super) struct DomainState {
     pub(super) time: Domain,
+    /// Since when each round of the timer has found unmanaged tasks waiting here, and a CPU idle, in ns.
+    pub(super) beside_idle_since: Option<u64>,
     /// The timer asks this domain to take an unmanaged task of that one.
     pub(super) pull_from: Option<usize>,
     pub(super) line: Address,
@@ -52,8 +54,8 @@ pub(super) struct DomainState {
 pub(super) struct PlaceState {
     /// The weight of the runnable members of the groups that live here.
     pub(super) managed: u64,
-    /// Since when another place has been much busier, in ns.
-    pub(super) imbalanced_since: Option<u64>,
+    /// Since when another place of the node, and one of another node, has been much busier, in ns.
+    pub(super) imbalanced_since: [Option<u64>; 2],
     /// Groups that were founded here since `founded_since`, in ns.
     pub(super) founded: u64,
     pub(super) founded_since: u64,
@@ -344,6 +346,7 @@ fn new_domain(attach: &mut Attach<'_>, cpus: usize) -> DomainState {
             cpus: cpus as u32,
             ..Domain::default()
         },
+        beside_idle_since: None,
         pull_from: None,
         line: line(attach),
     }
@@ -352,7 +355,7 @@ fn new_domain(attach: &mut Attach<'_>, cpus: usize) -> DomainState {
 fn new_place(attach: &mut Attach<'_>) -> PlaceState {
     PlaceState {
         managed: 0,
-        imbalanced_since: None,
+        imbalanced_since: [None; 2],
         founded: 0,
         founded_since: 0,
         groups: BTreeSet::new(),

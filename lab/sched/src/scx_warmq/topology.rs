@@ -1,7 +1,9 @@
-//! Which CPUs share what: domains of a last-level cache, cores, and the places where groups live.
+//! Which CPUs share what: domains of a last-level cache, cores, memory nodes, and the places where groups live.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
+use warmq_decide::{self as decide, Reach};
 use warmq_kernel::{Attach, View};
 use warmq_units::CpuId;
 
@@ -19,6 +21,10 @@ pub(super) struct Topology {
     kind: PlaceKind,
     domain_of: Vec<usize>,
     cpus_of: Vec<Vec<CpuId>>,
+    /// By domain: its node, counted without gaps.
+    node_of: Vec<usize>,
+    /// By domain: all of them, nearest first.
+    near: Vec<Vec<usize>>,
     /// The other CPUs of a CPU's core, from the next on in a ring.
     siblings: Vec<Vec<CpuId>>,
 }
@@ -34,6 +40,10 @@ impl Topology {
         for cpu in cpus() {
             cpus_of[domain_of[cpu.index()]].push(cpu);
         }
+        let numbers: Vec<u16> = cpus_of.iter().map(|cpus| attach.node(cpus[0])).collect();
+        let nodes: BTreeSet<u16> = numbers.iter().copied().collect();
+        let node_of: Vec<usize> = numbers.iter().map(|it| nodes.range(..it).count()).collect();
+        let near = (0..domains).map(|it| nearest_first(&node_of, it)).collect();
         let core = |cpu| attach.place(cpu).core;
         let siblings = cpus()
             .map(|cpu| {
@@ -47,8 +57,38 @@ impl Topology {
             kind,
             domain_of,
             cpus_of,
+            node_of,
+            near,
             siblings,
         }
+    }
+
+    pub(super) fn nodes(&self) -> usize {
+        self.node_of.iter().max().map_or(1, |last| last + 1)
+    }
+
+    pub(super) fn reach(&self, domain: usize, other: usize) -> Reach {
+        match (domain == other, self.node_of[domain] == self.node_of[other]) {
+            (true, _) => Reach::SameCache,
+            (_, true) => Reach::SameNode,
+            (_, false) => Reach::OtherNode,
+        }
+    }
+
+    /// Whether two places are of different nodes.
+    pub(super) fn is_far(&self, place: usize, other: usize) -> bool {
+        let (from, to) = (self.domain_of_place(place), self.domain_of_place(other));
+        self.reach(from, to) == Reach::OtherNode
+    }
+
+    /// The node of a place.
+    pub(super) fn node_of_place(&self, place: usize) -> usize {
+        self.node_of[self.domain_of_place(place)]
+    }
+
+    /// All domains, nearest to `domain` first.
+    pub(super) fn near(&self, domain: usize) -> &[usize] {
+        &self.near[domain]
     }
 
     pub(super) fn domains(&self) -> Range<usize> {
@@ -131,4 +171,14 @@ impl Topology {
             .map(|cpu| CpuId(cpu as u16))
             .find(|cpu| view.may_run_on(*cpu))
     }
+}
+
+/// All domains, nearest to `domain` first. Nodes are equally far from each other.
+fn nearest_first(node_of: &[usize], domain: usize) -> Vec<usize> {
+    let distance = |other: u32| match node_of[other as usize] == node_of[domain] {
+        true => 10,
+        false => 20,
+    };
+    let order = decide::nearest_first(domain as u32, node_of.len() as u32, distance);
+    order.into_iter().map(|it| it as usize).collect()
 }

@@ -46,16 +46,19 @@ static bool has_to_give(u32 place, u32 calm)
 {
 	u32 domain = domain_of_place(place);
 
-	return (domain != domain_of_place(calm) && entity_of(domain)->queued) || group_waits(place);
+	return (domain != domain_of_place(calm) && gives_to(domain, domain_of_place(calm))) || group_waits(place);
 }
 
-/* The busiest of the places that have something to give; `calm` itself if there is none. */
-__noinline u32 busiest_place(u32 calm)
+/*
+ * The busiest of the places of the node of `calm` or, `far`, of the others that have something to give; `calm` itself if
+ * there is none.
+ */
+__noinline u32 busiest_place(u32 calm, bool far)
 {
 	u32 place, best = calm;
 
 	bpf_for(place, 0, nr_places) {
-		if (place == calm || !place_cpus(place))
+		if (place == calm || is_far(place, calm) != far || !place_cpus(place))
 			continue;
 		if (best != calm &&
 		    !warmq_less_loaded(load_of_place(best), place_cpus(best), load_of_place(place), place_cpus(place)))
@@ -73,13 +76,14 @@ static bool is_calmer(u32 place, u32 than, u64 now)
 			    place_cpus(than), core_load(than, now));
 }
 
-__noinline u32 calmest_place(u64 now)
+/* The best home of a node. */
+__noinline u32 calmest_place(u32 node, u64 now)
 {
 	u32 place, best = 0;
 	bool found = false;
 
 	bpf_for(place, 0, nr_places) {
-		if (!place_cpus(place))
+		if (node_of(domain_of_place(place)) != node || !place_cpus(place))
 			continue;
 		if (!found || is_calmer(place, best, now))
 			best = place;
@@ -97,11 +101,20 @@ static bool is_short_of_cpus(u32 number, u64 now)
 	return elapsed(group_of(number)->queued_since, now) >= policy.patience;
 }
 
+/* Whether a group leaves its node. */
+static bool group_gives_far(u32 number, u64 now)
+{
+	u32 entity = WARMQ_GROUP_BASE + number;
+
+	return warmq_crosses_node(&policy, entity_of(entity)->queued, cpus_of_entity(entity),
+				  elapsed(group_of(number)->queued_since, now));
+}
+
 /*
- * A group with queued tasks at `place`: the one whose move corrects `excess` best, of those that do not run
- * or are short of CPUs; or, `to_split`, the heaviest that is short of CPUs. 0: there is none.
+ * A group with queued tasks at `place`: the one whose move, `far` to another node, corrects `excess` best, of those that do
+ * not run or are short of CPUs; or, `to_split`, the heaviest that is short of CPUs. 0: there is none.
  */
-__noinline u32 best_group(u32 place, u64 excess, bool to_split, u64 now)
+__noinline u32 best_group(u32 place, u64 excess, bool to_split, bool far, u64 now)
 {
 	u32 i, number = 0, best = 0;
 	u64 best_weight = 0;
@@ -120,6 +133,8 @@ __noinline u32 best_group(u32 place, u64 excess, bool to_split, u64 now)
 		if (to_split ? weight <= best_weight : group->narrow || !warmq_better_group(weight, best_weight, excess))
 			continue;
 		if ((to_split || group->running) && !is_short_of_cpus(number, now))
+			continue;
+		if (far && !group_gives_far(number, now))
 			continue;
 		best = number;
 		best_weight = weight;
@@ -165,12 +180,13 @@ static void rehome(u32 number, u32 to)
 
 /*
  * What should be done for `calm`, and (`what`) with which group, or with which domain's unmanaged
- * tasks. `idle`: for a CPU of it that has no work, so that what the others there do does not count.
+ * tasks; of its node or, `far`, of the others. `idle`: for a CPU of it that has no work, so that what the others there do
+ * does not count.
  */
-static enum warmq_relief relief_for(u32 calm, bool idle, u32 *what, u64 now)
+__noinline enum warmq_relief relief_for(u32 calm, bool idle, bool far, u32 *what __arg_nonnull, u64 now)
 {
-	struct place_state *here = place_of(calm);
-	u32 busy = busiest_place(calm), group, domain;
+	u64 *imbalanced_since = &place_of(calm)->imbalanced_since[within(far, 2)];
+	u32 busy = busiest_place(calm, far), group, domain;
 	u64 load, least, few, excess = 0, managed = 0, unmanaged = 0, task = 0, movable = 0, lasted;
 	enum warmq_relief relief;
 
@@ -178,36 +194,36 @@ static enum warmq_relief relief_for(u32 calm, bool idle, u32 *what, u64 now)
 	least = idle ? 0 : load_of_place(calm);
 	few = idle ? 1 : place_cpus(calm);
 	if (busy == calm || !warmq_imbalanced(&policy, load, place_cpus(busy), least, few)) {
-		here->imbalanced_since = 0;
+		*imbalanced_since = 0;
 		return WARMQ_LEAVE;
 	}
-	if (!here->imbalanced_since)
-		here->imbalanced_since = now;
+	if (!*imbalanced_since)
+		*imbalanced_since = now;
 	domain = domain_of_place(busy);
 	excess = warmq_excess(load, place_cpus(busy), least, few);
 	managed = place_of(busy)->managed;
-	if (domain != domain_of_place(calm) && entity_of(domain)->queued)
+	if (domain != domain_of_place(calm) && gives_to(domain, domain_of_place(calm)))
 		unmanaged = entity_of(domain)->time.weight;
 	if (entity_of(domain)->time.runnable)
 		task = unmanaged / entity_of(domain)->time.runnable;
-	group = managed ? best_group(busy, excess, false, now) : 0;
+	group = managed ? best_group(busy, excess, false, far, now) : 0;
 	if (group)
 		movable = entity_of(WARMQ_GROUP_BASE + group)->time.weight;
-	lasted = elapsed(here->imbalanced_since, now);
+	lasted = elapsed(*imbalanced_since, now);
 	relief = warmq_relieve(&policy, excess, managed, unmanaged, task, movable, lasted);
 	*what = relief == WARMQ_MOVE_UNMANAGED ? domain : group;
 	if (relief == WARMQ_SPLIT_GROUP) {
-		*what = best_group(busy, excess, true, now);
+		*what = best_group(busy, excess, true, far, now);
 		if (!*what)
 			relief = WARMQ_LEAVE;
 	}
 	return relief;
 }
 
-/* Kicks an idle CPU of a domain, else of the next that has one. */
-static void wake_near(u32 domain)
+/* Kicks an idle CPU of a domain, else of the nearest that has one; see idle_near(). */
+static void wake_near(u32 domain, bool far)
 {
-	s32 idle = idle_near(domain);
+	s32 idle = idle_near(domain, far);
 
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
@@ -216,15 +232,12 @@ static void wake_near(u32 domain)
 /* Kicks an idle CPU of a place. Returns whether there was one. */
 static bool wake_at(u32 place)
 {
-	struct bpf_cpumask *mask;
 	s32 idle;
 
-	if (place_is_cpu) {
+	if (place_is_cpu)
 		idle = scx_bpf_test_and_clear_cpu_idle(place) ? (s32)place : -1;
-	} else {
-		mask = mask_of_domain(place);
-		idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
-	}
+	else
+		idle = take_any_idle(place);
 	if (idle < 0)
 		return false;
 	scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
@@ -251,18 +264,18 @@ static void wake_for(u32 number, u64 taken)
  */
 static bool leaves_it_to_another(u32 place, u64 now)
 {
-	u32 calm = calmest_place(now);
+	u32 calm = calmest_place(node_of(domain_of_place(place)), now);
 
 	return is_calmer(calm, place, now) && wake_at(calm);
 }
 
 /* Takes work from a busier place for a CPU without any. Returns whether it got a task. */
-static bool pull_for_place(u32 cpu, u64 now)
+static bool pull_for_place(u32 cpu, bool far, u64 now)
 {
 	u32 what = 0;
 	bool took;
 
-	switch (relief_for(place_of_cpu(cpu), true, &what, now)) {
+	switch (relief_for(place_of_cpu(cpu), true, far, &what, now)) {
 	case WARMQ_MOVE_GROUP:
 		if (leaves_it_to_another(place_of_cpu(cpu), now))
 			return false;
@@ -286,15 +299,17 @@ static bool pull_for_place(u32 cpu, u64 now)
 	}
 }
 
-/* Takes a waiting unmanaged task of any other domain for a CPU without work. */
-static bool pull_unmanaged(u32 domain)
+/* Takes a waiting unmanaged task of the nearest other domain of the node or, `far`, of another for a CPU without work. */
+static bool pull_unmanaged(u32 domain, bool far)
 {
 	u32 i;
 
 	bpf_for(i, 1, nr_domains) {
-		u32 other = (domain + i) % nr_domains;
+		u32 other = near_domain(domain, i);
 
-		if (entity_of(other)->queued && scx_bpf_dsq_move_to_local(dsq_of(other), 0)) {
+		if (far != (node_of(other) != node_of(domain)))
+			continue;
+		if (gives_to(other, domain) && scx_bpf_dsq_move_to_local(dsq_of(other), 0)) {
 			count(COUNT_UNMANAGED_MOVES);
 			return true;
 		}
@@ -302,11 +317,17 @@ static bool pull_unmanaged(u32 domain)
 	return false;
 }
 
-__noinline int pull(u32 cpu)
+__noinline int pull_from(u32 cpu, bool far)
 {
-	if (groups_used > 1 && pull_for_place(cpu, scx_bpf_now()))
+	if (groups_used > 1 && pull_for_place(cpu, far, scx_bpf_now()))
 		return true;
-	return nr_domains > 1 && pull_unmanaged(domain_of_cpu(cpu));
+	return nr_domains > 1 && pull_unmanaged(domain_of_cpu(cpu), far);
+}
+
+/* Whatever waits in the own node comes before all that waits in others. */
+static bool pull(u32 cpu)
+{
+	return pull_from(cpu, false) || (nr_nodes > 1 && pull_from(cpu, true));
 }
 
 /* A difference that was seen so often in a row is not due to a task that just joined or left. */
@@ -437,20 +458,45 @@ static void clamp_all(void)
 		clamp_last(WARMQ_GROUP_BASE + number);
 }
 
-/* Kicks idle CPUs if tasks wait, in case an earlier kick got lost. */
-static void wake_idle(void)
+static bool is_any_idle(void)
 {
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool any = !bpf_cpumask_empty(idle);
+
+	scx_bpf_put_idle_cpumask(idle);
+	return any;
+}
+
+/* Notes since when unmanaged tasks of a domain wait while a CPU idles; see gives_far(). */
+static void note_beside_idle(u32 domain, bool idles, u64 now)
+{
+	struct domain_state *state = domain_of(domain);
+
+	if (!idles || !entity_of(domain)->queued) {
+		if (state->beside_idle_since)
+			state->beside_idle_since = 0;
+	} else if (!state->beside_idle_since) {
+		state->beside_idle_since = now;
+	}
+}
+
+/* Kicks idle CPUs if tasks wait, in case an earlier kick got lost, or if it is time that they go to another node. */
+static void wake_idle(u64 now)
+{
+	bool idles = nr_nodes > 1 && is_any_idle();
 	u32 place, domain, cpu;
 
 	bpf_for(domain, 0, nr_domains) {
 		if (!domain_of(domain)->may_idle)
 			domain_of(domain)->may_idle = 1;
+		if (nr_nodes > 1)
+			note_beside_idle(domain, idles, now);
 		if (entity_of(domain)->queued)
-			wake_near(domain);
+			wake_near(domain, nr_nodes > 1 && gives_far(domain));
 	}
 	bpf_for(place, 0, nr_places)
 		if (group_waits(place))
-			wake_near(domain_of_place(place));
+			wake_near(domain_of_place(place), nr_nodes > 1 && best_group(place, 0, true, true, now));
 	bpf_for(cpu, 0, nr_cpus)
 		if (entity_of(WARMQ_PINNED_BASE + cpu)->queued && scx_bpf_test_and_clear_cpu_idle(cpu))
 			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
@@ -458,7 +504,7 @@ static void wake_idle(void)
 
 /*
  * A CPU on which another class has run for a round leaves the tasks that woke while it was idle to the others of its
- * domain; then to one domain after the other, since their affinity may be narrow.
+ * domain; then to one domain after the other, the nearest first, since their affinity may be narrow.
  */
 static void free_found(void)
 {
@@ -473,18 +519,21 @@ static void free_found(void)
 		}
 		if (!c->found_rounds++)
 			continue;
-		domain = (domain_of_cpu(cpu) + c->found_rounds - 2) % nr_domains;
+		domain = near_domain(domain_of_cpu(cpu), (c->found_rounds - 2) % nr_domains);
 		domain_of(domain)->pull_from = FOUND_BASE + cpu + 1;
-		wake_near(domain);
+		wake_near(domain, false);
 	}
 }
 
-/* Balances among busy places: the calmest gets something of the busiest. */
+/* Balances among busy places: the calmest of the node whose turn it is gets something of the busiest there, else elsewhere. */
 static void balance_busy(u64 now)
 {
-	u32 calm = calmest_place(now), what = 0;
+	u32 calm = calmest_place(balance_rounds % nr_nodes, now), what = 0;
+	enum warmq_relief relief = relief_for(calm, false, false, &what, now);
 
-	switch (relief_for(calm, false, &what, now)) {
+	if (nr_nodes > 1 && relief == WARMQ_LEAVE)
+		relief = relief_for(calm, false, true, &what, now);
+	switch (relief) {
 	case WARMQ_MOVE_GROUP:
 		rehome(what, calm);
 		wake_for(what, 0);
@@ -574,7 +623,7 @@ static int balance(void *map, int *key, struct bpf_timer *timer)
 	if (++balance_rounds % CLAMPS_EVERY == 0)
 		clamp_all();
 	bpf_rcu_read_lock(); /* for the masks of domains; up to 6.17 a timer is not known to hold it */
-	wake_idle();
+	wake_idle(scx_bpf_now());
 	if (nr_places > 1)
 		balance_busy(scx_bpf_now());
 	free_found();

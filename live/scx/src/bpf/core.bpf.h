@@ -86,7 +86,7 @@ __noinline u32 find_room(struct task_struct *p __arg_trusted, struct task_state 
 			continue;
 		if (place_is_cpu && is_group(t->entity) ? !may_take_group(p, t, here, cpu) : !is_room_for(p, t, cpu))
 			continue;
-		gain = warmq_core_gain(busy, busy_siblings(cpu), domain_of_cpu(cpu) != domain_of_cpu(here));
+		gain = warmq_core_gain(busy, busy_siblings(cpu), reach_of(domain_of_cpu(cpu), domain_of_cpu(here)));
 		if (gain > most) {
 			most = gain;
 			room = cpu + 1;
@@ -105,7 +105,7 @@ static bool leaves_core(struct task_struct *p, struct task_state *t, u32 here, u
 	u64 *left_at = &cpu_of(first_of_core(here))->left_at, before = *left_at;
 	struct cpu_state *c = cpu_of(here);
 	u32 room = find_room(p, t, here);
-	bool far;
+	enum warmq_reach reach;
 
 	if (!room) {
 		c->crowded_since = 0;
@@ -113,8 +113,8 @@ static bool leaves_core(struct task_struct *p, struct task_state *t, u32 here, u
 	}
 	if (!c->crowded_since)
 		c->crowded_since = now;
-	far = domain_of_cpu(room - 1) != domain_of_cpu(here);
-	if (!warmq_leaves_core(&policy, far, elapsed(c->crowded_since, now), elapsed(before, now)))
+	reach = reach_of(domain_of_cpu(room - 1), domain_of_cpu(here));
+	if (!warmq_leaves_core(&policy, reach, elapsed(c->crowded_since, now), elapsed(before, now)))
 		return false;
 	if (__sync_val_compare_and_swap(left_at, before, now) != before)
 		return false;

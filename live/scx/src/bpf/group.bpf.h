@@ -114,8 +114,11 @@ static __always_inline bool group_waits(u32 place)
 	return groups_used > 1 && place_of(place)->words && look_for_waiting_group(place);
 }
 
+/* The CPUs of a domain, its fast ones (only if unlike_cpus), and those of its node. */
 struct domain_mask {
 	struct bpf_cpumask __kptr *mask;
+	struct bpf_cpumask __kptr *fast;
+	struct bpf_cpumask __kptr *node;
 };
 
 struct {
@@ -130,6 +133,20 @@ static __always_inline struct bpf_cpumask *mask_of_domain(u32 domain)
 	struct domain_mask *value = bpf_map_lookup_elem(&domain_masks, &domain);
 
 	return value ? value->mask : NULL;
+}
+
+static __always_inline struct bpf_cpumask *fast_mask_of_domain(u32 domain)
+{
+	struct domain_mask *value = bpf_map_lookup_elem(&domain_masks, &domain);
+
+	return value ? value->fast : NULL;
+}
+
+static __always_inline struct bpf_cpumask *mask_of_node_of(u32 domain)
+{
+	struct domain_mask *value = bpf_map_lookup_elem(&domain_masks, &domain);
+
+	return value ? value->node : NULL;
 }
 
 /*
@@ -154,6 +171,14 @@ static __always_inline u64 place_cpus(u32 place)
 		return cpu_domain[within(place, WARMQ_MAX_CPUS)] < WARMQ_MAX_DOMAINS;
 	return time_of(place)->cpus;
 }
+
+/* Whether two places are of different nodes. */
+static __always_inline bool is_far(u32 place, u32 other)
+{
+	return node_of(domain_of_place(place)) != node_of(domain_of_place(other));
+}
+
+#define NO_PLACE WARMQ_MAX_CPUS
 
 /* See fits(). */
 __noinline int fits_narrowly(struct task_struct *p __arg_trusted, u32 place)
@@ -230,18 +255,21 @@ static void found_at(u32 place, u64 now)
 	there->founded++;
 }
 
-/* The online place where p may run and that is the best home for a new group; its own if there is no better one. */
-__noinline u32 place_for_new_group(struct task_struct *p __arg_trusted, u32 here, u64 now)
+/*
+ * The online place of its node or, `far`, of another where p may run and that is the best home for a new group; its own if
+ * there is no better one, NO_PLACE if there is none at all.
+ */
+__noinline u32 best_new_home(struct task_struct *p __arg_trusted, u32 here, bool far, u64 now)
 {
 	u64 least = expected_load(here, now), its_core = core_load(here, now);
-	u32 place, best = here;
 	/* Not its own if its CPU went offline while p slept. */
-	bool found = place_cpus(here) && fits(p, here);
+	bool found = !far && place_cpus(here) && fits(p, here);
+	u32 place, best = found ? here : NO_PLACE;
 
 	bpf_for(place, 0, nr_places) {
 		u64 load = expected_load(place, now), core = core_load(place, now);
 
-		if (place == here || !place_cpus(place) || !fits(p, place))
+		if (place == here || is_far(place, here) != far || !place_cpus(place) || !fits(p, place))
 			continue;
 		if (found && !warmq_calmer(load, place_cpus(place), core, least, place_cpus(best), its_core))
 			continue;
@@ -251,6 +279,19 @@ __noinline u32 place_for_new_group(struct task_struct *p __arg_trusted, u32 here
 		found = true;
 	}
 	return best;
+}
+
+/* The home of a new group that p has named at `here`. */
+static __always_inline u32 place_for_new_group(struct task_struct *p, u32 here, u64 now)
+{
+	u32 near = best_new_home(p, here, false, now), far = nr_nodes > 1 ? best_new_home(p, here, true, now) : NO_PLACE;
+
+	if (far == NO_PLACE)
+		return near == NO_PLACE ? here : near;
+	if (near == NO_PLACE || warmq_founds_far(&policy, expected_load(near, now), place_cpus(near), expected_load(far, now),
+						 place_cpus(far)))
+		return far;
+	return near;
 }
 
 /* Counts one more group for an owner, if it has less than `most`. */

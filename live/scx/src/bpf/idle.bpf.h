@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Idle CPUs: the previous one if its whole core is idle, then an idle core under its cache, then the
- * previous one beside a busy sibling, then its sibling, then one under its cache, then any. A member of a
- * group looks at its home only.
+ * previous one beside a busy sibling, then its sibling, then one under its cache, then one of its node, then any, if
+ * warmq_crosses_node() says so. Where CPUs of a cache differ in capacity, the fast ones come first. A member of a group
+ * looks at its home only.
  */
 #pragma once
 
@@ -128,16 +129,38 @@ __noinline s32 idle_in_core(struct task_struct *p __arg_trusted, s32 cpu)
 	return -1;
 }
 
-/* An idle CPU of a domain, or -1; `flags` may ask for one whose whole core is idle. */
-static s32 idle_in_domain(struct task_struct *p, u32 domain, s32 prev, u64 flags)
+/* An idle CPU of a mask for p, or -1; `flags` may ask for one whose whole core is idle. */
+static __always_inline s32 idle_among(struct task_struct *p, struct bpf_cpumask *mask, s32 prev, u64 flags)
 {
-	struct bpf_cpumask *mask = mask_of_domain(domain);
-
 	if (!mask)
 		return -1;
 	if (p->nr_cpus_allowed >= nr_cpus)
 		return scx_bpf_pick_idle_cpu(cast_mask(mask), flags);
 	return scx_bpf_select_cpu_and(p, prev, 0, cast_mask(mask), flags);
+}
+
+/* The same of a domain; fast CPUs come first. */
+static s32 idle_in_domain(struct task_struct *p, u32 domain, s32 prev, u64 flags)
+{
+	s32 cpu = unlike_cpus ? idle_among(p, fast_mask_of_domain(domain), prev, flags) : -1;
+
+	return cpu >= 0 ? cpu : idle_among(p, mask_of_domain(domain), prev, flags);
+}
+
+/* Takes an idle CPU of a domain for whatever waits; -1 if there is none. */
+static s32 take_any_idle(u32 domain)
+{
+	struct bpf_cpumask *fast = unlike_cpus ? fast_mask_of_domain(domain) : NULL, *mask = mask_of_domain(domain);
+	s32 cpu = fast ? scx_bpf_pick_idle_cpu(cast_mask(fast), 0) : -1;
+
+	if (cpu >= 0)
+		return cpu;
+	return mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
+}
+
+static __always_inline bool is_fast(s32 cpu)
+{
+	return !unlike_cpus || cpu_fast[within(cpu, WARMQ_MAX_CPUS)];
 }
 
 /* Any idle CPU of a domain for p, or -1. (Who may not run everywhere cannot know whether there is one for others.) */
@@ -181,14 +204,24 @@ static bool is_core_idle(s32 cpu)
  */
 static s32 find_idle_in(struct task_struct *p, u32 domain, s32 prev, enum counter *how)
 {
-	bool was_here = domain_of_cpu(prev) == domain;
+	bool was_here = domain_of_cpu(prev) == domain, whole;
 	s32 cpu;
 
 	*how = COUNT_IDLE_PREVIOUS;
 	if (!domain_of(domain)->may_idle)
 		return -1;
-	if (was_here && (!smt_enabled || is_core_idle(prev)) && take_idle(p, prev))
+	whole = was_here && (!smt_enabled || is_core_idle(prev));
+	if (whole && is_fast(prev) && take_idle(p, prev))
 		return prev;
+	if (unlike_cpus) {
+		*how = COUNT_IDLE_DOMAIN;
+		cpu = idle_among(p, fast_mask_of_domain(domain), prev, smt_enabled ? SCX_PICK_IDLE_CORE : 0);
+		if (cpu >= 0)
+			return cpu;
+		*how = COUNT_IDLE_PREVIOUS;
+		if (whole && take_idle(p, prev))
+			return prev;
+	}
 	if (smt_enabled) {
 		*how = COUNT_IDLE_DOMAIN;
 		cpu = idle_in_domain(p, domain, prev, SCX_PICK_IDLE_CORE);
@@ -212,6 +245,51 @@ static s32 find_idle_near(struct task_struct *p, s32 prev, enum counter *how)
 	return find_idle_in(p, domain_of_cpu(prev), prev, how);
 }
 
+/* Whether an idle CPU of another node takes unmanaged tasks that wait in a domain. */
+static bool gives_far(u32 domain)
+{
+	u64 since = domain_of(domain)->beside_idle_since;
+
+	return warmq_crosses_node(&policy, entity_of(domain)->queued, time_of(domain)->cpus,
+				  since ? elapsed(since, scx_bpf_now()) : 0);
+}
+
+/* Whether an idle CPU of domain `to` takes unmanaged tasks that wait in another. */
+static bool gives_to(u32 from, u32 to)
+{
+	return entity_of(from)->queued && (node_of(from) == node_of(to) || gives_far(from));
+}
+
+/*
+ * An idle CPU of the node of `cpu`, where p waits or was last, or of any, if `far` or if more waits there than it serves
+ * soon; or -1. Who may not run everywhere under its cache waits for less than that has: it goes anywhere, too.
+ */
+__noinline s32 idle_by_node(struct task_struct *p __arg_trusted, s32 cpu, bool far)
+{
+	u32 domain = domain_of_cpu(cpu);
+	struct bpf_cpumask *mask;
+	s32 idle;
+
+	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
+	idle = idle_among(p, mask_of_node_of(domain), cpu, 0);
+	if (idle < 0 && !far) {
+		mask = mask_of_domain(domain);
+		far = gives_far(domain) || !mask || !bpf_cpumask_subset(cast_mask(mask), p->cpus_ptr);
+	}
+	if (idle < 0 && far)
+		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	bpf_rcu_read_unlock();
+	return idle;
+}
+
+/* An idle CPU under another cache, or -1; see idle_by_node(). */
+static __always_inline s32 idle_elsewhere(struct task_struct *p, s32 cpu, bool far)
+{
+	if (nr_domains == 1)
+		return -1;
+	return nr_nodes > 1 ? idle_by_node(p, cpu, far) : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+}
+
 /* An idle CPU to kick for an unmanaged task that was queued at `cpu`; -1 if there is none. */
 static s32 idle_to_kick(struct task_struct *p, s32 cpu)
 {
@@ -221,20 +299,18 @@ static s32 idle_to_kick(struct task_struct *p, s32 cpu)
 
 	if (there && idle < 0)
 		idle = any_idle_in(p, domain, cpu);
-	if (idle < 0 && nr_domains > 1)
-		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-	return idle;
+	return idle >= 0 ? idle : idle_elsewhere(p, cpu, false);
 }
 
-/* The same as find_idle_near(), under its cache or any other. */
-static s32 find_idle(struct task_struct *p, s32 prev, enum counter *how)
+/* The same as find_idle_near(), under its cache or another; of any node, if p is `new`: it has no memory yet. */
+static s32 find_idle(struct task_struct *p, s32 prev, bool new, enum counter *how)
 {
 	s32 cpu = find_idle_near(p, prev, how);
 
-	if (cpu >= 0 || nr_domains == 1)
+	if (cpu >= 0)
 		return cpu;
 	*how = COUNT_IDLE_ELSEWHERE;
-	return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	return idle_elsewhere(p, prev, new);
 }
 
 /* An idle CPU at a group's home. */
@@ -267,18 +343,21 @@ static s32 cpu_of_place(u32 place, s32 prev)
 	return cpu < nr_cpus ? (s32)cpu : prev;
 }
 
-/* An idle CPU of a domain, else of any, without the mark that it is idle; -1 if there is none. */
-static s32 idle_near(u32 domain)
+/*
+ * An idle CPU of a domain, else of the nearest that has one, without the mark that it is idle; -1 if there is none. Those of
+ * other nodes come last, and only if it may be `far`.
+ */
+static s32 idle_near(u32 domain, bool far)
 {
-	struct bpf_cpumask *mask = mask_of_domain(domain);
-	s32 idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
+	s32 idle = take_any_idle(domain);
 	u32 i;
 
 	bpf_for(i, 1, nr_domains) {
-		if (idle >= 0)
+		u32 other = near_domain(domain, i);
+
+		if (idle >= 0 || (!far && node_of(other) != node_of(domain)))
 			break;
-		mask = mask_of_domain((domain + i) % nr_domains);
-		idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
+		idle = take_any_idle(other);
 	}
 	return idle;
 }

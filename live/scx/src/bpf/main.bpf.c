@@ -568,29 +568,57 @@ bool BPF_STRUCT_OPS(warmq_core_sched_before, struct task_struct *a, struct task_
 	return deadline_after(task_of(a)) < deadline_after(task_of(b));
 }
 
+static __always_inline bool is_online(u32 cpu)
+{
+	return cpu_domain[within(cpu, WARMQ_MAX_CPUS)] < WARMQ_MAX_DOMAINS;
+}
+
+/* The online CPUs of a domain, or only the fast ones, or all of its node. */
+static struct bpf_cpumask *make_mask(u32 domain, bool fast, bool node)
+{
+	struct bpf_cpumask *mask = bpf_cpumask_create();
+	u32 cpu;
+
+	if (!mask)
+		return NULL;
+	bpf_for(cpu, 0, nr_cpus) {
+		u32 there = domain_of_cpu(cpu);
+
+		if (!is_online(cpu) || (fast && !is_fast(cpu)))
+			continue;
+		if (node ? node_of(there) == node_of(domain) : there == domain)
+			bpf_cpumask_set_cpu(cpu, mask);
+	}
+	return mask;
+}
+
+/* Gives a mask to a table, in place of the one that it has. Returns whether there was one to give. */
+static __always_inline bool keep_mask(struct bpf_cpumask **place, struct bpf_cpumask *made)
+{
+	if (!made)
+		return false;
+	made = bpf_kptr_xchg(place, made);
+	if (made)
+		bpf_cpumask_release(made);
+	return true;
+}
+
 static s32 make_domain(u32 domain)
 {
 	struct domain_mask *value = bpf_map_lookup_elem(&domain_masks, &domain);
-	struct bpf_cpumask *mask = bpf_cpumask_create();
 	u32 cpu, online = 0;
 
-	if (!value || !mask) {
-		if (mask)
-			bpf_cpumask_release(mask);
+	if (!value || !keep_mask(&value->mask, make_mask(domain, false, false)))
 		return -ENOMEM;
-	}
-	bpf_for(cpu, 0, nr_cpus) {
-		if (domain_of_cpu(cpu) != domain || cpu_domain[within(cpu, WARMQ_MAX_CPUS)] >= WARMQ_MAX_DOMAINS)
-			continue;
-		bpf_cpumask_set_cpu(cpu, mask);
-		online++;
-	}
+	if (unlike_cpus && !keep_mask(&value->fast, make_mask(domain, true, false)))
+		return -ENOMEM;
+	if (nr_nodes > 1 && !keep_mask(&value->node, make_mask(domain, false, true)))
+		return -ENOMEM;
+	bpf_for(cpu, 0, nr_cpus)
+		online += is_online(cpu) && domain_of_cpu(cpu) == domain;
 	time_of(domain)->cpus = online;
 	/* The kernel does not say which idle already. */
 	domain_of(domain)->may_idle = 1;
-	mask = bpf_kptr_xchg(&value->mask, mask);
-	if (mask)
-		bpf_cpumask_release(mask);
 	return scx_bpf_create_dsq(dsq_of(domain), -1);
 }
 

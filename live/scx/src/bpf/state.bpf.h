@@ -87,6 +87,7 @@ struct cpu_state {
 /* What changes seldom, so that all CPUs of a domain may have it in their caches; its sums are in struct entity_state. */
 struct domain_state {
 	u64 may_idle; /* a CPU of it may idle; see note_idle() */
+	u64 beside_idle_since; /* ns, since when each round of the timer has found unmanaged tasks waiting here, and a CPU idle; 0: not the last */
 	/* The timer asks this domain to take one unmanaged task from that queue. Counted from 1; 0: none. */
 	u32 pull_from;
 	u32 unused;
@@ -95,7 +96,7 @@ struct domain_state {
 /* Where groups live: a CPU or a domain. */
 struct place_state {
 	u64 managed; /* weight of the runnable members of the groups that live here */
-	u64 imbalanced_since; /* ns, since when another place is much busier; 0: none is */
+	u64 imbalanced_since[2]; /* ns, since when another place of the node, and of another node, is much busier; 0: none is */
 	u64 founded;          /* groups, since `founded_since`: see warmq_newcomers() */
 	u64 founded_since;    /* ns */
 	/*
@@ -260,6 +261,7 @@ _Static_assert(__builtin_offsetof(struct task_state, vtime) == 56 && __builtin_o
 struct warmq_policy policy;
 const volatile u32 nr_cpus = 1;
 const volatile u32 nr_domains = 1;
+const volatile u32 nr_nodes = 1; /* memory nodes with CPUs */
 const volatile u32 nr_places = 1;
 const volatile u32 nr_groups = WARMQ_MAX_GROUPS;
 const volatile u32 groups_per_process = 256;
@@ -275,8 +277,12 @@ const volatile u32 group_by; /* the origin of groups of tasks that named nothing
 const volatile u32 scope; /* 0 process, 1 user, 2 system */
 const volatile bool reads_task_hints;
 const volatile u64 balance_interval = 10000000; /* ns */
+const volatile bool unlike_cpus; /* there are CPUs in one domain that differ in capacity */
 const volatile u32 cpu_domain[WARMQ_MAX_CPUS];
 const volatile u32 cpu_sibling[WARMQ_MAX_CPUS]; /* the next CPU of the same core, in a ring */
+const volatile u8 cpu_fast[WARMQ_MAX_CPUS]; /* it has a high capacity for its domain. Only if unlike_cpus. */
+const volatile u32 domain_node[WARMQ_MAX_DOMAINS];
+const volatile u8 domain_near[WARMQ_MAX_DOMAINS][WARMQ_MAX_DOMAINS]; /* by domain: all of them, nearest first; see warmq_nearness() */
 
 struct cpu_state cpus[WARMQ_MAX_CPUS];
 struct domain_state domains[WARMQ_MAX_DOMAINS];
@@ -391,6 +397,24 @@ static __always_inline u32 domain_of_place(u32 place)
 static __always_inline bool is_group(u32 entity)
 {
 	return entity >= WARMQ_GROUP_BASE && entity < WARMQ_MAX_ENTITIES;
+}
+
+/* The domain that is tried after `step` others for a CPU of `domain`, which comes first itself. */
+static __always_inline u32 near_domain(u32 domain, u32 step)
+{
+	return domain_near[within(domain, WARMQ_MAX_DOMAINS)][within(step, WARMQ_MAX_DOMAINS)] & (WARMQ_MAX_DOMAINS - 1);
+}
+
+static __always_inline u32 node_of(u32 domain)
+{
+	return nr_nodes == 1 ? 0 : domain_node[within(domain, WARMQ_MAX_DOMAINS)];
+}
+
+static __always_inline enum warmq_reach reach_of(u32 domain, u32 other)
+{
+	if (domain == other)
+		return WARMQ_SAME_CACHE;
+	return node_of(domain) == node_of(other) ? WARMQ_SAME_NODE : WARMQ_OTHER_NODE;
 }
 
 /* The domain whose virtual time an entity's vruntime is in. */

@@ -119,6 +119,14 @@ static __always_inline void unthrottle(struct task_state *t)
 	__sync_fetch_and_sub(&nr_throttled, 1);
 }
 
+/* The CPU of a task that waits; one that it may run on, if its affinity is just being changed. */
+static u32 cpu_of_waiting(struct task_struct *p)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ? cpu : bpf_cpumask_first(p->cpus_ptr);
+}
+
 /* Kicks an idle CPU for a task that was released into `entity`. */
 static void wake_released(struct task_struct *p, u32 entity)
 {
@@ -128,22 +136,14 @@ static void wake_released(struct task_struct *p, u32 entity)
 		idle = entity - WARMQ_PINNED_BASE;
 		idle = scx_bpf_test_and_clear_cpu_idle(idle) ? idle : -1;
 	} else if (p->nr_cpus_allowed < nr_cpus) {
-		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+		idle = nr_nodes > 1 ? idle_by_node(p, cpu_of_waiting(p), false) : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	} else {
-		idle = idle_near(domain_of_entity(entity));
+		idle = idle_near(domain_of_entity(entity), nr_nodes > 1 && gives_far(domain_of_entity(entity)));
 	}
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 	else
 		kick_searching(p, entity);
-}
-
-/* The CPU of a task that waits; one that it may run on, if its affinity is just being changed. */
-static u32 cpu_of_waiting(struct task_struct *p)
-{
-	s32 cpu = scx_bpf_task_cpu(p);
-
-	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ? cpu : bpf_cpumask_first(p->cpus_ptr);
 }
 
 /*

@@ -50,7 +50,7 @@ static __always_inline s32 select_unmanaged(struct task_struct *p, struct task_s
 			return cpu;
 		}
 	}
-	cpu = find_idle(p, prev, &how);
+	cpu = find_idle(p, prev, wake_flags & SCX_WAKE_FORK, &how);
 	if (cpu >= 0)
 		count_which(how);
 	return cpu;

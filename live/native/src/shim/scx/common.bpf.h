@@ -15,6 +15,7 @@ typedef uint64_t u64;
 typedef int64_t s64;
 typedef uint32_t u32;
 typedef uint16_t u16;
+typedef uint8_t u8;
 typedef int32_t s32;
 
 /* --- The program as C ------------------------------------------------------------------------ */
@@ -255,7 +256,7 @@ bool bpf_cpumask_intersects(struct cpumask *a, struct cpumask *b);
 bool bpf_cpumask_subset(struct cpumask *a, struct cpumask *b);
 u32 bpf_cpumask_any_distribute(struct cpumask *mask);
 u32 bpf_cpumask_first(struct cpumask *mask);
-#define cast_mask(mask) (&(mask)->mask)
+#define cast_mask(of) (&(of)->mask)
 
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level);
 #define bpf_cgroup_release(cgrp) ((void)(cgrp))
