@@ -57,7 +57,7 @@ impl Machine {
 
     /// The node of a domain.
     fn node_of(&self, domain: u32) -> u32 {
-        let first = self.domain_of.iter().position(|it| *it == domain);
+        let first = self.domain_of.iter().position(|of| *of == domain);
         let node = first.and_then(|cpu| self.node_of.get(cpu));
         node.copied().unwrap_or(0)
     }
@@ -73,7 +73,7 @@ impl Machine {
     fn near(&self) -> [[u8; MOST_DOMAINS]; MOST_DOMAINS] {
         let mut near = [[0; MOST_DOMAINS]; MOST_DOMAINS];
         for (domain, row) in (0..self.domains()).zip(&mut near) {
-            let order = nearest_first(domain, self.domains(), |it| self.distance(domain, it));
+            let order = nearest_first(domain, self.domains(), |other| self.distance(domain, other));
             for (place, other) in row.iter_mut().zip(order) {
                 *place = other as u8;
             }

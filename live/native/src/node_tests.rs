@@ -65,7 +65,10 @@ impl Play {
     }
 
     fn cpu_of(&self, task: u32) -> Option<u32> {
-        let at = self.running.iter().position(|it| *it == Some(task));
+        let at = self
+            .running
+            .iter()
+            .position(|running| *running == Some(task));
         at.map(|cpu| cpu as u32)
     }
 
@@ -326,7 +329,7 @@ fn the_timer_balances_between_nodes_where_many_wait() {
             others += play.running[2..]
                 .iter()
                 .flatten()
-                .filter(|it| ![2, 3].contains(*it))
+                .filter(|running| ![2, 3].contains(*running))
                 .count();
         }
         assert_eq!(others > 0, goes, "{waiting} wait");
