@@ -18,9 +18,13 @@ struct line {
 	uint64_t has[WORDS]; /* CPUs */
 };
 
+#define MOST_ARRAYS 16
+
 static struct {
+	enum line_kind kind;
 	uintptr_t from, to;
-} arrays[LINE_KINDS];
+} arrays[MOST_ARRAYS];
+static uint32_t nr_arrays;
 
 static struct line *lines;
 static uint64_t taken[LINE_KINDS + 1];
@@ -28,8 +32,11 @@ static uint32_t here;
 
 void lines_of(enum line_kind kind, void *array, uint64_t size)
 {
-	arrays[kind].from = (uintptr_t)array;
-	arrays[kind].to = (uintptr_t)array + size;
+	if (nr_arrays == MOST_ARRAYS)
+		abort();
+	arrays[nr_arrays].kind = kind;
+	arrays[nr_arrays].from = (uintptr_t)array;
+	arrays[nr_arrays++].to = (uintptr_t)array + size;
 }
 
 void lines_end(void)
@@ -41,6 +48,7 @@ void lines_end(void)
 void lines_begin(void)
 {
 	lines_end();
+	nr_arrays = 0;
 	lines = calloc(SLOTS, sizeof(*lines));
 	memset(taken, 0, sizeof(taken));
 }
@@ -94,15 +102,15 @@ static void touch(enum line_kind kind, uintptr_t number, bool writes)
 static void see(void *address, uint64_t size, bool writes)
 {
 	uintptr_t from = (uintptr_t)address, line;
-	int kind;
+	uint32_t i;
 
 	if (!lines)
 		return;
-	for (kind = 0; kind < LINE_KINDS; kind++) {
-		if (from < arrays[kind].from || from >= arrays[kind].to)
+	for (i = 0; i < nr_arrays; i++) {
+		if (from < arrays[i].from || from >= arrays[i].to)
 			continue;
 		for (line = from / LINE; line <= (from + size - 1) / LINE; line++)
-			touch(kind, line, writes);
+			touch(arrays[i].kind, line, writes);
 	}
 }
 

@@ -25,11 +25,10 @@ enum line_kind {
 /* The most CPUs. */
 #define LINES_CPUS_MAX 512
 
-/* An array of the program or of the model, whose lines are of that kind. Of no interest is what is in no such array. */
-void lines_of(enum line_kind kind, void *array, uint64_t size);
-
 /* From now on lines count; all of them are in no cache. */
 void lines_begin(void);
+/* An array of the program or of the model, whose lines are of that kind. Of no interest is what is in no such array. */
+void lines_of(enum line_kind kind, void *array, uint64_t size);
 void lines_end(void);
 
 /* The accesses that follow are those of a CPU. */

@@ -247,9 +247,10 @@ static s32 take_next(u32 here, bool was_idle)
 		return -1;
 	}
 	take_out(next);
-	if (was_idle)
+	if (was_idle) { /* put_prev_task_idle() */
 		warmq_update_idle(here, false);
-	drop_cpu(&model.idle, here);
+		drop_cpu(&model.idle, here);
+	}
 	next->se.exec_start = model.now;
 	warmq_running(next);
 	return next->pid - 1;
@@ -373,8 +374,10 @@ u64 native_passed(void)
 /* From now on lines count; see lines.h. */
 void native_count_lines(void)
 {
+	lines_begin();
 	lines_of(LINES_CPUS, cpus, sizeof(cpus));
 	lines_of(LINES_DOMAINS, domains, sizeof(domains));
+	lines_of(LINES_DOMAINS, &idle_domains, sizeof(idle_domains));
 	lines_of(LINES_PLACES, places, sizeof(places));
 	lines_of(LINES_ENTITIES, entities, sizeof(entities));
 	lines_of(LINES_GROUPS, groups, sizeof(groups));
@@ -382,7 +385,6 @@ void native_count_lines(void)
 	lines_of(LINES_TASKS, storages, sizeof(storages));
 	lines_of(LINES_QUEUES, model.queues, sizeof(model.queues));
 	lines_of(LINES_IDLE, &model.idle, sizeof(model.idle));
-	lines_begin();
 }
 
 /* A task has a slot from now on, and writes a hint into it. */

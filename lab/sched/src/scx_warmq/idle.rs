@@ -1,6 +1,7 @@
 //! Idle CPUs: the previous one if its whole core is idle, then an idle core under its cache, then the
-//! previous one beside a busy sibling, then its sibling, then one under its cache, then one of its node, then
-//! any, if `decide::crosses_node` says so. A member of a group looks at its home only.
+//! previous one beside a busy sibling, then its sibling, then one under its cache, then one under the nearest
+//! cache that has one: of its node, then of others, if `decide::crosses_node` says so. A member of a group looks
+//! at its home only.
 
 use warmq_decide::{self as decide, Reach};
 use warmq_kernel::{Context, WakeContext, Why};
@@ -224,8 +225,8 @@ impl State {
             .or_else(|| self.first_idle(context, task, cpus))
     }
 
-    /// An idle CPU under another cache: of the node of `prev`, or of any, if `far` or if more waits there than it
-    /// serves soon. Who may not run everywhere under its cache goes anywhere, too. (A new task has no memory yet.)
+    /// An idle CPU under the nearest other cache that has one: of the node of `prev`, or of any, if `far` or if more
+    /// waits there than it serves soon. Who may not run everywhere under its cache goes anywhere, too. (A new task has no memory yet.)
     fn idle_elsewhere(
         &self,
         context: &Context<'_>,
@@ -236,7 +237,7 @@ impl State {
         let (topology, view) = (&self.topology, context.task(task));
         let domain = topology.domain_of(prev);
         let cpus_at = |reach| {
-            let domains = topology.domains();
+            let domains = topology.near(domain).iter().copied();
             let domains = domains.filter(move |other| topology.reach(domain, *other) == reach);
             domains.flat_map(|other| topology.cpus_of_domain(other))
         };

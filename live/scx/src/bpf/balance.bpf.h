@@ -488,7 +488,7 @@ static void wake_idle(u64 now)
 
 	bpf_for(domain, 0, nr_domains) {
 		if (!domain_of(domain)->may_idle)
-			domain_of(domain)->may_idle = 1;
+			set_may_idle(domain);
 		if (nr_nodes > 1)
 			note_beside_idle(domain, idles, now);
 		if (entity_of(domain)->queued)

@@ -114,11 +114,10 @@ static __always_inline bool group_waits(u32 place)
 	return groups_used > 1 && place_of(place)->words && look_for_waiting_group(place);
 }
 
-/* The CPUs of a domain, its fast ones (only if unlike_cpus), and those of its node. */
+/* The CPUs of a domain, and its fast ones (only if unlike_cpus). */
 struct domain_mask {
 	struct bpf_cpumask __kptr *mask;
 	struct bpf_cpumask __kptr *fast;
-	struct bpf_cpumask __kptr *node;
 };
 
 struct {
@@ -140,13 +139,6 @@ static __always_inline struct bpf_cpumask *fast_mask_of_domain(u32 domain)
 	struct domain_mask *value = bpf_map_lookup_elem(&domain_masks, &domain);
 
 	return value ? value->fast : NULL;
-}
-
-static __always_inline struct bpf_cpumask *mask_of_node_of(u32 domain)
-{
-	struct domain_mask *value = bpf_map_lookup_elem(&domain_masks, &domain);
-
-	return value ? value->node : NULL;
 }
 
 /*

@@ -1,15 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Idle CPUs: the previous one if its whole core is idle, then an idle core under its cache, then the
- * previous one beside a busy sibling, then its sibling, then one under its cache, then one of its node, then any, if
- * warmq_crosses_node() says so. Where CPUs of a cache differ in capacity, the fast ones come first. A member of a group
- * looks at its home only.
+ * previous one beside a busy sibling, then its sibling, then one under its cache, then one under the nearest cache that has
+ * one: of its node, then of others, if warmq_crosses_node() says so. Where CPUs of a cache differ in capacity, the fast ones
+ * come first. A member of a group looks at its home only.
  */
 #pragma once
 
 static __always_inline bool take_idle(const struct task_struct *p, s32 cpu)
 {
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && scx_bpf_test_and_clear_cpu_idle(cpu);
+}
+
+/* The word of idle_domains with the bit of a domain. */
+static __always_inline u64 *idle_word(u32 domain)
+{
+	return &idle_domains.bits[within(domain / 64, WARMQ_MAX_DOMAINS / 64)];
+}
+
+/* Whether a CPU of any domain may idle, but for those of `domain`. */
+static __always_inline bool may_idle_elsewhere(u32 domain)
+{
+	u64 any = *idle_word(domain) & ~(1ULL << domain % 64);
+	u32 i;
+
+	for (i = 1; i < WARMQ_MAX_DOMAINS / 64; i++)
+		any |= *idle_word(domain + i * 64);
+	return any;
+}
+
+/* Says that a CPU of a domain may idle, of which it was said before that none does. */
+static __noinline void set_may_idle(u32 domain)
+{
+	u64 before = __sync_lock_test_and_set(&domain_of(domain)->may_idle, 1);
+
+	barrier_var(before);
+	add_bits_in_order(idle_word(domain), 1ULL << domain % 64);
 }
 
 /*
@@ -43,7 +69,7 @@ static __always_inline void note_idle(s32 cpu, bool idle)
 	before = __sync_lock_test_and_set(&c->idle, idle); /* in order */
 	barrier_var(before);
 	if (idle && !domain_of(domain_of_cpu(cpu))->may_idle)
-		domain_of(domain_of_cpu(cpu))->may_idle = 1;
+		set_may_idle(domain_of_cpu(cpu));
 }
 
 /* How long after a task was counted it may still be on its way into its queue, in ns. */
@@ -86,8 +112,9 @@ static void clear_may_idle(u32 domain)
 	u64 before = __sync_lock_test_and_set(&domain_of(domain)->may_idle, 0); /* in order: see note_idle() */
 
 	barrier_var(before);
+	take_bits_in_order(idle_word(domain), 1ULL << domain % 64);
 	if (counts_any_idle(domain))
-		domain_of(domain)->may_idle = 1;
+		set_may_idle(domain);
 }
 
 /* See kick_searching(). */
@@ -260,38 +287,67 @@ static bool gives_to(u32 from, u32 to)
 	return entity_of(from)->queued && (node_of(from) == node_of(to) || gives_far(from));
 }
 
+/* An idle CPU under the nearest other cache that has one, of the node of `domain` or, `far`, of another; or -1. */
+static s32 idle_nearest(struct task_struct *p, u32 domain, s32 prev, bool far, u64 flags)
+{
+	s32 idle = -1;
+	u32 i;
+
+	bpf_for(i, 1, nr_domains) {
+		u32 other = near_domain(domain, i);
+
+		if (idle >= 0)
+			break;
+		if (far == (node_of(other) != node_of(domain)) && (*idle_word(other) & 1ULL << other % 64))
+			idle = flags ? idle_in_domain(p, other, prev, flags) : any_idle_in(p, other, prev);
+	}
+	return idle;
+}
+
 /*
- * An idle CPU of the node of `cpu`, where p waits or was last, or of any, if `far` or if more waits there than it serves
- * soon; or -1. Who may not run everywhere under its cache waits for less than that has: it goes anywhere, too.
+ * Whether p, which waits or was last in a domain, may go to another node. Who may not run everywhere under its cache waits for
+ * less than that has: it goes anywhere, too.
  */
-__noinline s32 idle_by_node(struct task_struct *p __arg_trusted, s32 cpu, bool far)
+static bool goes_far(struct task_struct *p, u32 domain)
+{
+	struct bpf_cpumask *mask = mask_of_domain(domain);
+
+	return gives_far(domain) || !mask || !bpf_cpumask_subset(cast_mask(mask), p->cpus_ptr);
+}
+
+/* See idle_elsewhere(). */
+__noinline s32 look_elsewhere(struct task_struct *p __arg_trusted, s32 cpu, bool far)
 {
 	u32 domain = domain_of_cpu(cpu);
-	struct bpf_cpumask *mask;
-	s32 idle;
+	s32 idle = -1;
+	int i;
 
 	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
-	idle = idle_among(p, mask_of_node_of(domain), cpu, 0);
-	if (idle < 0 && !far) {
-		mask = mask_of_domain(domain);
-		far = gives_far(domain) || !mask || !bpf_cpumask_subset(cast_mask(mask), p->cpus_ptr);
+	bpf_for(i, 0, nr_nodes > 1 ? 4 : 2) {
+		bool other_node = i >= 2, whole = i % 2 == 0;
+
+		if (idle >= 0 || (other_node && !far && !goes_far(p, domain)))
+			break;
+		if (smt_enabled || !whole)
+			idle = idle_nearest(p, domain, cpu, other_node, whole ? SCX_PICK_IDLE_CORE : 0);
 	}
-	if (idle < 0 && far)
-		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	bpf_rcu_read_unlock();
 	return idle;
 }
 
-/* An idle CPU under another cache, or -1; see idle_by_node(). */
+/*
+ * An idle CPU under another cache for p, which waits or was last at `cpu`; or -1. One of another node only if it may be `far`
+ * or goes_far().
+ */
 static __always_inline s32 idle_elsewhere(struct task_struct *p, s32 cpu, bool far)
 {
-	if (nr_domains == 1)
+	if (nr_domains == 1 || !may_idle_elsewhere(domain_of_cpu(cpu)))
 		return -1;
-	return nr_nodes > 1 ? idle_by_node(p, cpu, far) : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	return look_elsewhere(p, cpu, far);
 }
 
 /* An idle CPU to kick for an unmanaged task that was queued at `cpu`; -1 if there is none. */
-static s32 idle_to_kick(struct task_struct *p, s32 cpu)
+static __always_inline s32 idle_to_kick(struct task_struct *p, s32 cpu)
 {
 	u32 domain = domain_of_cpu(cpu);
 	bool there = domain_of(domain)->may_idle;

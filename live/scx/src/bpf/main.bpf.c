@@ -573,8 +573,8 @@ static __always_inline bool is_online(u32 cpu)
 	return cpu_domain[within(cpu, WARMQ_MAX_CPUS)] < WARMQ_MAX_DOMAINS;
 }
 
-/* The online CPUs of a domain, or only the fast ones, or all of its node. */
-static struct bpf_cpumask *make_mask(u32 domain, bool fast, bool node)
+/* The online CPUs of a domain, or only the fast ones. */
+static struct bpf_cpumask *make_mask(u32 domain, bool fast)
 {
 	struct bpf_cpumask *mask = bpf_cpumask_create();
 	u32 cpu;
@@ -582,11 +582,7 @@ static struct bpf_cpumask *make_mask(u32 domain, bool fast, bool node)
 	if (!mask)
 		return NULL;
 	bpf_for(cpu, 0, nr_cpus) {
-		u32 there = domain_of_cpu(cpu);
-
-		if (!is_online(cpu) || (fast && !is_fast(cpu)))
-			continue;
-		if (node ? node_of(there) == node_of(domain) : there == domain)
+		if (is_online(cpu) && domain_of_cpu(cpu) == domain && (!fast || is_fast(cpu)))
 			bpf_cpumask_set_cpu(cpu, mask);
 	}
 	return mask;
@@ -608,17 +604,15 @@ static s32 make_domain(u32 domain)
 	struct domain_mask *value = bpf_map_lookup_elem(&domain_masks, &domain);
 	u32 cpu, online = 0;
 
-	if (!value || !keep_mask(&value->mask, make_mask(domain, false, false)))
+	if (!value || !keep_mask(&value->mask, make_mask(domain, false)))
 		return -ENOMEM;
-	if (unlike_cpus && !keep_mask(&value->fast, make_mask(domain, true, false)))
-		return -ENOMEM;
-	if (nr_nodes > 1 && !keep_mask(&value->node, make_mask(domain, false, true)))
+	if (unlike_cpus && !keep_mask(&value->fast, make_mask(domain, true)))
 		return -ENOMEM;
 	bpf_for(cpu, 0, nr_cpus)
 		online += is_online(cpu) && domain_of_cpu(cpu) == domain;
 	time_of(domain)->cpus = online;
 	/* The kernel does not say which idle already. */
-	domain_of(domain)->may_idle = 1;
+	set_may_idle(domain);
 	return scx_bpf_create_dsq(dsq_of(domain), -1);
 }
 

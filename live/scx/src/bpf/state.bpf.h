@@ -86,7 +86,7 @@ struct cpu_state {
 
 /* What changes seldom, so that all CPUs of a domain may have it in their caches; its sums are in struct entity_state. */
 struct domain_state {
-	u64 may_idle; /* a CPU of it may idle; see note_idle() */
+	u64 may_idle; /* a CPU of it may idle; see note_idle() and idle_domains */
 	u64 beside_idle_since; /* ns, since when each round of the timer has found unmanaged tasks waiting here, and a CPU idle; 0: not the last */
 	/* The timer asks this domain to take one unmanaged task from that queue. Counted from 1; 0: none. */
 	u32 pull_from;
@@ -286,6 +286,13 @@ const volatile u8 domain_near[WARMQ_MAX_DOMAINS][WARMQ_MAX_DOMAINS]; /* by domai
 
 struct cpu_state cpus[WARMQ_MAX_CPUS];
 struct domain_state domains[WARMQ_MAX_DOMAINS];
+/*
+ * A bit by domain: its `may_idle`. So whoever looks for an idle CPU under another cache sees in one line that there is none,
+ * and else which domains to ask.
+ */
+struct idle_domains {
+	u64 bits[WARMQ_MAX_DOMAINS / 64];
+} __attribute__((aligned(64))) idle_domains;
 struct place_state places[WARMQ_MAX_CPUS];
 struct entity_state entities[WARMQ_MAX_ENTITIES];
 struct group_state groups[WARMQ_MAX_GROUPS];

@@ -136,7 +136,7 @@ static void wake_released(struct task_struct *p, u32 entity)
 		idle = entity - WARMQ_PINNED_BASE;
 		idle = scx_bpf_test_and_clear_cpu_idle(idle) ? idle : -1;
 	} else if (p->nr_cpus_allowed < nr_cpus) {
-		idle = nr_nodes > 1 ? idle_by_node(p, cpu_of_waiting(p), false) : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+		idle = idle_to_kick(p, cpu_of_waiting(p));
 	} else {
 		idle = idle_near(domain_of_entity(entity), nr_nodes > 1 && gives_far(domain_of_entity(entity)));
 	}
