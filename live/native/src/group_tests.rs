@@ -62,6 +62,19 @@ fn a_group_whose_members_have_slept_for_long_is_given_to_others_until_they_wake(
 }
 
 #[test]
+fn a_group_that_was_without_members_for_long_is_served_again() {
+    let mut program = with_tasks(1);
+    hints(&mut program, 0, 5, SECOND);
+    program.hint(0, 0, SECOND);
+    program.timer(0, 2 * SECOND);
+    assert_eq!(program.groups_used(), 1);
+    program.hint(0, 5, 2 * SECOND);
+    sleeps(&mut program, 0, 2 * SECOND);
+    program.enqueue(0, (0, 0), Waker::Interrupt, 3 * SECOND);
+    assert_eq!(program.pick(0, 3 * SECOND), Some(0));
+}
+
+#[test]
 fn a_group_with_a_member_that_runs_or_has_just_run_is_kept() {
     let mut program = with_tasks(2);
     program.limit_groups(1, 9);

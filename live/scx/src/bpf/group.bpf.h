@@ -473,7 +473,6 @@ __noinline u32 make_group(struct task_struct *p __arg_trusted, struct group_key 
 	group->ran_home = group->ran_away = group->batches = group->runs = group->moves = group->splits = 0;
 	__builtin_memset(group->waits, 0, sizeof(group->waits));
 	group->left_at = group->ran_at = now;
-	use_groups(number);
 	if (bpf_map_update_elem(&group_numbers, key, &number, BPF_NOEXIST)) {
 		owner_has_one_less(key, payer); /* another CPU was faster: use its group */
 		group->key.hint = 0;
@@ -492,10 +491,20 @@ refused:
 /* The hint of a task of which two said something at the same time: whoever looks next follows the right one. */
 #define HINT_UNKNOWN (~0ULL)
 
-/* Adds a member to a group. Returns what task_state.group is then. */
+/*
+ * Adds a member to a group. Returns what task_state.group is then. (One that had none for long kept its key, and may not
+ * count as used.)
+ */
 static u32 add_member(u32 number)
 {
-	return number ? number | generation_in(__sync_fetch_and_add(&group_of(number)->members, 1)) : 0;
+	u64 before;
+
+	if (!number)
+		return 0;
+	before = add_in_order(&group_of(number)->members, 1);
+	if (!(u32)before)
+		use_groups(number);
+	return number | generation_in(before);
 }
 
 /* Takes a member off the group that `membership` says, unless that has a new generation. */
