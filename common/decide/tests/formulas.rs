@@ -170,11 +170,11 @@ fn a_task_comes_back_among_those_whom_it_competes_with() {
 fn a_task_that_moves_awake_keeps_its_lag() {
     let busy = domain(1, 4);
     let avg = busy.avg_vruntime;
-    // Four tasks on a CPU: lag from -(10 + 8) ms, for two slices of 4 ms, to 10 ms.
+    // Four tasks on a CPU: a lag of up to 10 ms, and 8 ms for two slices of 4 ms, on either side.
     let table = [
         (avg - 9 * MS, avg - 9 * MS),
         (avg + 17 * MS, avg + 17 * MS),
-        (avg - 900 * MS, avg - 10 * MS),
+        (avg - 900 * MS, avg - 18 * MS),
         (avg + 900 * MS, avg + 18 * MS),
     ];
     for (vruntime, expected) in table {
@@ -245,13 +245,13 @@ fn an_entitys_lag_is_clamped() {
         ..domain(cpus, tasks)
     };
     let table = [
-        // At most 40 ms, and at least -40 ms and two slices more.
+        // 40 ms and two slices more, on either side.
         (at_avg(1, 1), avg + 49 * MS, avg + 48 * MS),
-        (at_avg(1, 1), avg - 41 * MS, avg - 40 * MS),
+        (at_avg(1, 1), avg - 49 * MS, avg - 48 * MS),
         (at_avg(1, 1), avg + 39 * MS, avg + 39 * MS),
         // The same in real time where eight are runnable on two CPUs.
         (at_avg(2, 8), avg + 19 * MS, avg + 18 * MS),
-        (at_avg(2, 8), avg - 11 * MS, avg - 10 * MS),
+        (at_avg(2, 8), avg - 19 * MS, avg - 18 * MS),
     ];
     for (domain, vruntime, expected) in table {
         let mut entity = Entity {

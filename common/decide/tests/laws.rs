@@ -212,10 +212,32 @@ proptest! {
         clamp_entity(&policy, &mut entity, &domain, succession);
         let ahead = difference(avg, entity_vruntime(&entity));
         let most = scale_lag(&policy, &domain, policy.lag_max);
-        prop_assert!(-ahead <= most as i64, "{ahead}");
-        prop_assert!(ahead <= (most + delta_vruntime(succession, entity.weight)) as i64, "{ahead}");
+        // What it waits for, or has just had, is a succession.
+        prop_assert!(ahead.abs() <= (most + delta_vruntime(succession, entity.weight)) as i64, "{ahead}");
         let (again, after) = (vruntime(&entity, members), vruntime(&entity, members.wrapping_add(9)));
         prop_assert_eq!(difference(first, second), difference(again, after));
+    }
+
+    /// Whatever a task weighs that waits alone in an entity, its turn comes: its deadline does not stay ahead of V.
+    #[test]
+    fn what_waits_alone_comes_before_v(
+        policy in policies(), domain in domains(), avg in times(), shift in times(), group: bool,
+        weight in 16u64..10 * WEIGHT_NICE_0, lag in distances(), later in 0u64..1 << 50, request in 1u64..=2,
+    ) {
+        let mut entity = Entity { avg_vruntime: avg, shift, weight, runnable: 1 };
+        let request = policy.slice_max * request;
+        let queued = Domain { avg_vruntime: entity_vruntime(&entity).wrapping_add(lag), ..domain };
+        let due = deadline(&queued, entity_vruntime(&entity), weight, request).wrapping_sub(shift);
+        let far = delta_vruntime(request, weight) + scale_lag(&policy, &domain, policy.lag_max);
+        let now = queued.avg_vruntime.wrapping_add(4 * far + later);
+        let served = Domain { avg_vruntime: now, ..domain };
+        let succession = succession(&policy, group);
+        // However often a CPU looks on the way there.
+        for at in [queued.avg_vruntime.wrapping_add(far), queued.avg_vruntime.wrapping_add(2 * far)] {
+            pick_key(&policy, &mut entity, &Domain { avg_vruntime: at, ..domain }, succession, due);
+        }
+        let key = pick_key(&policy, &mut entity, &served, succession, due);
+        prop_assert!(difference(now, key) <= 0, "{}", difference(now, key));
     }
 
     /// A task that joins and leaves at once leaves V as it was, up to rounding. In between, V lies

@@ -61,14 +61,23 @@ WARMQ_INLINE bool warmq_repays(const struct warmq_domain *domain, u64 lag)
 }
 
 /*
+ * The upper bound of the lag of something of `weight` that may have waited for a run of `ran` ns: the scaled lag_max, and what
+ * such a run is worth to it. It waits for that before it may run, so whatever weighs little must keep it. It works the lag off
+ * by running: that takes no more than lag_max and `ran` of CPU time, however large the lag is.
+ */
+WARMQ_INLINE u64 warmq_lag_most(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight, u64 ran)
+{
+	return warmq_scale_lag(policy, domain, policy->lag_max) + warmq_delta_vruntime(ran, weight);
+}
+
+/*
  * The lower bound of the lag of something of `weight` that may just have run for `ran` ns, without
  * its sign: lag >= -warmq_lag_min(). A run of that length is a legitimate reason for negative lag,
  * so it is added to the scaled lag_max; the sum must still be repayable in time.
  */
 WARMQ_INLINE u64 warmq_lag_min(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight, u64 ran)
 {
-	u64 lag = warmq_scale_lag(policy, domain, policy->lag_max) + warmq_delta_vruntime(ran, weight);
-	u64 repayable = warmq_repayable_lag(domain);
+	u64 lag = warmq_lag_most(policy, domain, weight, ran), repayable = warmq_repayable_lag(domain);
 
 	return lag < repayable ? lag : repayable;
 }
@@ -164,15 +173,15 @@ WARMQ_INLINE u64 warmq_forgive(const struct warmq_policy *policy, const struct w
 /*
  * The vruntime of a task that goes from one entity to another without having slept: its own. Only a
  * lag that no fair share explains is clamped (the task had a CPU to itself while others crowded on
- * another).
+ * another). A task of a small weight has waited for its request for longer than lag_max, and still has.
  */
 WARMQ_INLINE u64 warmq_place_awake(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 vruntime,
 				   u64 weight)
 {
-	u64 lag_max = warmq_scale_lag(policy, domain, policy->lag_max);
-	u64 lag_min = warmq_lag_min(policy, domain, weight, warmq_longest_run(policy));
+	u64 ran = warmq_longest_run(policy);
 
-	return warmq_clamp(vruntime, domain->avg_vruntime - lag_max, domain->avg_vruntime + lag_min);
+	return warmq_clamp(vruntime, domain->avg_vruntime - warmq_lag_most(policy, domain, weight, ran),
+			   domain->avg_vruntime + warmq_lag_min(policy, domain, weight, ran));
 }
 
 /*

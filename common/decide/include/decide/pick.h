@@ -10,17 +10,19 @@ WARMQ_INLINE u64 warmq_succession(const struct warmq_policy *policy, bool group)
 }
 
 /*
- * Clamps an entity's lag while it is queued: to lag_max (scaled) from above, and from below to what
- * a succession explains. Needed where an entity cannot get its share however small its vruntime is
- * (a group whose home is one busy CPU): old lag must neither delay others nor the entity itself.
- * Only `shift` changes, so members keep their order.
+ * Clamps an entity's lag while it is queued to what a succession explains, on both sides. Needed where an entity cannot get
+ * its share however small its vruntime is (a group whose home is one busy CPU): old lag must neither delay others nor the
+ * entity itself. Only `shift` changes, so members keep their order.
+ *
+ * A member's deadline moves with it. It lies ahead of the vruntime by a request, which is no longer than a succession. So
+ * what is alone in an entity comes before V whatever it weighs: clamped to lag_max, it would stay ahead of V for ever.
  */
 WARMQ_INLINE void warmq_clamp_entity(const struct warmq_policy *policy, struct warmq_entity *entity,
 				     const struct warmq_domain *domain, u64 succession)
 {
-	u64 vruntime = warmq_entity_vruntime(entity), lag_max = warmq_scale_lag(policy, domain, policy->lag_max);
-	u64 lag_min = warmq_lag_min(policy, domain, entity->weight, succession);
-	u64 clamped = warmq_clamp(vruntime, domain->avg_vruntime - lag_max, domain->avg_vruntime + lag_min);
+	u64 vruntime = warmq_entity_vruntime(entity), avg = domain->avg_vruntime;
+	u64 clamped = warmq_clamp(vruntime, avg - warmq_lag_most(policy, domain, entity->weight, succession),
+				  avg + warmq_lag_min(policy, domain, entity->weight, succession));
 
 	if (clamped != vruntime)
 		entity->shift = clamped - entity->avg_vruntime;

@@ -213,6 +213,19 @@ proptest! {
     }
 }
 
+/// A task is alone in its fragment, in a group whose weight falls to 1 and rises again while it waits.
+#[test]
+fn who_is_alone_in_a_fragment_of_a_light_group_runs() {
+    let group = [
+        Act::Group(1, 1),
+        Act::Fragment(1, Some(0)),
+        Act::Weight(1, 1),
+    ];
+    let entry = warmq_sched::scheduler("scx_warmq").expect("a scheduler");
+    let (_, before, after) = play(entry, stage(1), &group.map(|act| (0, act)));
+    assert!(after[1] > before[1], "{before:?} {after:?}");
+}
+
 /// How much CPU time the tasks had in each `period`, by the switches.
 fn ran_in_periods(records: &[(Instant, Record)], period: Duration, end: Instant) -> Vec<Duration> {
     let mut ran = vec![Duration::ZERO; end.0.div_ceil(period.0) as usize];

@@ -419,6 +419,31 @@ fn who_weighs_next_to_nothing_runs_all_the_same() {
     }
 }
 
+/// The same of one that is alone in its queue: its fragment's, or that of its CPU. A look at the queue
+/// once moved its deadline away, as fast as time went on.
+#[test]
+fn who_is_alone_in_a_queue_runs_whatever_it_weighs() {
+    for (fragment, only) in [(Some(1), None), (None, Some(0)), (Some(1), Some(0))] {
+        let workload = move |boot: &mut Boot<'_>| -> Started {
+            let light = called("light").nice(19);
+            let light = match only {
+                Some(only) => light.bound([cpu(only)]),
+                None => light,
+            };
+            member(boot, light, fragment)?;
+            for _ in 0..6 {
+                hog(boot, called("hog"))?;
+            }
+            Ok(())
+        };
+        let stage = stage(2).sharing(2).tick_of(4);
+        let (_, kernel) = stage.plays_before(Waits::default(), set(&[]), 8_000, workload);
+        let end = kernel.now();
+        let longest = kernel.into_observer().longest(end)[&TaskId(0)];
+        assert!(longest < ms(2_500), "{longest}: {fragment:?}, {only:?}");
+    }
+}
+
 fn light_beside_others(late: u64) {
     let workload = move |boot: &mut Boot<'_>| -> Started {
         member(boot, called("light").nice(19), None)?;
