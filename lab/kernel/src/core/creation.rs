@@ -68,12 +68,14 @@ impl Core {
     }
 
     /// The affinity of a task of `group` that asks for `asked`: those of the group's CPUs that it asks for, or all
-    /// of them if there are none (`cpuset_cpus_allowed()`, `__set_cpus_allowed_ptr()`).
+    /// of them if none of these is online (`cpuset_cpus_allowed()`, `__set_cpus_allowed_ptr()`).
     fn confined(&self, group: GroupId, asked: Option<&CpuSet>) -> Option<CpuSet> {
-        let Some(outer) = self.groups.cpus_of(group) else {
-            return asked.cloned();
-        };
-        Some(asked.map_or(outer.clone(), |asked| within(asked, outer)))
+        let online = self.online_cpus();
+        let outer = self.groups.cpus_of(group, &online);
+        match asked {
+            Some(asked) => within(asked, outer, &online),
+            None => outer,
+        }
     }
 
     /// Makes the affinity of `task` that which it asks for, within the CPUs of its group. True if it changed.

@@ -226,6 +226,21 @@ fn who_is_alone_in_a_fragment_of_a_light_group_runs() {
     assert!(after[1] > before[1], "{before:?} {after:?}");
 }
 
+/// A task is bound to a CPU that goes offline, and is then moved to another group.
+#[test]
+fn nobody_is_bound_to_a_cpu_that_is_offline() {
+    let acts = [
+        (0, Act::Affinity(5, 0)),
+        (0, Act::Online(0, false)),
+        (811, Act::Group(5, 1)),
+    ];
+    for entry in SCHEDULERS {
+        let (ending, before, after) = play(entry, stage(2), &acts);
+        assert_eq!(ending, Ending::TimeUp, "{}", entry.name);
+        assert!(after[5] > before[5], "{}: {before:?} {after:?}", entry.name);
+    }
+}
+
 /// How much CPU time the tasks had in each `period`, by the switches.
 fn ran_in_periods(records: &[(Instant, Record)], period: Duration, end: Instant) -> Vec<Duration> {
     let mut ran = vec![Duration::ZERO; end.0.div_ceil(period.0) as usize];

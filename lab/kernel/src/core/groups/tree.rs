@@ -13,12 +13,14 @@ pub(crate) const DEFAULT_WEIGHT: u32 = 100;
 /// (`scx_group_set_idle()`).
 const IDLE_WEIGHT: u32 = 1;
 
-/// Those of `wanted` that are in `outer`, or `outer` if there are none.
-pub(crate) fn within(wanted: &CpuSet, outer: CpuSet) -> CpuSet {
-    let both = wanted.intersection(&outer);
-    match both.is_empty() {
+/// Those CPUs of `outer` (`None`: all) that are in `wanted`, or `outer` if none of them is online (`guarantee_online_cpus()`).
+pub(crate) fn within(wanted: &CpuSet, outer: Option<CpuSet>, online: &CpuSet) -> Option<CpuSet> {
+    let both = outer
+        .as_ref()
+        .map_or_else(|| wanted.clone(), |outer| wanted.intersection(outer));
+    match both.intersection(online).is_empty() {
         true => outer,
-        false => both,
+        false => Some(both),
     }
 }
 
@@ -96,13 +98,10 @@ impl Groups {
 
     /// The CPUs that tasks of `group` may use, which has no more than the group that it is in: where none of
     /// its own is among those, it has those (`cpuset.cpus.effective`). `None`: all.
-    pub(crate) fn cpus_of(&self, group: GroupId) -> Option<CpuSet> {
+    pub(crate) fn cpus_of(&self, group: GroupId, online: &CpuSet) -> Option<CpuSet> {
         let outermost_first = self.upwards(group).collect::<Vec<_>>().into_iter().rev();
         let own = outermost_first.filter_map(|group| self.0[group.index()].cpus.as_ref());
-        own.fold(None, |outer: Option<CpuSet>, own| match outer {
-            None => Some(own.clone()),
-            Some(outer) => Some(within(own, outer)),
-        })
+        own.fold(None, |outer, own| within(own, outer, online))
     }
 
     /// `group`, the group that it is part of, and so on up to the root.
