@@ -51,6 +51,14 @@ WARMQ_INLINE u64 warmq_repayable_lag(const struct warmq_domain *domain)
 	return WARMQ_REPAY_MAX * warmq_capacity(domain) / domain->weight;
 }
 
+/* As much of a debt as the domain can work off in that time. */
+WARMQ_INLINE u64 warmq_repayable_part(const struct warmq_domain *domain, u64 debt)
+{
+	u64 repayable = warmq_repayable_lag(domain);
+
+	return debt < repayable ? debt : repayable;
+}
+
 /*
  * Whether `lag` is so small that the domain can work it off in WARMQ_REPAY_MAX whatever else there is. At 16 tasks of
  * nice 0 a CPU it works off a sixteenth of that, so there is no need to divide. It is true of all that is not positive.
@@ -77,9 +85,7 @@ WARMQ_INLINE u64 warmq_lag_most(const struct warmq_policy *policy, const struct 
  */
 WARMQ_INLINE u64 warmq_lag_min(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight, u64 ran)
 {
-	u64 lag = warmq_lag_most(policy, domain, weight, ran), repayable = warmq_repayable_lag(domain);
-
-	return lag < repayable ? lag : repayable;
+	return warmq_repayable_part(domain, warmq_lag_most(policy, domain, weight, ran));
 }
 
 /*
@@ -178,10 +184,9 @@ WARMQ_INLINE u64 warmq_forgive(const struct warmq_policy *policy, const struct w
 WARMQ_INLINE u64 warmq_place_awake(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 vruntime,
 				   u64 weight)
 {
-	u64 ran = warmq_longest_run(policy);
+	u64 avg = domain->avg_vruntime, lag = warmq_lag_most(policy, domain, weight, warmq_longest_run(policy));
 
-	return warmq_clamp(vruntime, domain->avg_vruntime - warmq_lag_most(policy, domain, weight, ran),
-			   domain->avg_vruntime + warmq_lag_min(policy, domain, weight, ran));
+	return warmq_clamp(vruntime, avg - lag, avg + warmq_repayable_part(domain, lag));
 }
 
 /*

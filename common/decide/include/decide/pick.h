@@ -21,8 +21,8 @@ WARMQ_INLINE void warmq_clamp_entity(const struct warmq_policy *policy, struct w
 				     const struct warmq_domain *domain, u64 succession)
 {
 	u64 vruntime = warmq_entity_vruntime(entity), avg = domain->avg_vruntime;
-	u64 clamped = warmq_clamp(vruntime, avg - warmq_lag_most(policy, domain, entity->weight, succession),
-				  avg + warmq_lag_min(policy, domain, entity->weight, succession));
+	u64 lag = warmq_lag_most(policy, domain, entity->weight, succession);
+	u64 clamped = warmq_clamp(vruntime, avg - lag, avg + warmq_repayable_part(domain, lag));
 
 	if (clamped != vruntime)
 		entity->shift = clamped - entity->avg_vruntime;
