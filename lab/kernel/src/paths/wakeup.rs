@@ -33,7 +33,8 @@ impl Engine {
         let (target, took) = self.select_cpu(cpu, task, why);
         if self.throttled_on_arrival(task, target) {
             self.hold_woken(cpu, task, (Waiting::Quota, target), why);
-            return Flow::Takes(took, self.mode(cpu, false));
+            let sent = self.leaves_idle_for_nobody(cpu, target);
+            return Flow::Takes(took + sent, self.mode(cpu, false));
         }
         if let Why::Wakeup(wakeup) = &why {
             self.core.record_waking(cpu, task, wakeup);
@@ -75,6 +76,18 @@ impl Engine {
         self.core.task_mut(task).queue = target;
         self.core.check_queues(task);
         self.core.is_throttled(task, target)
+    }
+
+    /// `target` was chosen for a task that waits in a throttled queue there. If it idles it calls `schedule()` all
+    /// the same (`wakeup_preempt()`: every class comes before that of the idle task), by which schedulers
+    /// learn that it idles on: they may have taken it for a CPU to which the task comes. Returns how long
+    /// it takes to let it know.
+    fn leaves_idle_for_nobody(&mut self, cpu: CpuId, target: CpuId) -> Duration {
+        let there = self.core.cpu(target);
+        match there.online && there.chosen.is_none() {
+            true => self.call(cpu, |_, context| context.reschedule(target)),
+            false => Duration::ZERO,
+        }
     }
 
     /// `task` is woken while something holds it, and is made runnable when nothing does any more.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use proptest::prelude::*;
-use warmq_kernel::{Boot, Change, Ending, Fragment, GroupId, Limits, Policy, Task};
+use warmq_kernel::{Boot, Change, Ending, Fragment, GroupId, Limits, Policy, Task, Throttling};
 use warmq_random::configurations;
 use warmq_sched::{Entry, SCHEDULERS};
 use warmq_trace::Record;
@@ -238,6 +238,29 @@ fn nobody_is_bound_to_a_cpu_that_is_offline() {
         let (ending, before, after) = play(entry, stage(2), &acts);
         assert_eq!(ending, Ending::TimeUp, "{}", entry.name);
         assert!(after[5] > before[5], "{}: {before:?} {after:?}", entry.name);
+    }
+}
+
+/// The wakeup of a task finds an idle CPU for it, on which its group is out of quota: nobody comes to that
+/// CPU, which must be found again all the same.
+#[test]
+fn a_cpu_whose_task_is_throttled_on_arrival_is_found_again() {
+    let acts = [
+        (0, Act::Quota(1, 4)),
+        (0, Act::Stop(0, true)),
+        (45, Act::Group(4, 2)),
+        (208, Act::Freeze(1, true)),
+    ];
+    for entry in SCHEDULERS {
+        for mut stage in [stage(3), stage(3).real()] {
+            stage.settings.throttling = Throttling::Groups;
+            stage.settings.staggered_periods = true;
+            stage.settings.nohz = may_stop_ticks(entry);
+            let (ending, before, after) = play(entry, stage, &acts);
+            assert_eq!(ending, Ending::TimeUp, "{}", entry.name);
+            let runs = (0..TASKS as usize).all(|task| after[task] > before[task]);
+            assert!(runs, "{}: {before:?} {after:?}", entry.name);
+        }
     }
 }
 
