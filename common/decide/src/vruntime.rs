@@ -112,8 +112,8 @@ unsafe extern "C" {
     #[link_name = "decide_succession"]
     pub safe fn succession(policy: &Policy, group: bool) -> u64;
 
-    /// Clamps the lag of `entity` while it is queued: to lag_max from above, and from below to as
-    /// much and what it may just have run in `succession` ns.
+    /// Clamps the lag of `entity` while it is queued, on both sides: to lag_max, and what it may just
+    /// have run or waited for in `succession` ns.
     #[link_name = "decide_clamp_entity"]
     pub safe fn clamp_entity(
         policy: &Policy,

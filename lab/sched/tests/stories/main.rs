@@ -20,6 +20,7 @@ mod mq;
 mod o1;
 mod quotas;
 mod random_changes;
+mod reach;
 mod real_time;
 mod scenarios;
 mod scx_warmq;
