@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("common", "units", &[]),
     ("common", "decide", &[]),
+    ("common", "bpf", &[]),
     ("common", "config", &["units"]),
     ("common", "affinity", &["units", "config"]),
     ("common", "scenario", &["units", "config", "trace"]),
@@ -32,6 +33,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("common", "replay", &["units", "trace", "metrics"]),
     ("common", "report", &["units"]),
     ("lab", "kernel", &["units", "trace", "machine"]),
+    ("lab", "bpf", &["bpf"]),
     ("lab", "random", &["units", "machine", "kernel"]),
     (
         "lab",

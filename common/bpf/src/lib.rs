@@ -1,0 +1,23 @@
+//! Compiled BPF objects: what is in them, and how they fit a kernel that is pretended.
+//!
+//! ```text
+//! let mut object = Object::read(&bytes)?;              // an object, or a program that has one inside
+//! object.set("slice_max", 20_000_000)?;                // variables, as user space does before loading
+//! let kernel = KernelTable::of("7.3")?;                // what the kernel has, from its BTF
+//! let image = object.fit(&kernel, &offer)?;            // CO-RE, weak symbols, maps; or all that is missing
+//! ```
+//!
+//! An [`Image`] is plain data: decoded instructions whose calls and addresses are indexes into its
+//! lists. Nothing here runs a program (lab/bpf does) or knows what a kfunc means (lab/scx does).
+
+#![deny(clippy::float_arithmetic)]
+#![warn(missing_docs)]
+
+mod image;
+mod missing;
+
+pub use image::{
+    Function, Image, Insn, Line, Map, MapKind, Program, ProgramKind, Special, SpecialKind,
+    StructOps, To,
+};
+pub use missing::{Missing, Offer, What};

@@ -1,0 +1,58 @@
+#!/bin/sh
+# Compiles the BPF parts of released sched_ext schedulers into target/objects/NAME.bpf.o, with the
+# flags of scx_cargo: what the readers of common/bpf and the interpreter of lab/bpf are tried on.
+# Nothing of it is committed.
+#
+# Needs clang-19 and cargo. The sources are those of crates.io, fetched by cargo; headers of the
+# kernel and of libbpf are what the build of live/scx unpacked (`cargo build -p scx_warmq`).
+set -eu
+cd "$(dirname "$0")/.."
+
+target=${CARGO_TARGET_DIR:-target}
+out=$target/objects
+crates='beerland=1.1.4 bpfland=1.1.4 cosmos=1.1.7 flash=1.1.4 tickless=1.1.4'
+mkdir -p "$out/fetch/src"
+
+# A manifest that names them all, so that cargo brings their sources.
+{
+	printf '[package]\nname = "objects"\nversion = "0.0.0"\nedition = "2024"\n\n[workspace]\n\n[dependencies]\n'
+	for crate in $crates; do
+		printf 'scx_%s = "=%s"\n' "${crate%=*}" "${crate#*=}"
+	done
+} >"$out/fetch/Cargo.toml"
+echo 'fn main() {}' >"$out/fetch/src/main.rs"
+sources=${CARGO_HOME:-$HOME/.cargo}/registry/src
+
+# The newest match of a pattern below the build folder.
+built() {
+	# shellcheck disable=SC2012,SC2086
+	ls -dt "$target"/*/build/$1 2>/dev/null | head -n 1
+}
+
+headers=$(built 'scx_warmq-*/out/scx_utils-bpf_h')
+libbpf=$(built 'libbpf-sys-*/out/include')
+if [ -z "$headers" ] || [ -z "$libbpf" ]; then
+	echo 'objects: the headers are not there; first: cargo build -p scx_warmq' >&2
+	exit 6
+fi
+
+compile() {
+	clang-19 -g -O2 -mcpu=v4 -mllvm -disable-ldsx -mlittle-endian -D__TARGET_ARCH_x86 \
+		-fno-stack-protector -Wno-everything -target bpf \
+		-I"$headers/arch/x86" -I"$headers" -I"$headers/bpf-compat" -I"$headers/scx" -I"$libbpf" \
+		-idirafter "/usr/include/$(uname -m)-linux-gnu" -idirafter /usr/include "$@"
+}
+
+for crate in $crates; do
+	name=${crate%=*}
+	folder=$(ls -d "$sources"/*/"scx_$name-${crate#*=}" 2>/dev/null | head -n 1)
+	if [ -z "$folder" ]; then
+		cargo fetch --quiet --manifest-path "$out/fetch/Cargo.toml"
+		folder=$(ls -d "$sources"/*/"scx_$name-${crate#*=}" | head -n 1)
+	fi
+	compile -I"$folder/src/bpf" -c "$folder/src/bpf/main.bpf.c" -o "$out/$name.bpf.o"
+	echo "objects: $out/$name.bpf.o"
+done
+
+cp "$(built 'scx_warmq-*/out/bpf.bpf.o')" "$out/warmq.bpf.o"
+echo "objects: $out/warmq.bpf.o"
