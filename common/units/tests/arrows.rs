@@ -33,7 +33,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("common", "replay", &["units", "trace", "metrics"]),
     ("common", "report", &["units"]),
     ("lab", "kernel", &["units", "trace", "machine"]),
-    ("lab", "bpf", &["bpf"]),
+    ("lab", "bpf-run", &["bpf"]),
     ("lab", "random", &["units", "machine", "kernel"]),
     (
         "lab",
