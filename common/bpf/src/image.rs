@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::btf::Btf;
+use crate::variables::Variables;
+
 /// An object that fits a kernel: every relocation is done, and what is left to be resolved is named
 /// by indexes into the lists of this struct. It is never changed after loading but by variables,
 /// which are bytes of [`Map::initial`].
@@ -26,6 +29,8 @@ pub struct Image {
     pub ops: Option<StructOps>,
     /// Which line an instruction is of, by the first instruction of each line.
     pub lines: BTreeMap<u32, Line>,
+    pub(crate) variables: Arc<Variables>,
+    pub(crate) btf: Arc<Btf>,
 }
 
 /// One instruction as the kernel's `struct bpf_insn` has it, and what it names.

@@ -13,11 +13,27 @@
 #![deny(clippy::float_arithmetic)]
 #![warn(missing_docs)]
 
+mod btf;
+mod bytes;
+mod core_relo;
+mod elf;
+mod ext;
+mod fit;
+mod fold;
 mod image;
+mod kernel;
+mod maps;
 mod missing;
+mod object;
+mod ops;
+mod variables;
 
+pub use btf::{Btf, Composite, Kind, Member, Type, essential};
 pub use image::{
     Function, Image, Insn, Line, Map, MapKind, Program, ProgramKind, Special, SpecialKind,
     StructOps, To,
 };
+pub use kernel::{BadTable, Element, Field, KernelTable, Layout};
 pub use missing::{Missing, Offer, What};
+pub use object::{Object, Unreadable};
+pub use variables::Place;

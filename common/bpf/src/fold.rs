@@ -1,0 +1,264 @@
+//! Which instructions can run at all: what the verifier finds by following constants. Registers that
+//! hold constants are known, and what is read from frozen maps; a branch on known values goes one
+//! way. Whatever is not reached is not asked for.
+
+use crate::image::{Image, Insn, To};
+
+/// What is known of a register.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Known {
+    #[default]
+    Nothing,
+    Number(u64),
+    /// A byte of a frozen map.
+    Data(u32, u64),
+    /// An address, which is not 0.
+    Address,
+}
+
+type Registers = [Known; 16];
+
+/// Marks what can be reached from the programs in `entries`, by their functions.
+pub(crate) fn live(image: &Image, entries: impl Iterator<Item = u32>) -> Vec<bool> {
+    let mut fold = Fold {
+        image,
+        before: vec![None; image.code.len()],
+        left: Vec::new(),
+        seen: vec![false; image.functions.len()],
+    };
+    for function in entries {
+        fold.enter(function);
+    }
+    while let Some(at) = fold.left.pop() {
+        fold.step(at);
+    }
+    fold.before.iter().map(Option::is_some).collect()
+}
+
+struct Fold<'i> {
+    image: &'i Image,
+    /// What is known before each instruction; none, if it was not reached.
+    before: Vec<Option<Registers>>,
+    left: Vec<usize>,
+    seen: Vec<bool>,
+}
+
+impl Fold<'_> {
+    fn enter(&mut self, function: u32) {
+        let start = self
+            .image
+            .functions
+            .get(function as usize)
+            .map(|one| one.start as usize);
+        let Some((start, seen)) = start.zip(self.seen.get_mut(function as usize)) else {
+            return;
+        };
+        if !std::mem::replace(seen, true) {
+            self.reach(start as i64, [Known::Nothing; 16]);
+        }
+    }
+
+    /// An instruction is reached with these registers.
+    fn reach(&mut self, at: i64, now: Registers) {
+        let Ok(at) = usize::try_from(at) else { return };
+        let Some(before) = self.before.get_mut(at) else {
+            return;
+        };
+        let joined = match before {
+            None => now,
+            Some(before) => join(before, &now),
+        };
+        if *before != Some(joined) {
+            *before = Some(joined);
+            self.left.push(at);
+        }
+    }
+
+    fn step(&mut self, at: usize) {
+        let (Some(mut now), Some(insn)) = (self.before[at], self.image.code.get(at)) else {
+            return;
+        };
+        let next = at as i64 + 1;
+        match insn.code & 7 {
+            0 if insn.code == 0x18 => {
+                now[usize::from(insn.dst & 15)] = self.address(insn);
+                self.reach(next + 1, now);
+            }
+            1 => {
+                now[usize::from(insn.dst & 15)] = self.load(insn, &now);
+                self.reach(next, now);
+            }
+            3 if insn.code & 0xe0 == 0xc0 => {
+                // Atomics write their source register or r0.
+                now[usize::from(insn.src & 15)] = Known::Nothing;
+                now[0] = Known::Nothing;
+                self.reach(next, now);
+            }
+            4 | 7 => {
+                now[usize::from(insn.dst & 15)] = compute(insn, &now);
+                self.reach(next, now);
+            }
+            5 | 6 => self.jump(next, insn, now),
+            _ => self.reach(next, now),
+        }
+    }
+
+    fn address(&mut self, insn: &Insn) -> Known {
+        match insn.to {
+            To::Number(number) => Known::Number(number),
+            To::MapValue(map, offset) if self.is_frozen(map) => Known::Data(map, offset.into()),
+            To::Function(function) => {
+                self.enter(function);
+                Known::Address
+            }
+            To::Nothing => Known::Nothing,
+            _ => Known::Address,
+        }
+    }
+
+    fn is_frozen(&self, map: u32) -> bool {
+        self.image
+            .maps
+            .get(map as usize)
+            .is_some_and(|map| map.frozen)
+    }
+
+    fn load(&self, insn: &Insn, now: &Registers) -> Known {
+        let Known::Data(map, at) = now[usize::from(insn.src & 15)] else {
+            return Known::Nothing;
+        };
+        if insn.code & 0xe0 != 0x60 {
+            return Known::Nothing;
+        }
+        let size = [4, 2, 1, 8][usize::from(insn.code >> 3 & 3)];
+        let at = usize::try_from(at.wrapping_add(insn.off as u64));
+        let map = self.image.maps.get(map as usize);
+        let value = at.ok().zip(map);
+        let value = value.and_then(|(at, map)| crate::bytes::number_at(&map.initial, at, size));
+        value.map_or(Known::Nothing, Known::Number)
+    }
+
+    fn jump(&mut self, next: i64, insn: &Insn, mut now: Registers) {
+        let there = next + i64::from(insn.off);
+        match (insn.code & 0xf0, insn.code & 7) {
+            (0x00, 5) => self.reach(there, now),
+            (0x00, _) => self.reach(next + i64::from(insn.imm), now),
+            (0x80, _) => {
+                if let To::Function(function) = insn.to {
+                    self.enter(function);
+                }
+                now[..6].fill(Known::Nothing);
+                self.reach(next, now);
+            }
+            (0x90, _) => {}
+            (0xe0, _) => {
+                self.reach(there, now);
+                self.reach(next, now);
+            }
+            _ => {
+                let taken = taken(insn, &now);
+                if taken != Some(false) {
+                    self.reach(there, now);
+                }
+                if taken != Some(true) {
+                    self.reach(next, now);
+                }
+            }
+        }
+    }
+}
+
+fn join(one: &Registers, other: &Registers) -> Registers {
+    let mut joined = *one;
+    for (joined, other) in joined.iter_mut().zip(other) {
+        if joined != other {
+            *joined = Known::Nothing;
+        }
+    }
+    joined
+}
+
+/// The right side of an operation.
+fn operand(insn: &Insn, now: &Registers) -> Known {
+    match insn.code & 8 {
+        0 => Known::Number(i64::from(insn.imm) as u64),
+        _ => now[usize::from(insn.src & 15)],
+    }
+}
+
+fn compute(insn: &Insn, now: &Registers) -> Known {
+    let wide = insn.code & 7 == 7;
+    let (left, right) = (now[usize::from(insn.dst & 15)], operand(insn, now));
+    let is_move = insn.code & 0xf0 == 0xb0;
+    match (left, right) {
+        // A sign-extending move, or a cast of the arena.
+        _ if insn.off != 0 => Known::Nothing,
+        (_, Known::Number(right)) if is_move && !wide => Known::Number(u64::from(right as u32)),
+        (_, right) if is_move && wide => right,
+        (Known::Data(map, at), Known::Number(by)) if wide && insn.code & 0xf0 == 0 => {
+            Known::Data(map, at.wrapping_add(by))
+        }
+        (Known::Number(left), Known::Number(right)) => {
+            calculate(insn.code & 0xf0, wide, left, right)
+        }
+        _ => Known::Nothing,
+    }
+}
+
+fn calculate(operation: u8, wide: bool, left: u64, right: u64) -> Known {
+    let shift = right as u32 & if wide { 63 } else { 31 };
+    let left = if wide { left } else { u64::from(left as u32) };
+    let value = match operation {
+        0x00 => left.wrapping_add(right),
+        0x10 => left.wrapping_sub(right),
+        0x20 => left.wrapping_mul(right),
+        0x40 => left | right,
+        0x50 => left & right,
+        0x60 => left << shift,
+        0x70 => left >> shift,
+        0xa0 => left ^ right,
+        0xc0 if wide => ((left as i64) >> shift) as u64,
+        0xc0 => ((left as i32) >> shift) as u64,
+        _ => return Known::Nothing,
+    };
+    Known::Number(if wide { value } else { u64::from(value as u32) })
+}
+
+/// Whether a branch is taken, if that is known.
+fn taken(insn: &Insn, now: &Registers) -> Option<bool> {
+    let operation = insn.code & 0xf0;
+    let (left, right) = match (now[usize::from(insn.dst & 15)], operand(insn, now)) {
+        (Known::Number(left), Known::Number(right)) => (left, right),
+        (Known::Address | Known::Data(..), Known::Number(0)) => match operation {
+            0x10 => return Some(false),
+            0x50 => return Some(true),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let (signed, left, right) = match insn.code & 7 {
+        5 => ((left as i64, right as i64), left, right),
+        _ => {
+            let (left, right) = (left as u32, right as u32);
+            (
+                (i64::from(left as i32), i64::from(right as i32)),
+                u64::from(left),
+                u64::from(right),
+            )
+        }
+    };
+    Some(match operation {
+        0x10 => left == right,
+        0x20 => left > right,
+        0x30 => left >= right,
+        0x40 => left & right != 0,
+        0x50 => left != right,
+        0x60 => signed.0 > signed.1,
+        0x70 => signed.0 >= signed.1,
+        0xa0 => left < right,
+        0xb0 => left <= right,
+        0xc0 => signed.0 < signed.1,
+        0xd0 => signed.0 <= signed.1,
+        _ => return None,
+    })
+}
