@@ -3,8 +3,8 @@
 use object::elf::EM_BPF;
 use object::read::elf::ElfFile64;
 use object::{
-    Architecture, Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, 
-    RelocationTarget, SectionKind, SymbolKind,
+    Architecture, Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget,
+    SectionKind, SymbolKind,
 };
 
 /// Sections, symbols and relocations, copied out of the file.
@@ -143,7 +143,7 @@ fn read_section<'d>(section: &impl object::ObjectSection<'d>) -> Option<Section>
         let offset = usize::try_from(offset).ok()?;
         Some(Relocation {
             offset,
-            symbol: symbol.0
+            symbol: symbol.0,
         })
     });
     let mut relocations: Vec<Relocation> = relocations.collect();

@@ -43,6 +43,10 @@ pub struct Guest {
     /// First byte of data that each CPU has, and how far apart those of two CPUs are.
     per_cpu: BTreeMap<u64, u64>,
     pub(crate) timers: BTreeMap<u64, Timer>,
+    /// Frames in use, and where a callback that began in none is cut off.
+    pub(crate) depth: usize,
+    pub(crate) end: u64,
+    pub(crate) instructions: u64,
 }
 
 /// A `struct bpf_timer` in a map's value.
@@ -106,6 +110,9 @@ impl Guest {
             variables: BTreeMap::new(),
             per_cpu: BTreeMap::new(),
             timers: BTreeMap::new(),
+            depth: 0,
+            end: 0,
+            instructions: 0,
             image: image.clone(),
             shape,
         };
@@ -153,6 +160,16 @@ impl Guest {
     /// The timer at an address that `bpf_timer_start` or `bpf_timer_cancel` got.
     pub fn timer(&self, address: u64) -> Option<&Timer> {
         self.timers.get(&address)
+    }
+
+    /// CPUs of the machine.
+    pub fn cpus(&self) -> u32 {
+        self.shape.cpus
+    }
+
+    /// Instructions run since the beginning, up to the call that is being made.
+    pub fn instructions(&self) -> u64 {
+        self.instructions
     }
 
     /// Loads from where no memory is, since the beginning. A scheduler that is right has none.

@@ -24,7 +24,7 @@ pub enum Access {
 }
 
 /// The kernel around a program. The interpreter knows it only by this; helpers and kfuncs that need
-/// nothing but memory and maps ([`crate::calls`]) never reach it.
+/// nothing but memory and maps ([`crate::offered`]) never reach it.
 pub trait Kernel {
     /// Runs what `callee` names, with the five arguments of the calling convention, and returns
     /// what it returns.
@@ -32,6 +32,11 @@ pub trait Kernel {
     /// # Errors
     /// How the program ends, where it must: `scx_bpf_error`, a call that is not offered.
     fn call(&mut self, callee: Callee, args: [u64; 5], guest: &mut Guest) -> Result<u64, Ending>;
+    /// A program calls `callee`, whoever runs it: for costs. Called before [`Kernel::call`], and for
+    /// calls that never get there.
+    fn called(&mut self, callee: Callee) {
+        let _ = callee;
+    }
     /// A program accesses `size` bytes at `address`, which is in memory that exists and is not the
     /// stack. Called before the access.
     fn charge(&mut self, address: u64, size: u32, access: Access);

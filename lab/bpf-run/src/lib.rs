@@ -20,13 +20,19 @@
 #![deny(clippy::float_arithmetic)]
 #![warn(missing_docs)]
 
+mod calls;
+mod cpumask;
+mod decode;
 mod ending;
 mod guest;
 mod kernel;
 mod maps;
 mod memory;
+mod program;
 
+pub use calls::offered;
 pub use ending::{Ended, Ending};
 pub use guest::{Guest, Shape, Timer, function_handle, function_of, map_handle, map_of};
 pub use kernel::{Access, Callee, Kernel};
 pub use memory::{ARENA, FRAME, FRAMES, FROZEN, HANDLES, HEAP, Memory, PAGE, STACK};
+pub use program::Program;

@@ -222,6 +222,19 @@ impl Guest {
         }
     }
 
+    /// The key of a value that is at an address.
+    pub(crate) fn key_bytes(&self, handle: u64, value: u64) -> Option<Vec<u8>> {
+        let at = map_of(handle)? as usize;
+        let (map, state) = (self.image.maps.get(at)?, self.maps.get(at)?);
+        if map.kind == MapKind::Array {
+            let index = value.checked_sub(state.base)?.checked_div(state.step)? as u32;
+            return Some(index.to_le_bytes().to_vec());
+        }
+        let mut keys = state.hash.iter();
+        let found = keys.find(|(_, address)| **address == value);
+        found.map(|(key, _)| key.clone())
+    }
+
     /// `bpf_map_delete_elem`: 0 or a negative errno.
     ///
     /// # Errors

@@ -29,7 +29,10 @@ pub const FRAME: u64 = 512;
 /// The most calls within calls, the first included.
 pub const FRAMES: usize = 16;
 
-const STACK_BYTES: usize = FRAMES * FRAME as usize;
+/// From one frame to the next. A frame has 512 bytes, then come 256 for the arguments of a program
+/// that takes a pointer to them, then 256 that nobody may touch.
+pub(crate) const FRAME_STRIDE: u64 = 2 * FRAME;
+const STACK_BYTES: usize = FRAMES * FRAME_STRIDE as usize;
 /// Every object begins a line of the caches.
 const LINE: u64 = 64;
 
@@ -57,6 +60,13 @@ enum Window {
     Frozen,
     Stack,
     Arena,
+}
+
+/// Whether bytes of the stack are in a frame, and not in what parts it from the next.
+#[inline]
+fn in_frame(from: usize, size: u64) -> bool {
+    let last = from.wrapping_add(size as usize).wrapping_sub(1);
+    (from | last) & 0x300 != 0x300
 }
 
 impl Memory {
@@ -138,7 +148,8 @@ impl Memory {
         let (window, from) = self.window(address);
         let bytes: &[u8] = match window {
             Window::Heap => &self.heap,
-            Window::Stack => &self.stack[..],
+            Window::Stack if in_frame(from, size) => &self.stack[..],
+            Window::Stack => return None,
             Window::Frozen => &self.frozen,
             Window::Arena if self.has_pages(from as u64, size) => &self.arena,
             Window::Arena => return None,
@@ -152,7 +163,8 @@ impl Memory {
         let (window, from) = self.window(address);
         let bytes: &mut [u8] = match window {
             Window::Heap => &mut self.heap,
-            Window::Stack => &mut self.stack[..],
+            Window::Stack if in_frame(from, size) => &mut self.stack[..],
+            Window::Stack => return None,
             Window::Frozen => return None,
             Window::Arena if self.has_pages(from as u64, size) => &mut self.arena,
             Window::Arena => return None,
