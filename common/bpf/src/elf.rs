@@ -17,6 +17,13 @@ pub(crate) struct Elf {
 }
 
 impl Elf {
+    /// The name of a section; none, if it is not there.
+    pub(crate) fn name(&self, section: usize) -> &str {
+        self.sections
+            .get(section)
+            .map_or("", |section| &section.name)
+    }
+
     /// Where a symbol is in the section of a name.
     pub(crate) fn offset(&self, section: &str, symbol: &str) -> Option<u32> {
         let within = |one: &&Symbol| {

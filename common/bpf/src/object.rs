@@ -268,7 +268,7 @@ impl<'e> Linker<'e> {
 
     fn section_named(&self, name: &str) -> Option<u32> {
         let mut all = self.code.iter();
-        let named = all.find(|(section, _)| self.elf.sections[**section].name == name);
+        let named = all.find(|(section, _)| self.elf.name(**section) == name);
         named.map(|(_, start)| *start)
     }
 
@@ -294,7 +294,7 @@ impl<'e> Linker<'e> {
             let start = base + (symbol.value / 8) as u32;
             image.functions.push(Function {
                 name: symbol.name.clone(),
-                section: self.elf.sections[section].name.clone(),
+                section: self.elf.name(section).to_owned(),
                 start,
                 end: start
                     .saturating_add((symbol.size / 8) as u32)
@@ -353,7 +353,7 @@ impl<'e> Linker<'e> {
                 let at = relocation.offset / 8;
                 let named = self.link_one(image, *base + at as u32, relocation.symbol);
                 let unreadable = || Unreadable::Relocation {
-                    section: self.elf.sections[*section].name.clone(),
+                    section: self.elf.name(*section).to_owned(),
                     at,
                 };
                 if let Named::Extern(which) = named.ok_or_else(unreadable)? {
@@ -398,7 +398,7 @@ impl<'e> Linker<'e> {
         if let Some((_, map)) = self.arena.filter(|(arena, _)| *arena == section) {
             return Some(To::MapValue(map, offset));
         }
-        (self.elf.sections[section].name == ".maps").then_some(())?;
+        (self.elf.name(section) == ".maps").then_some(())?;
         self.maps.get(&(offset as usize)).map(|map| To::Map(*map))
     }
 
@@ -415,7 +415,7 @@ impl<'e> Linker<'e> {
                 .filter(|(arena, _)| *arena == section)
                 .map(|(_, map)| map);
             let map = self.data.get(&section).copied().or(arena);
-            let declared = btf.section(&self.elf.sections[section].name).iter();
+            let declared = btf.section(self.elf.name(section)).iter();
             let mut named = declared
                 .map(|(id, _, _)| *id)
                 .filter(|id| btf.get(*id).name == symbol.name);

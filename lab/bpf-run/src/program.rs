@@ -109,7 +109,8 @@ impl Program {
             loops: 0,
         };
         let result = run.enter().and_then(|()| run.go());
-        let at = run.at;
+        // The instruction that was taken last, if there was one.
+        let at = run.at - usize::from(run.at != begins);
         guest.depth = before;
         result.map_err(|ending| {
             let place = |at: usize| self.from.get(at).copied().unwrap_or(u32::MAX);
@@ -153,11 +154,11 @@ impl<K: Kernel> Run<'_, K> {
     #[inline(always)]
     fn jump(&mut self, to: usize) -> Result<(), Ending> {
         self.guest.instructions += (self.at - self.since) as u64;
-        self.at = to;
-        self.since = to;
         if self.guest.instructions >= self.guest.end {
             return Err(Ending::TooLong(self.guest.shape.instructions));
         }
+        self.at = to;
+        self.since = to;
         Ok(())
     }
 
@@ -364,16 +365,10 @@ impl<K: Kernel> Run<'_, K> {
                 own::CALL => self.call(op.imm as usize)?,
                 own::HELPER => self.outside(Callee::Helper(op.imm as u32))?,
                 own::KFUNC => self.outside(Callee::Kfunc(op.imm as u32))?,
-                own::BAD => return self.stop(Ending::Opcode(op.imm as u8)),
-                code => return self.stop(Ending::Opcode(code)),
+                own::BAD => return Err(Ending::Opcode(op.imm as u8)),
+                code => return Err(Ending::Opcode(code)),
             }
         }
-    }
-
-    /// An ending of the instruction that was taken last.
-    fn stop(&mut self, ending: Ending) -> Result<u64, Ending> {
-        self.at -= 1;
-        Err(ending)
     }
 
     /// Calls a function of the object.
@@ -479,7 +474,7 @@ impl<K: Kernel> Run<'_, K> {
                 self.registers[0] = old;
                 if equal { given } else { old }
             }
-            _ => return self.stop(Ending::Opcode(op.code)).map(drop),
+            _ => return Err(Ending::Opcode(op.code)),
         };
         self.guest.memory.store(address, size, new)?;
         if op.imm & FETCH != 0 && op.imm & 0xf0 != 0xf0 {
