@@ -65,13 +65,15 @@ fn plain(value: u64) -> Answer {
     }
 }
 
-/// The name that the kernel has for a type: of a typedef, its own.
+/// The name that the kernel's table has for a type: its own, or a typedef's if it has none.
 fn root_name(btf: &Btf, root: u32) -> String {
-    let mut at = root;
-    while let (true, Kind::Modifier(to)) = (btf.get(at).name.is_empty(), &btf.get(at).kind) {
-        at = if *to < at { *to } else { 0 };
-    }
-    essential(&btf.get(at).name).to_owned()
+    let own = &btf.get(btf.resolve(root)).name;
+    let name = if own.is_empty() {
+        &btf.get(root).name
+    } else {
+        own
+    };
+    essential(name).to_owned()
 }
 
 fn exists(kernel: &KernelTable, name: &str) -> Result<Answer, What> {

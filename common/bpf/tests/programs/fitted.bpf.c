@@ -14,6 +14,8 @@ struct task_struct___mine {
 	void *cpus_ptr;
 } OF_KERNEL;
 struct scx_bpf_dsq_insert_vtime_args { u64 dsq_id; } OF_KERNEL;
+typedef struct cpumask { u64 bits[128]; } OF_KERNEL cpumask_t;
+typedef struct { int before; int counter; } OF_KERNEL atomic_t;
 struct pcpu_hot { int preempt_count; } OF_KERNEL;
 struct nobody_knows { int field; } OF_KERNEL;
 
@@ -53,6 +55,7 @@ SEC("struct_ops/choose") int choose(u64 *ctx)
 	struct task_struct___mine *p = (void *)ctx[0];
 
 	result = p->scx.weight + p->scx.slice;
+	result += ((cpumask_t *)p->cpus_ptr)->bits[2] + ((atomic_t *)ctx[1])->counter;
 	return p->comm[3];
 }
 
