@@ -3,14 +3,15 @@
 # flags of scx_cargo: what the readers of common/bpf and the interpreter of lab/bpf are tried on.
 # Nothing of it is committed.
 #
-# Needs clang-19 and cargo. The sources are those of crates.io, fetched by cargo; headers of the
-# kernel and of libbpf are what the build of live/scx unpacked (`cargo build -p scx_warmq`).
+# Needs clang-19, cc, libelf, zlib and cargo. The sources are those of crates.io, fetched by cargo; headers of the
+# kernel, and libbpf are what the build of live/scx unpacked (`cargo build -p scx_warmq`).
 set -eu
 cd "$(dirname "$0")/.."
 
 target=${CARGO_TARGET_DIR:-target}
 out=$target/objects
-crates='beerland=1.1.4 bpfland=1.1.4 cosmos=1.1.7 flash=1.1.4 tickless=1.1.4'
+crates='beerland=1.1.4 bpfland=1.1.4 cake=1.2.2 cosmos=1.1.7 flash=1.1.4 flow=4.8.15 lavd=1.1.4
+	p2dq=1.1.4 rusty=1.1.4 tickless=1.1.4'
 mkdir -p "$out/fetch/src"
 
 # A manifest that names them all, so that cargo brings their sources.
@@ -43,6 +44,42 @@ compile() {
 		-idirafter "/usr/include/$(uname -m)-linux-gnu" -idirafter /usr/include "$@"
 }
 
+parts=$(mktemp -d)
+trap 'rm -rf "$parts"' EXIT
+
+# The linker of the libbpf that scx_cargo takes: those of older bpftools know too few types.
+cat >"$parts/link.c" <<'END'
+#include <bpf/libbpf.h>
+
+int main(int argc, char **argv)
+{
+	struct bpf_linker *linker = bpf_linker__new(argv[1], NULL);
+
+	for (int at = 2; linker && at < argc; at++)
+		if (bpf_linker__add_file(linker, argv[at], NULL))
+			return 1;
+	return !linker || bpf_linker__finalize(linker);
+}
+END
+cc -I"$libbpf" -o "$parts/link" "$parts/link.c" "${libbpf%/include}/libbpf.a" -lelf -lz
+
+# Links what clang made of one scheduler, as scx_cargo does.
+link() {
+	object=$out/$1.bpf.o
+	shift
+	if "$parts/link" "$parts/linked" "$@"; then
+		mv "$parts/linked" "$object"
+		echo "objects: $object"
+	else
+		echo "objects: $object cannot be linked" >&2
+	fi
+}
+
+# The sources that the build script of a crate names, the main one first.
+parts_of() {
+	sed -n 's/.*\(enable_skel\|add_source\)("\([^"]*\)".*/\2/p' "$1/build.rs"
+}
+
 for crate in $crates; do
 	name=${crate%=*}
 	folder=$(ls -d "$sources"/*/"scx_$name-${crate#*=}" 2>/dev/null | head -n 1)
@@ -50,7 +87,17 @@ for crate in $crates; do
 		cargo fetch --quiet --manifest-path "$out/fetch/Cargo.toml"
 		folder=$(ls -d "$sources"/*/"scx_$name-${crate#*=}" | head -n 1)
 	fi
-	compile -I"$folder/src/bpf" -c "$folder/src/bpf/main.bpf.c" -o "$out/$name.bpf.o"
+	rm -f "$parts"/*.o
+	for part in $(parts_of "$folder"); do
+		compile -I"$folder/src/bpf" -c "$folder/$part" -o "$parts/$(basename "$part" .c).o"
+	done
+	link "$name" "$parts"/*.o
+done
+
+kernel=${1:+$1/tools/sched_ext}
+for source in ${kernel:+"$kernel"/*.bpf.c}; do
+	name=c_$(basename "$source" .bpf.c | sed 's/^scx_//')
+	compile -I"$kernel" -I"$kernel/include" -c "$source" -o "$out/$name.bpf.o" || continue
 	echo "objects: $out/$name.bpf.o"
 done
 
