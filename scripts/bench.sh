@@ -48,6 +48,10 @@ echo "== engine: events, and records of scheduling, a second of this machine's t
 cargo bench -p warmq-sched --bench engine
 
 echo
+echo "== compiled BPF: instructions a second, beside rbpf's interpreter"
+cargo bench -p warmq-bpf-run --bench interpreter
+
+echo
 echo "== hints: nanoseconds a call"
 cargo bench -p warmq-hint --bench hint
 
