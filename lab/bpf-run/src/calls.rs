@@ -42,6 +42,7 @@ pub(crate) enum Local {
     IterDestroy,
     ArenaAllocate,
     ArenaFree,
+    ArenaReserve,
     Mask(Mask),
     /// What the verifier, locks and tracing need, and the lab does not.
     Nothing,
@@ -90,6 +91,9 @@ const KFUNCS: &[(&str, Local)] = &[
     ("bpf_iter_num_destroy", Local::IterDestroy),
     ("bpf_arena_alloc_pages", Local::ArenaAllocate),
     ("bpf_arena_free_pages", Local::ArenaFree),
+    ("bpf_arena_reserve_pages", Local::ArenaReserve),
+    ("bpf_stream_vprintk", Local::Nothing),
+    ("bpf_stream_vprintk_impl", Local::Nothing),
     ("bpf_rcu_read_lock", Local::Nothing),
     ("bpf_rcu_read_unlock", Local::Nothing),
     ("bpf_preempt_disable", Local::Nothing),
@@ -175,6 +179,7 @@ pub(crate) fn run<K: Kernel>(
             guest.free_pages(b, c);
             Ok(0)
         }
+        Local::ArenaReserve => arena_reserve(guest, a, b, c),
         Local::Mask(mask) => cpumask::run(mask, args, guest, kernel),
     }
 }
@@ -311,15 +316,30 @@ fn iter_next(guest: &mut Guest, iter: u64) -> Result<u64, Ending> {
     Ok(iter)
 }
 
-fn arena_allocate(guest: &mut Guest, handle: u64, wanted: u64, pages: u64) -> Result<u64, Ending> {
-    let call = "bpf_arena_alloc_pages";
+/// How many pages an arena has at most.
+fn arena_pages(guest: &Guest, call: &'static str, handle: u64) -> Result<u64, Ending> {
     let map = map_of(handle).and_then(|map| guest.image.maps.get(map as usize));
-    let map = map.ok_or(Ending::Argument {
+    let wrong = Ending::Argument {
         call,
         address: handle,
         wanted: "map",
-    })?;
-    let most = map.max_entries.into();
+    };
+    Ok(map.ok_or(wrong)?.max_entries.into())
+}
+
+fn arena_reserve(guest: &mut Guest, handle: u64, from: u64, pages: u64) -> Result<u64, Ending> {
+    let most = arena_pages(guest, "bpf_arena_reserve_pages", handle)?;
+    let pages = u64::from(pages as u32);
+    Ok(match guest.memory.reserve_pages(from, pages, most) {
+        _ if pages == 0 => 0,
+        Some(true) => 0,
+        Some(false) => error(EBUSY),
+        None => error(EINVAL),
+    })
+}
+
+fn arena_allocate(guest: &mut Guest, handle: u64, wanted: u64, pages: u64) -> Result<u64, Ending> {
+    let most = arena_pages(guest, "bpf_arena_alloc_pages", handle)?;
     let wanted = (wanted != 0).then_some(wanted);
     let first = guest
         .memory

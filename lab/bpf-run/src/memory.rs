@@ -43,14 +43,22 @@ pub struct Memory {
     frozen: Vec<u8>,
     stack: Box<[u8; STACK_BYTES]>,
     arena: Vec<u8>,
-    /// Which pages of the arena are allocated.
-    pages: Vec<bool>,
+    pages: Vec<Page>,
     /// Freed objects by their size, which the next of that size takes.
     free: BTreeMap<u64, Vec<u64>>,
     /// Bytes of heap, frozen and arena at most.
     limit: u64,
     /// Loads from where no memory is. They read 0, as the kernel's `PROBE_MEM` does.
     pub(crate) faults: u64,
+}
+
+/// What a page of the arena is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Page {
+    Free,
+    /// Nobody gets it, and nothing is there.
+    Reserved,
+    There,
 }
 
 /// Where bytes are.
@@ -176,7 +184,7 @@ impl Memory {
         let last = from.saturating_add(size.max(1)) - 1;
         let pages = (from / PAGE) as usize..=(last / PAGE) as usize;
         let pages = self.pages.get(pages);
-        pages.is_some_and(|pages| pages.iter().all(|there| *there))
+        pages.is_some_and(|pages| pages.iter().all(|page| *page == Page::There))
     }
 
     /// The 1, 2, 4 or 8 bytes at an address as a number; 0 where no memory is.
@@ -250,7 +258,7 @@ impl Memory {
         let count = usize::try_from(count)
             .ok()
             .filter(|count| (1..=most).contains(count))?;
-        let free = |at: &usize| !(*at..at + count).any(|page| self.pages.get(page) == Some(&true));
+        let free = |at: &usize| self.are_free(*at, count);
         let from = match wanted {
             Some(address) => Some((address as u32 / PAGE as u32) as usize).filter(free),
             // Page 0 stays free, so that no pointer within the arena is null.
@@ -261,16 +269,44 @@ impl Memory {
         let more = bytes.saturating_sub(self.arena.len());
         self.fits(more as u64).ok()?;
         self.arena.resize(self.arena.len() + more, 0);
-        self.pages.resize(self.pages.len().max(end), false);
-        self.pages[from..end].fill(true);
+        self.mark(from, count, Page::There);
         self.arena[from * PAGE as usize..bytes].fill(0);
         Some(ARENA + (from as u64) * PAGE)
+    }
+
+    fn are_free(&self, from: usize, count: usize) -> bool {
+        let pages = self.pages.iter().skip(from);
+        pages.take(count).all(|page| *page == Page::Free)
+    }
+
+    fn mark(&mut self, from: usize, count: usize, page: Page) {
+        let end = from + count;
+        self.pages.resize(self.pages.len().max(end), Page::Free);
+        self.pages[from..end].fill(page);
+    }
+
+    /// Keeps neighbouring pages of an arena of `most` pages from being allocated; whether they were
+    /// free, or `None` if they are outside (`arena_reserve_pages`).
+    pub fn reserve_pages(&mut self, address: u64, count: u64, most: u64) -> Option<bool> {
+        let from = u64::from(address as u32) / PAGE;
+        let end = from.checked_add(count)?;
+        if end > most.min(1 << 20) {
+            return None;
+        }
+        let (from, count) = (from as usize, count as usize);
+        let free = self.are_free(from, count);
+        if free {
+            self.mark(from, count, Page::Reserved);
+        }
+        Some(free)
     }
 
     /// Gives back pages of an arena.
     pub fn free_pages(&mut self, address: u64, count: u64) {
         let from = (address as u32 / PAGE as u32) as usize;
         let pages = self.pages.iter_mut().skip(from);
-        pages.take(count as usize).for_each(|there| *there = false);
+        pages
+            .take(count as usize)
+            .for_each(|page| *page = Page::Free);
     }
 }

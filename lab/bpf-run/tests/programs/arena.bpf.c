@@ -10,6 +10,7 @@ struct node { struct node __arena *next; u64 value; };
 
 KFUNC void __arena *bpf_arena_alloc_pages(void *map, void __arena *at, u32 pages, int node, u64 flags);
 KFUNC void bpf_arena_free_pages(void *map, void __arena *at, u32 pages);
+KFUNC int bpf_arena_reserve_pages(void *map, void __arena *at, u32 pages);
 
 u64 first_page;
 struct node __arena *head;
@@ -41,4 +42,31 @@ SEC("syscall") int pages(void *ctx)
 	/* A page that is gone reads 0 and swallows what is stored. */
 	*(volatile u64 __arena *)&page->value = 7;
 	return *(volatile u64 __arena *)&page->value != 0;
+}
+
+/* The arena has 8 pages, of which page 0 is never given. */
+SEC("syscall") int reserved(void *ctx)
+{
+	char __arena *page = bpf_arena_alloc_pages(&arena, 0, 1, -1, 0);
+
+	if (!page)
+		return 1;
+	if (bpf_arena_reserve_pages(&arena, page, 1) != -16)
+		return 2;
+	if (bpf_arena_reserve_pages(&arena, page + 4096, 100) != -22)
+		return 3;
+	if (bpf_arena_reserve_pages(&arena, page + 4096, 2))
+		return 4;
+	if (bpf_arena_reserve_pages(&arena, page + 8192, 1) != -16)
+		return 5;
+	/* What is reserved is skipped, holds nothing, and is free once it is freed. */
+	if (bpf_arena_alloc_pages(&arena, 0, 1, -1, 0) != page + 3 * 4096)
+		return 6;
+	*(volatile u64 __arena *)(page + 4096) = 7;
+	if (*(volatile u64 __arena *)(page + 4096))
+		return 7;
+	bpf_arena_free_pages(&arena, page + 4096, 2);
+	if (bpf_arena_alloc_pages(&arena, 0, 2, -1, 0) != page + 4096)
+		return 8;
+	return bpf_arena_reserve_pages(&arena, page, 0);
 }

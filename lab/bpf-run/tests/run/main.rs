@@ -77,6 +77,7 @@ fn a_timer_knows_its_callback_its_key_and_its_value() {
 fn pointers_within_an_arena_are_followed() {
     let mut loaded = Loaded::new(ARENA);
     assert_eq!(loaded.run("pages", 0), Ok(0));
+    assert_eq!(loaded.run("reserved", 0), Ok(0));
 }
 
 #[test]
