@@ -301,9 +301,7 @@ impl<'e> Linker<'e> {
                     .min(image.code.len() as u32),
             });
         }
-        image
-            .functions
-            .sort_by(|one, other| one.start.cmp(&other.start));
+        image.functions.sort_by_key(|function| function.start);
         image
             .functions
             .retain(|function| function.start < function.end);
