@@ -33,6 +33,11 @@ pub const FRAMES: usize = 16;
 /// that takes a pointer to them, then 256 that nobody may touch.
 pub(crate) const FRAME_STRIDE: u64 = 2 * FRAME;
 const STACK_BYTES: usize = FRAMES * FRAME_STRIDE as usize;
+/// A window's bytes are so many bits; what is above says which one it is.
+const WINDOW_BITS: u32 = 40;
+const HEAP_AT: u64 = HEAP >> WINDOW_BITS;
+const FROZEN_AT: u64 = FROZEN >> WINDOW_BITS;
+const STACK_AT: u64 = STACK >> WINDOW_BITS;
 /// Every object begins a line of the caches.
 const LINE: u64 = 64;
 
@@ -139,10 +144,10 @@ impl Memory {
     /// The window that an address is in, and how far from its beginning.
     #[inline]
     fn window(&self, address: u64) -> (Window, usize) {
-        match address >> 40 {
-            0xffff_88 => (Window::Heap, address.wrapping_sub(HEAP) as usize),
-            0xffff_c9 => (Window::Stack, address.wrapping_sub(STACK) as usize),
-            0xffff_89 => (Window::Frozen, address.wrapping_sub(FROZEN) as usize),
+        match address >> WINDOW_BITS {
+            HEAP_AT => (Window::Heap, address.wrapping_sub(HEAP) as usize),
+            STACK_AT => (Window::Stack, address.wrapping_sub(STACK) as usize),
+            FROZEN_AT => (Window::Frozen, address.wrapping_sub(FROZEN) as usize),
             _ if address >> 32 == 0 || address >> 32 == ARENA >> 32 => {
                 (Window::Arena, address as u32 as usize)
             }
@@ -238,7 +243,7 @@ impl Memory {
     /// Whether an address is in the stack, whose accesses are not charged.
     #[inline]
     pub fn is_stack(address: u64) -> bool {
-        address >> 40 == STACK >> 40
+        address >> WINDOW_BITS == STACK_AT
     }
 
     /// Text up to its first 0, `most` bytes at most.
