@@ -64,15 +64,15 @@ pub struct Ended {
 }
 
 impl Ended {
-    pub(crate) fn at(image: &Image, entry: u32, at: u32, ending: Ending) -> Ended {
+    pub(crate) fn at(image: &Image, entry: u32, at: u32, ending: Ending) -> Box<Ended> {
         let name = |at| image.function_at(at).map(|function| function.name.clone());
         let start = image.function_at(at).map_or(0, |function| function.start);
-        Ended {
+        Box::new(Ended {
             ending,
             program: name(entry).unwrap_or_default(),
             function: name(at).unwrap_or_default(),
             instruction: at.saturating_sub(start),
             line: image.line_at(at).cloned(),
-        }
+        })
     }
 }

@@ -83,7 +83,7 @@ impl Program {
         kernel: &mut K,
         function: u32,
         args: &[u64],
-    ) -> Result<u64, Ended> {
+    ) -> Result<u64, Box<Ended>> {
         if guest.depth == 0 {
             guest.end = guest.instructions.saturating_add(guest.shape.instructions);
         }
@@ -129,7 +129,7 @@ impl Program {
         kernel: &mut K,
         function: u32,
         args: &[u64],
-    ) -> Result<u64, Ended> {
+    ) -> Result<u64, Box<Ended>> {
         let context = STACK + guest.depth as u64 * FRAME_STRIDE + FRAME;
         for (at, arg) in (0..32).zip(args) {
             // No frame is left: entering it says so.
@@ -191,183 +191,80 @@ impl<K: Kernel> Run<'_, K> {
             let Some(op) = program.ops.get(self.at) else {
                 return Err(Ending::RanOut);
             };
-            let op = *op;
             self.at += 1;
             let (dst, src) = (usize::from(op.dst & 15), usize::from(op.src & 15));
-            macro_rules! alu {
-                ($value:expr) => {
-                    self.registers[dst] = $value
-                };
-            }
-            macro_rules! alu64 {
-                ($right:expr, $calculate:expr) => {{
-                    let calculate: fn(u64, u64) -> u64 = $calculate;
-                    alu!(calculate(self.registers[dst], $right))
-                }};
-            }
-            macro_rules! alu32 {
-                ($right:expr, $calculate:expr) => {{
-                    let calculate: fn(u32, u32) -> u32 = $calculate;
-                    alu!(u64::from(calculate(
-                        self.registers[dst] as u32,
-                        $right as u32
-                    )))
-                }};
-            }
-            macro_rules! branch {
-                ($taken:expr) => {
-                    if $taken {
-                        self.jump(op.off as usize)?;
+            let (left, right) = (self.registers[dst], self.registers[src]);
+            match op.code & 7 {
+                4 | 7 => match calculate(op, left, right) {
+                    Some(value) => self.registers[dst] = value,
+                    None => return Err(Ending::Opcode(op.code)),
+                },
+                1 => self.registers[dst] = self.load_as(op, right.wrapping_add(op.off as u64))?,
+                2 | 3 => self.store_as(op, left.wrapping_add(op.off as u64), right)?,
+                0 => match op.code {
+                    0x18 => self.registers[dst] = op.imm,
+                    own::CALL => self.call(op.imm as usize)?,
+                    own::HELPER => self.outside(Callee::Helper(op.imm as u32))?,
+                    own::KFUNC => self.outside(Callee::Kfunc(op.imm as u32))?,
+                    own::BAD => return Err(Ending::Opcode(op.imm as u8)),
+                    _ => self.registers[dst] = extend(op, left, right),
+                },
+                _ => match op.code {
+                    0x05 => self.jump(op.off as usize)?,
+                    0x95 => {
+                        if let Some(returned) = self.leave()? {
+                            return Ok(returned);
+                        }
                     }
-                };
+                    0xe5 => self.may_goto(op)?,
+                    _ => match taken(op, left, right) {
+                        Some(true) => self.jump(op.off as usize)?,
+                        Some(false) => {}
+                        None => return Err(Ending::Opcode(op.code)),
+                    },
+                },
             }
-            let left = self.registers[dst];
-            let right = self.registers[src];
-            let (l32, r32, i32) = (left as u32, right as u32, op.imm as u32);
-            let there = right.wrapping_add(op.off as u64);
-            let here = left.wrapping_add(op.off as u64);
-            match op.code {
-                0x07 => alu64!(op.imm, u64::wrapping_add),
-                0x0f => alu64!(right, u64::wrapping_add),
-                0x17 => alu64!(op.imm, u64::wrapping_sub),
-                0x1f => alu64!(right, u64::wrapping_sub),
-                0x27 => alu64!(op.imm, u64::wrapping_mul),
-                0x2f => alu64!(right, u64::wrapping_mul),
-                0x37 => alu64!(op.imm, |l, r| l.checked_div(r).unwrap_or(0)),
-                0x3f => alu64!(right, |l, r| l.checked_div(r).unwrap_or(0)),
-                0x47 => alu64!(op.imm, |l, r| l | r),
-                0x4f => alu64!(right, |l, r| l | r),
-                0x57 => alu64!(op.imm, |l, r| l & r),
-                0x5f => alu64!(right, |l, r| l & r),
-                0x67 => alu64!(op.imm, |l, r| l << (r & 63)),
-                0x6f => alu64!(right, |l, r| l << (r & 63)),
-                0x77 => alu64!(op.imm, |l, r| l >> (r & 63)),
-                0x7f => alu64!(right, |l, r| l >> (r & 63)),
-                0x87 => alu!(left.wrapping_neg()),
-                0x97 => alu64!(op.imm, |l, r| l.checked_rem(r).unwrap_or(l)),
-                0x9f => alu64!(right, |l, r| l.checked_rem(r).unwrap_or(l)),
-                0xa7 => alu64!(op.imm, |l, r| l ^ r),
-                0xaf => alu64!(right, |l, r| l ^ r),
-                0xb7 | 0x18 => alu!(op.imm),
-                0xbf => alu!(right),
-                0xc7 => alu64!(op.imm, |l, r| (l as i64 >> (r & 63)) as u64),
-                0xcf => alu64!(right, |l, r| (l as i64 >> (r & 63)) as u64),
-                0x04 => alu32!(op.imm, u32::wrapping_add),
-                0x0c => alu32!(right, u32::wrapping_add),
-                0x14 => alu32!(op.imm, u32::wrapping_sub),
-                0x1c => alu32!(right, u32::wrapping_sub),
-                0x24 => alu32!(op.imm, u32::wrapping_mul),
-                0x2c => alu32!(right, u32::wrapping_mul),
-                0x34 => alu32!(op.imm, |l, r| l.checked_div(r).unwrap_or(0)),
-                0x3c => alu32!(right, |l, r| l.checked_div(r).unwrap_or(0)),
-                0x44 => alu32!(op.imm, |l, r| l | r),
-                0x4c => alu32!(right, |l, r| l | r),
-                0x54 => alu32!(op.imm, |l, r| l & r),
-                0x5c => alu32!(right, |l, r| l & r),
-                0x64 => alu32!(op.imm, |l, r| l << (r & 31)),
-                0x6c => alu32!(right, |l, r| l << (r & 31)),
-                0x74 => alu32!(op.imm, |l, r| l >> (r & 31)),
-                0x7c => alu32!(right, |l, r| l >> (r & 31)),
-                0x84 => alu!(u64::from(l32.wrapping_neg())),
-                0x94 => alu32!(op.imm, |l, r| l.checked_rem(r).unwrap_or(l)),
-                0x9c => alu32!(right, |l, r| l.checked_rem(r).unwrap_or(l)),
-                0xa4 => alu32!(op.imm, |l, r| l ^ r),
-                0xac => alu32!(right, |l, r| l ^ r),
-                0xb4 => alu!(u64::from(i32)),
-                0xbc => alu!(u64::from(r32)),
-                0xc4 => alu32!(op.imm, |l, r| (l as i32 >> (r & 31)) as u32),
-                0xcc => alu32!(right, |l, r| (l as i32 >> (r & 31)) as u32),
-                0xd4 => alu!(truncate(left, op.imm)),
-                0xdc | 0xd7 => alu!(swap(left, op.imm)),
-                own::MOVE_S8 => alu!(i64::from(right as i8) as u64),
-                own::MOVE_S16 => alu!(i64::from(right as i16) as u64),
-                own::MOVE_S32 => alu!(i64::from(right as i32) as u64),
-                own::MOVE32_S8 => alu!(u64::from(i32::from(right as i8) as u32)),
-                own::MOVE32_S16 => alu!(u64::from(i32::from(right as i16) as u32)),
-                own::CAST_KERNEL => alu!(u64::from(r32)),
-                own::CAST_USER if r32 == 0 => alu!(0),
-                own::CAST_USER => alu!(ARENA & !0xffff_ffff | u64::from(r32)),
-                own::DIVIDE | own::MODULO => {
-                    let right = if op.src == CONSTANT { op.imm } else { right };
-                    alu!(signed(op, left, right));
-                }
-                0x61 => alu!(self.load(there, 4)),
-                0x69 => alu!(self.load(there, 2)),
-                0x71 => alu!(self.load(there, 1)),
-                0x79 => alu!(self.load(there, 8)),
-                0x81 => alu!(i64::from(self.load(there, 4) as i32) as u64),
-                0x89 => alu!(i64::from(self.load(there, 2) as i16) as u64),
-                0x91 => alu!(i64::from(self.load(there, 1) as i8) as u64),
-                0x62 => self.store(here, 4, op.imm)?,
-                0x6a => self.store(here, 2, op.imm)?,
-                0x72 => self.store(here, 1, op.imm)?,
-                0x7a => self.store(here, 8, op.imm)?,
-                0x63 => self.store(here, 4, right)?,
-                0x6b => self.store(here, 2, right)?,
-                0x73 => self.store(here, 1, right)?,
-                0x7b => self.store(here, 8, right)?,
-                0xc3 => self.atomic(op, here, 4)?,
-                0xdb => self.atomic(op, here, 8)?,
-                0x05 => self.jump(op.off as usize)?,
-                0x15 => branch!(left == op.imm),
-                0x1d => branch!(left == right),
-                0x25 => branch!(left > op.imm),
-                0x2d => branch!(left > right),
-                0x35 => branch!(left >= op.imm),
-                0x3d => branch!(left >= right),
-                0x45 => branch!(left & op.imm != 0),
-                0x4d => branch!(left & right != 0),
-                0x55 => branch!(left != op.imm),
-                0x5d => branch!(left != right),
-                0x65 => branch!(left as i64 > op.imm as i64),
-                0x6d => branch!(left as i64 > right as i64),
-                0x75 => branch!(left as i64 >= op.imm as i64),
-                0x7d => branch!(left as i64 >= right as i64),
-                0xa5 => branch!(left < op.imm),
-                0xad => branch!(left < right),
-                0xb5 => branch!(left <= op.imm),
-                0xbd => branch!(left <= right),
-                0xc5 => branch!((left as i64) < op.imm as i64),
-                0xcd => branch!((left as i64) < right as i64),
-                0xd5 => branch!(left as i64 <= op.imm as i64),
-                0xdd => branch!(left as i64 <= right as i64),
-                0x16 => branch!(l32 == i32),
-                0x1e => branch!(l32 == r32),
-                0x26 => branch!(l32 > i32),
-                0x2e => branch!(l32 > r32),
-                0x36 => branch!(l32 >= i32),
-                0x3e => branch!(l32 >= r32),
-                0x46 => branch!(l32 & i32 != 0),
-                0x4e => branch!(l32 & r32 != 0),
-                0x56 => branch!(l32 != i32),
-                0x5e => branch!(l32 != r32),
-                0x66 => branch!(l32 as i32 > i32 as i32),
-                0x6e => branch!(l32 as i32 > r32 as i32),
-                0x76 => branch!(l32 as i32 >= i32 as i32),
-                0x7e => branch!(l32 as i32 >= r32 as i32),
-                0xa6 => branch!(l32 < i32),
-                0xae => branch!(l32 < r32),
-                0xb6 => branch!(l32 <= i32),
-                0xbe => branch!(l32 <= r32),
-                0xc6 => branch!((l32 as i32) < i32 as i32),
-                0xce => branch!((l32 as i32) < r32 as i32),
-                0xd6 => branch!(l32 as i32 <= i32 as i32),
-                0xde => branch!(l32 as i32 <= r32 as i32),
-                0xe5 => {
-                    self.loops += 1;
-                    branch!(self.loops > MOST_LOOPS);
-                }
-                0x95 => {
-                    if let Some(returned) = self.leave()? {
-                        return Ok(returned);
-                    }
-                }
-                own::CALL => self.call(op.imm as usize)?,
-                own::HELPER => self.outside(Callee::Helper(op.imm as u32))?,
-                own::KFUNC => self.outside(Callee::Kfunc(op.imm as u32))?,
-                own::BAD => return Err(Ending::Opcode(op.imm as u8)),
-                code => return Err(Ending::Opcode(code)),
-            }
+        }
+    }
+
+    #[inline(always)]
+    fn load_as(&mut self, op: &Op, from: u64) -> Result<u64, Ending> {
+        Ok(match op.code {
+            0x61 => self.load(from, 4),
+            0x69 => self.load(from, 2),
+            0x71 => self.load(from, 1),
+            0x79 => self.load(from, 8),
+            0x81 => i64::from(self.load(from, 4) as i32) as u64,
+            0x89 => i64::from(self.load(from, 2) as i16) as u64,
+            0x91 => i64::from(self.load(from, 1) as i8) as u64,
+            code => return Err(Ending::Opcode(code)),
+        })
+    }
+
+    #[inline(always)]
+    fn store_as(&mut self, op: &Op, to: u64, value: u64) -> Result<(), Ending> {
+        match op.code {
+            0x62 => self.store(to, 4, op.imm),
+            0x6a => self.store(to, 2, op.imm),
+            0x72 => self.store(to, 1, op.imm),
+            0x7a => self.store(to, 8, op.imm),
+            0x63 => self.store(to, 4, value),
+            0x6b => self.store(to, 2, value),
+            0x73 => self.store(to, 1, value),
+            0x7b => self.store(to, 8, value),
+            0xc3 => self.atomic(*op, to, 4),
+            0xdb => self.atomic(*op, to, 8),
+            code => Err(Ending::Opcode(code)),
+        }
+    }
+
+    /// Goes on until it was asked too often.
+    fn may_goto(&mut self, op: &Op) -> Result<(), Ending> {
+        self.loops += 1;
+        if self.loops > MOST_LOOPS {
+            self.jump(op.off as usize)
+        } else {
+            Ok(())
         }
     }
 
@@ -481,6 +378,111 @@ impl<K: Kernel> Run<'_, K> {
             self.registers[usize::from(op.src & 15)] = old;
         }
         Ok(())
+    }
+}
+
+/// What an operation of arithmetic gives.
+#[inline(always)]
+fn calculate(op: &Op, left: u64, right: u64) -> Option<u64> {
+    let (l32, r32, i32) = (left as u32, right as u32, op.imm as u32);
+    match op.code & 15 {
+        0x7 if op.code == 0xd7 => Some(swap(left, op.imm)),
+        0x7 => alu64(op.code, left, op.imm),
+        0xf => alu64(op.code, left, right),
+        0x4 if op.code == 0xd4 => Some(truncate(left, op.imm)),
+        0x4 => alu32(op.code, l32, i32).map(u64::from),
+        _ if op.code == 0xdc => Some(swap(left, op.imm)),
+        _ => alu32(op.code, l32, r32).map(u64::from),
+    }
+}
+
+/// Arithmetic of 64 bits, by the upper half of its code.
+#[inline(always)]
+fn alu64(code: u8, l: u64, r: u64) -> Option<u64> {
+    Some(match code >> 4 {
+        0x0 => l.wrapping_add(r),
+        0x1 => l.wrapping_sub(r),
+        0x2 => l.wrapping_mul(r),
+        0x3 => l.checked_div(r).unwrap_or(0),
+        0x4 => l | r,
+        0x5 => l & r,
+        0x6 => l << (r & 63),
+        0x7 => l >> (r & 63),
+        0x8 => l.wrapping_neg(),
+        0x9 => l.checked_rem(r).unwrap_or(l),
+        0xa => l ^ r,
+        0xb => r,
+        0xc => (l as i64 >> (r & 63)) as u64,
+        _ => return None,
+    })
+}
+
+/// Arithmetic of 32 bits, by the upper half of its code.
+#[inline(always)]
+fn alu32(code: u8, l: u32, r: u32) -> Option<u32> {
+    Some(match code >> 4 {
+        0x0 => l.wrapping_add(r),
+        0x1 => l.wrapping_sub(r),
+        0x2 => l.wrapping_mul(r),
+        0x3 => l.checked_div(r).unwrap_or(0),
+        0x4 => l | r,
+        0x5 => l & r,
+        0x6 => l << (r & 31),
+        0x7 => l >> (r & 31),
+        0x8 => l.wrapping_neg(),
+        0x9 => l.checked_rem(r).unwrap_or(l),
+        0xa => l ^ r,
+        0xb => r,
+        0xc => (l as i32 >> (r & 31)) as u32,
+        _ => return None,
+    })
+}
+
+/// Whether a branch is taken.
+#[inline(always)]
+fn taken(op: &Op, left: u64, right: u64) -> Option<bool> {
+    let right = if op.code & 8 == 0 { op.imm } else { right };
+    if op.code & 7 == 5 {
+        return compare(op.code, left, right, (left as i64, right as i64));
+    }
+    let (left, right) = (left as u32, right as u32);
+    compare(op.code, left, right, (left as i32, right as i32))
+}
+
+#[inline(always)]
+fn compare<U, S>(code: u8, l: U, r: U, (signed_l, signed_r): (S, S)) -> Option<bool>
+where
+    U: Copy + Ord + std::ops::BitAnd<Output = U> + Default,
+    S: Ord,
+{
+    Some(match code >> 4 {
+        0x1 => l == r,
+        0x2 => l > r,
+        0x3 => l >= r,
+        0x4 => l & r != U::default(),
+        0x5 => l != r,
+        0x6 => signed_l > signed_r,
+        0x7 => signed_l >= signed_r,
+        0xa => l < r,
+        0xb => l <= r,
+        0xc => signed_l < signed_r,
+        0xd => signed_l <= signed_r,
+        _ => return None,
+    })
+}
+
+/// Moves that extend a sign, casts of the arena, signed division.
+fn extend(op: &Op, left: u64, right: u64) -> u64 {
+    match op.code {
+        own::MOVE_S8 => i64::from(right as i8) as u64,
+        own::MOVE_S16 => i64::from(right as i16) as u64,
+        own::MOVE_S32 => i64::from(right as i32) as u64,
+        own::MOVE32_S8 => u64::from(i32::from(right as i8) as u32),
+        own::MOVE32_S16 => u64::from(i32::from(right as i16) as u32),
+        own::CAST_KERNEL => u64::from(right as u32),
+        own::CAST_USER if right as u32 == 0 => 0,
+        own::CAST_USER => ARENA & !0xffff_ffff | u64::from(right as u32),
+        _ => signed(*op, left, if op.src == CONSTANT { op.imm } else { right }),
     }
 }
 

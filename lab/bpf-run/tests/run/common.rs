@@ -69,7 +69,7 @@ impl Loaded {
     }
 
     /// Runs a program of a name with one argument.
-    pub fn run(&mut self, name: &str, arg: u64) -> Result<u64, Ended> {
+    pub fn run(&mut self, name: &str, arg: u64) -> Result<u64, Box<Ended>> {
         let program = self.program.image().program(name);
         let function = program
             .unwrap_or_else(|| panic!("no program {name}"))
@@ -79,7 +79,7 @@ impl Loaded {
     }
 
     /// Runs a function with arguments.
-    pub fn call(&mut self, function: u32, args: &[u64]) -> Result<u64, Ended> {
+    pub fn call(&mut self, function: u32, args: &[u64]) -> Result<u64, Box<Ended>> {
         self.program
             .run(&mut self.guest, &mut self.kernel, function, args)
     }
