@@ -66,7 +66,7 @@ pub(crate) struct Symbol {
 }
 
 /// More zeros than this have no place in an object.
-const MOST_ZEROS: u64 = 1 << 30;
+const MOST_ZEROS: u64 = 1 << 28;
 
 /// Where a BPF object begins in `bytes`: at 0, or within a program that has one inside. The first
 /// with a struct of callbacks is taken, or else the first.

@@ -12,7 +12,8 @@ const READ_ONLY: u32 = 1 << 7;
 const OF_ARENA: &str = ".addr_space.1";
 /// How many levels of structs and arrays are searched for what is the kernel's.
 const DEPTH: usize = 6;
-/// The most fields of a value that are the kernel's: elements of arrays count.
+/// The most fields of a value that are the kernel's, elements of arrays counted; the most maps that a
+/// map is declared with.
 const MOST_SPECIAL: usize = 4096;
 
 /// Maps of `.maps`, and the offset of each in that section.
@@ -188,6 +189,9 @@ fn fill_maps_of_maps(elf: &Elf, btf: &Btf, maps: &mut [(u32, Map)]) {
             let named = offsets
                 .iter()
                 .position(|offset| Some(*offset as usize) == to);
+            if slot >= MOST_SPECIAL {
+                continue;
+            }
             map.values.resize(map.values.len().max(slot + 1), None);
             map.values[slot] = named.map(|at| at as u32);
         }

@@ -133,7 +133,10 @@ impl Guest {
     /// # Errors
     /// If memory is used up.
     pub fn allocate_per_cpu(&mut self, size: u64) -> Result<u64, Ending> {
-        let stride = size.max(1).next_multiple_of(PAGE);
+        let stride = size
+            .max(1)
+            .checked_next_multiple_of(PAGE)
+            .unwrap_or(u64::MAX);
         let all = stride.saturating_mul(u64::from(self.shape.cpus));
         let address = self.memory.allocate(all)?;
         self.per_cpu.insert(address, stride);

@@ -42,7 +42,7 @@ impl MapState {
     pub(crate) fn new(map: &Map, cpus: u32, memory: &mut Memory) -> Result<MapState, Ending> {
         let step = step(map);
         let values = step.saturating_mul(u64::from(map.max_entries));
-        let stride = values.next_multiple_of(PAGE);
+        let stride = values.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
         let base = match map.kind {
             MapKind::Array if map.frozen => memory.freeze(&map.initial)?,
             MapKind::Array => Self::filled(map, values, memory)?,

@@ -75,6 +75,13 @@ enum Window {
     Arena,
 }
 
+/// The lines that an object takes, in bytes.
+fn whole_lines(size: u64) -> u64 {
+    size.max(1)
+        .checked_next_multiple_of(LINE)
+        .unwrap_or(u64::MAX)
+}
+
 /// Whether bytes of the stack are in a frame, and not in what parts it from the next.
 #[inline]
 fn in_frame(from: usize, size: u64) -> bool {
@@ -101,7 +108,7 @@ impl Memory {
     /// # Errors
     /// If memory is used up.
     pub fn allocate(&mut self, size: u64) -> Result<u64, Ending> {
-        let size = size.max(1).next_multiple_of(LINE);
+        let size = whole_lines(size);
         if let Some(address) = self.free.get_mut(&size).and_then(Vec::pop) {
             self.bytes_mut(address, size).unwrap_or_default().fill(0);
             return Ok(address);
@@ -114,12 +121,12 @@ impl Memory {
 
     /// Gives back an object of `size` bytes. What still points to it reads whatever comes there.
     pub fn free(&mut self, address: u64, size: u64) {
-        let size = size.max(1).next_multiple_of(LINE);
+        let size = whole_lines(size);
         self.free.entry(size).or_default().push(address);
     }
 
     pub(crate) fn freeze(&mut self, bytes: &[u8]) -> Result<u64, Ending> {
-        let size = (bytes.len() as u64).max(1).next_multiple_of(LINE);
+        let size = whole_lines(bytes.len() as u64);
         self.fits(size)?;
         let address = FROZEN + self.frozen.len() as u64;
         self.frozen.extend_from_slice(bytes);

@@ -39,15 +39,16 @@ impl Kernel for Quiet {
 
 /// An object of the tests, fitted to 7.3.
 pub fn image(bytes: &[u8]) -> Arc<Image> {
+    fit(&Object::read(bytes).expect("an object"))
+}
+
+/// An object, fitted to 7.3.
+pub fn fit(object: &Object) -> Arc<Image> {
     let mut offer = offered();
     offer.helpers.insert(TIMER_START);
     let kernel = KernelTable::of("7.3").expect("a table");
-    let object = Object::read(bytes).expect("an object");
-    Arc::new(
-        object
-            .fit(&kernel, &offer)
-            .unwrap_or_else(|missing| panic!("{missing:?}")),
-    )
+    let image = object.fit(&kernel, &offer);
+    Arc::new(image.unwrap_or_else(|missing| panic!("{missing:?}")))
 }
 
 /// An object that can run on four CPUs.

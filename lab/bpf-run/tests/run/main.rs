@@ -5,7 +5,8 @@ mod common;
 mod mutated;
 
 use common::{Loaded, TIMER_START};
-use warmq_bpf_run::{Access, Callee, Ending, STACK};
+use warmq_bpf::Object;
+use warmq_bpf_run::{Access, Callee, Ending, Guest, STACK, Shape};
 
 const VALUES: &[u8] = include_bytes!("../programs/values.bpf.o");
 const MAPS: &[u8] = include_bytes!("../programs/maps.bpf.o");
@@ -182,4 +183,19 @@ fn two_guests_of_one_object_are_alike() {
         (loaded.kernel.charged, loaded.guest.instructions())
     };
     assert_eq!(digest(), digest());
+}
+
+#[test]
+fn maps_that_do_not_fit_are_refused() {
+    let mut object = Object::read(MAPS).expect("an object");
+    object.resize("percpu", u32::MAX).expect("a map");
+    let huge = common::fit(&object);
+    let refused = Guest::new(huge, Shape::of(4)).err();
+    assert_eq!(refused, Some(Ending::Memory(1 << 30)));
+    let mut guest = Guest::new(common::image(BROKEN), Shape::of(4)).expect("memory");
+    assert_eq!(guest.allocate(u64::MAX), Err(Ending::Memory(1 << 30)));
+    assert_eq!(
+        guest.allocate_per_cpu(u64::MAX),
+        Err(Ending::Memory(1 << 30))
+    );
 }
