@@ -192,70 +192,109 @@ impl<K: Kernel> Run<'_, K> {
                 return Err(Ending::RanOut);
             };
             self.at += 1;
-            let (dst, src) = (usize::from(op.dst & 15), usize::from(op.src & 15));
-            let (left, right) = (self.registers[dst], self.registers[src]);
-            match op.code & 7 {
-                4 | 7 => match calculate(op, left, right) {
-                    Some(value) => self.registers[dst] = value,
-                    None => return Err(Ending::Opcode(op.code)),
-                },
-                1 => self.registers[dst] = self.load_as(op, right.wrapping_add(op.off as u64))?,
-                2 | 3 => self.store_as(op, left.wrapping_add(op.off as u64), right)?,
-                0 => match op.code {
-                    0x18 => self.registers[dst] = op.imm,
-                    own::CALL => self.call(op.imm as usize)?,
-                    own::HELPER => self.outside(Callee::Helper(op.imm as u32))?,
-                    own::KFUNC => self.outside(Callee::Kfunc(op.imm as u32))?,
-                    own::BAD => return Err(Ending::Opcode(op.imm as u8)),
-                    _ => self.registers[dst] = extend(op, left, right),
-                },
-                _ => match op.code {
-                    0x05 => self.jump(op.off as usize)?,
-                    0x95 => {
-                        if let Some(returned) = self.leave()? {
-                            return Ok(returned);
-                        }
+            let dst = usize::from(op.dst & 15);
+            let (left, source) = (
+                self.registers[dst],
+                self.registers[usize::from(op.src & 15)],
+            );
+            let right = if op.code & 8 == 0 { op.imm } else { source };
+            let (l, r) = (left as u32, right as u32);
+            let from = source.wrapping_add(op.off as u64);
+            let to = left.wrapping_add(op.off as u64);
+            match op.code {
+                0x07 | 0x0f => self.registers[dst] = left.wrapping_add(right),
+                0x17 | 0x1f => self.registers[dst] = left.wrapping_sub(right),
+                0x27 | 0x2f => self.registers[dst] = left.wrapping_mul(right),
+                0x47 | 0x4f => self.registers[dst] = left | right,
+                0x57 | 0x5f => self.registers[dst] = left & right,
+                0x67 | 0x6f => self.registers[dst] = left << (right & 63),
+                0x77 | 0x7f => self.registers[dst] = left >> (right & 63),
+                0xa7 | 0xaf => self.registers[dst] = left ^ right,
+                0xb7 | 0xbf => self.registers[dst] = right,
+                0x04 | 0x0c => self.registers[dst] = l.wrapping_add(r).into(),
+                0x14 | 0x1c => self.registers[dst] = l.wrapping_sub(r).into(),
+                0x24 | 0x2c => self.registers[dst] = l.wrapping_mul(r).into(),
+                0x44 | 0x4c => self.registers[dst] = (l | r).into(),
+                0x54 | 0x5c => self.registers[dst] = (l & r).into(),
+                0x64 | 0x6c => self.registers[dst] = (l << (r & 31)).into(),
+                0x74 | 0x7c => self.registers[dst] = (l >> (r & 31)).into(),
+                0xa4 | 0xac => self.registers[dst] = (l ^ r).into(),
+                0xb4 | 0xbc => self.registers[dst] = r.into(),
+                0x61 => self.registers[dst] = self.load(from, 4),
+                0x69 => self.registers[dst] = self.load(from, 2),
+                0x71 => self.registers[dst] = self.load(from, 1),
+                0x79 => self.registers[dst] = self.load(from, 8),
+                0x62 => self.store(to, 4, op.imm)?,
+                0x6a => self.store(to, 2, op.imm)?,
+                0x72 => self.store(to, 1, op.imm)?,
+                0x7a => self.store(to, 8, op.imm)?,
+                0x63 => self.store(to, 4, source)?,
+                0x6b => self.store(to, 2, source)?,
+                0x73 => self.store(to, 1, source)?,
+                0x7b => self.store(to, 8, source)?,
+                0xc3 => self.atomic(*op, to, 4)?,
+                0xdb => self.atomic(*op, to, 8)?,
+                0x15 | 0x1d => self.branch(left == right, op)?,
+                0x25 | 0x2d => self.branch(left > right, op)?,
+                0x35 | 0x3d => self.branch(left >= right, op)?,
+                0x55 | 0x5d => self.branch(left != right, op)?,
+                0xa5 | 0xad => self.branch(left < right, op)?,
+                0xb5 | 0xbd => self.branch(left <= right, op)?,
+                0x16 | 0x1e => self.branch(l == r, op)?,
+                0x26 | 0x2e => self.branch(l > r, op)?,
+                0x36 | 0x3e => self.branch(l >= r, op)?,
+                0x56 | 0x5e => self.branch(l != r, op)?,
+                0xa6 | 0xae => self.branch(l < r, op)?,
+                0xb6 | 0xbe => self.branch(l <= r, op)?,
+                0x18 => self.registers[dst] = op.imm,
+                0x05 => self.jump(op.off as usize)?,
+                0xe5 => self.may_goto(op)?,
+                0x95 => {
+                    if let Some(returned) = self.leave()? {
+                        return Ok(returned);
                     }
-                    0xe5 => self.may_goto(op)?,
-                    _ => match taken(op, left, right) {
-                        Some(true) => self.jump(op.off as usize)?,
-                        Some(false) => {}
-                        None => return Err(Ending::Opcode(op.code)),
-                    },
-                },
+                }
+                own::CALL => self.call(op.imm as usize)?,
+                own::HELPER => self.outside(Callee::Helper(op.imm as u32))?,
+                own::KFUNC => self.outside(Callee::Kfunc(op.imm as u32))?,
+                own::BAD => return Err(Ending::Opcode(op.imm as u8)),
+                _ => self.rare(op, left, source, from)?,
             }
         }
     }
 
     #[inline(always)]
-    fn load_as(&mut self, op: &Op, from: u64) -> Result<u64, Ending> {
-        Ok(match op.code {
-            0x61 => self.load(from, 4),
-            0x69 => self.load(from, 2),
-            0x71 => self.load(from, 1),
-            0x79 => self.load(from, 8),
+    fn branch(&mut self, taken: bool, op: &Op) -> Result<(), Ending> {
+        if taken {
+            self.jump(op.off as usize)?;
+        }
+        Ok(())
+    }
+
+    /// What programs have few of.
+    #[inline(never)]
+    fn rare(&mut self, op: &Op, left: u64, source: u64, from: u64) -> Result<(), Ending> {
+        let value = match op.code & 7 {
+            0 => Some(extend(op, left, source)),
+            1 => self.load_signed(op, from),
+            4 | 7 => calculate(op, left, source),
+            5 | 6 => {
+                let taken = taken(op, left, source).ok_or(Ending::Opcode(op.code))?;
+                return self.branch(taken, op);
+            }
+            _ => None,
+        };
+        self.registers[usize::from(op.dst & 15)] = value.ok_or(Ending::Opcode(op.code))?;
+        Ok(())
+    }
+
+    fn load_signed(&mut self, op: &Op, from: u64) -> Option<u64> {
+        Some(match op.code {
             0x81 => i64::from(self.load(from, 4) as i32) as u64,
             0x89 => i64::from(self.load(from, 2) as i16) as u64,
             0x91 => i64::from(self.load(from, 1) as i8) as u64,
-            code => return Err(Ending::Opcode(code)),
+            _ => return None,
         })
-    }
-
-    #[inline(always)]
-    fn store_as(&mut self, op: &Op, to: u64, value: u64) -> Result<(), Ending> {
-        match op.code {
-            0x62 => self.store(to, 4, op.imm),
-            0x6a => self.store(to, 2, op.imm),
-            0x72 => self.store(to, 1, op.imm),
-            0x7a => self.store(to, 8, op.imm),
-            0x63 => self.store(to, 4, value),
-            0x6b => self.store(to, 2, value),
-            0x73 => self.store(to, 1, value),
-            0x7b => self.store(to, 8, value),
-            0xc3 => self.atomic(*op, to, 4),
-            0xdb => self.atomic(*op, to, 8),
-            code => Err(Ending::Opcode(code)),
-        }
     }
 
     /// Goes on until it was asked too often.
@@ -381,8 +420,7 @@ impl<K: Kernel> Run<'_, K> {
     }
 }
 
-/// What an operation of arithmetic gives.
-#[inline(always)]
+/// What a rare operation of arithmetic gives.
 fn calculate(op: &Op, left: u64, right: u64) -> Option<u64> {
     let (l32, r32, i32) = (left as u32, right as u32, op.imm as u32);
     match op.code & 15 {
@@ -397,49 +435,28 @@ fn calculate(op: &Op, left: u64, right: u64) -> Option<u64> {
 }
 
 /// Arithmetic of 64 bits, by the upper half of its code.
-#[inline(always)]
 fn alu64(code: u8, l: u64, r: u64) -> Option<u64> {
     Some(match code >> 4 {
-        0x0 => l.wrapping_add(r),
-        0x1 => l.wrapping_sub(r),
-        0x2 => l.wrapping_mul(r),
         0x3 => l.checked_div(r).unwrap_or(0),
-        0x4 => l | r,
-        0x5 => l & r,
-        0x6 => l << (r & 63),
-        0x7 => l >> (r & 63),
         0x8 => l.wrapping_neg(),
         0x9 => l.checked_rem(r).unwrap_or(l),
-        0xa => l ^ r,
-        0xb => r,
         0xc => (l as i64 >> (r & 63)) as u64,
         _ => return None,
     })
 }
 
 /// Arithmetic of 32 bits, by the upper half of its code.
-#[inline(always)]
 fn alu32(code: u8, l: u32, r: u32) -> Option<u32> {
     Some(match code >> 4 {
-        0x0 => l.wrapping_add(r),
-        0x1 => l.wrapping_sub(r),
-        0x2 => l.wrapping_mul(r),
         0x3 => l.checked_div(r).unwrap_or(0),
-        0x4 => l | r,
-        0x5 => l & r,
-        0x6 => l << (r & 31),
-        0x7 => l >> (r & 31),
         0x8 => l.wrapping_neg(),
         0x9 => l.checked_rem(r).unwrap_or(l),
-        0xa => l ^ r,
-        0xb => r,
         0xc => (l as i32 >> (r & 31)) as u32,
         _ => return None,
     })
 }
 
-/// Whether a branch is taken.
-#[inline(always)]
+/// Whether a branch is taken: tests of bits, and comparisons with a sign.
 fn taken(op: &Op, left: u64, right: u64) -> Option<bool> {
     let right = if op.code & 8 == 0 { op.imm } else { right };
     if op.code & 7 == 5 {
@@ -449,22 +466,15 @@ fn taken(op: &Op, left: u64, right: u64) -> Option<bool> {
     compare(op.code, left, right, (left as i32, right as i32))
 }
 
-#[inline(always)]
 fn compare<U, S>(code: u8, l: U, r: U, (signed_l, signed_r): (S, S)) -> Option<bool>
 where
-    U: Copy + Ord + std::ops::BitAnd<Output = U> + Default,
+    U: PartialEq + std::ops::BitAnd<Output = U> + Default,
     S: Ord,
 {
     Some(match code >> 4 {
-        0x1 => l == r,
-        0x2 => l > r,
-        0x3 => l >= r,
         0x4 => l & r != U::default(),
-        0x5 => l != r,
         0x6 => signed_l > signed_r,
         0x7 => signed_l >= signed_r,
-        0xa => l < r,
-        0xb => l <= r,
         0xc => signed_l < signed_r,
         0xd => signed_l <= signed_r,
         _ => return None,
