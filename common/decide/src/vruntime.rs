@@ -179,4 +179,8 @@ unsafe extern "C" {
     /// The longest that a runnable task of `weight` waits, in ns.
     #[link_name = "decide_wait_bound"]
     pub safe fn wait_bound(policy: &Policy, domain: &Domain, weight: u64) -> u64;
+
+    /// How long a task of `weight` waits until it comes before all others of its domain, in ns.
+    #[link_name = "decide_late_after"]
+    pub safe fn late_after(policy: &Policy, domain: &Domain, weight: u64) -> u64;
 }

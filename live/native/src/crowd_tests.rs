@@ -123,3 +123,34 @@ fn what_groups_cost_goes_when_they_go() {
     }
     assert_eq!(program.groups_used(), 1);
 }
+
+/// A light task waits beside a heavy one for a CPU that is not asked for another task.
+#[test]
+fn who_has_waited_for_too_long_comes_next() {
+    let machine = Machine {
+        domain_of: vec![0],
+        core_of: vec![0],
+        ..Machine::default()
+    };
+    let mut program = Program::load(&machine, Policy::default());
+    for (task, weight) in [(0, 100), (1, 100), (2, 1)] {
+        let birth = Birth {
+            parent: None,
+            weight,
+            allowed: u64::MAX,
+            cgroup: 0,
+        };
+        program.fork(task, birth, 0, MS);
+        program.enqueue(task, (0, 0), Waker::Interrupt, MS);
+    }
+    assert_eq!(program.pick(0, MS), Some(0));
+    let after = |program: &mut Program, ms: u64| {
+        for round in 0..16 {
+            program.timer(0, (ms + round) * MS);
+        }
+        program.tick(0, (ms + 20) * MS);
+        program.pick(0, (ms + 20) * MS)
+    };
+    assert_eq!(after(&mut program, 50), Some(1), "nobody is late yet");
+    assert_eq!(after(&mut program, 4_200), Some(2));
+}

@@ -101,4 +101,18 @@ WARMQ_INLINE u64 warmq_wait_bound(const struct warmq_policy *policy, const struc
 	return 2 * (served + policy->batch_budget + policy->slice_max);
 }
 
+/*
+ * How long a task of `weight` waits until it comes before all others of its domain, in ns: as long as promised, but no longer
+ * than WARMQ_REPAY_MAX, unless everybody waits that long because there are so many. (Half of the bound is what they wait where
+ * V is exact.)
+ *
+ * Virtual time alone does not bound a wait: deadlines of tasks that wait move with the lag of their entity, whatever clamps it.
+ */
+WARMQ_INLINE u64 warmq_late_after(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight)
+{
+	u64 bound = warmq_wait_bound(policy, domain, weight), most = bound / 2 < WARMQ_REPAY_MAX ? WARMQ_REPAY_MAX : bound / 2;
+
+	return bound < most ? bound : most;
+}
+
 #endif /* WARMQ_DECIDE_SLICE_H */

@@ -18,7 +18,9 @@ enum Remedy {
     SplitGroup(usize),
 }
 
-/// How often queued tasks are clamped, in rounds of the balance timer.
+/// At how many tasks of a queue `help_late` looks.
+const LATE_LOOKS: usize = 8;
+/// How often queued tasks are clamped, and those that are late helped, in rounds of the balance timer.
 const CLAMPS_EVERY: u64 = 16;
 
 impl State {
@@ -354,12 +356,45 @@ impl State {
         if self.balance_rounds.is_multiple_of(CLAMPS_EVERY) {
             for entity in 0..self.entities.len() {
                 self.clamp_last(context, entity);
+                self.help_late(context, entity);
             }
         }
         self.wake_idle(context);
         if self.topology.places().len() > 1 {
             self.balance_busy(context);
         }
+    }
+
+    /// The last tasks of a queue that have waited for too long come next in their domain, whatever their deadlines
+    /// are. Those before them come sooner.
+    fn help_late(&mut self, context: &Context<'_>, entity: EntityId) {
+        let domain = self.domain_of_entity(entity);
+        let there = Domain {
+            cpus: self.cpus_of_entity(entity) as u32,
+            ..self.domains[domain].time
+        };
+        let is_late = |task: &TaskId| {
+            let task = &self.tasks[task.index()];
+            let waited = ns(context).saturating_sub(task.queued_since);
+            waited >= decide::late_after(&self.policy, &there, task.weight)
+        };
+        let last = self.entities[entity].queue.iter().rev().take(LATE_LOOKS);
+        let late: Vec<TaskId> = last.map(|last| last.task).filter(is_late).collect();
+        let known = &mut self.domains[domain].late;
+        let new = late.into_iter().filter(|task| !known.contains(task));
+        let new: Vec<TaskId> = new.collect();
+        known.extend(new);
+    }
+
+    /// A task of this CPU's domain that has waited for too long.
+    pub(super) fn late(&mut self, context: &Context<'_>) -> Option<TaskId> {
+        let domain = self.topology.domain_of(context.cpu());
+        let mut late = std::mem::take(&mut self.domains[domain].late);
+        late.retain(|task| self.tasks[task.index()].queued);
+        let free = late.iter().position(|task| self.is_free(context, *task));
+        let next = free.map(|at| late.remove(at));
+        self.domains[domain].late = late;
+        next
     }
 
     /// Clamps the deadlines of queued tasks again, as the load may have grown since they were queued:

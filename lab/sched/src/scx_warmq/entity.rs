@@ -386,6 +386,7 @@ impl State {
         let slice = self.slice_in(self.domain_of_entity(entity));
         let deadline = self.deadline(task, slice);
         self.tasks[task.index()].slice = slice;
+        self.tasks[task.index()].queued_since = ns(context);
         self.insert(context, entity, Waiting { deadline, task });
     }
 

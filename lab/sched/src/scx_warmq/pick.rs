@@ -157,8 +157,9 @@ impl State {
     /// The next task of this CPU, still queued unless it is `awake`, which ran until now.
     fn choose(&mut self, context: &mut Context<'_>, awake: Option<TaskId>) -> Option<TaskId> {
         let stays = awake.filter(|awake| self.may_go_on(context, *awake));
-        if let Some(pulled) = self.pull_requested(context) {
-            return Some(pulled);
+        let first = self.late(context).or_else(|| self.pull_requested(context));
+        if first.is_some() {
+            return first;
         }
         let batch = self.batch_that_goes_on(context.cpu());
         let Some(entity) = batch.or_else(|| self.first_entity(context)) else {
@@ -179,7 +180,7 @@ impl State {
 
     /// Whether a queued task can run here now. While its CPU still switches away from it, it
     /// cannot; an idle CPU is kicked for it when that is over.
-    fn is_free(&mut self, context: &Context<'_>, task: TaskId) -> bool {
+    pub(super) fn is_free(&mut self, context: &Context<'_>, task: TaskId) -> bool {
         let (view, here) = (context.task(task), context.cpu());
         let elsewhere = view.on_cpu().is_some_and(|there| there != here);
         if elsewhere {

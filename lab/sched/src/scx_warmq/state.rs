@@ -47,6 +47,8 @@ pub(super) struct DomainState {
     pub(super) beside_idle_since: Option<u64>,
     /// The timer asks this domain to take an unmanaged task of that one.
     pub(super) pull_from: Option<usize>,
+    /// Tasks that have waited for too long, and come next if they still wait.
+    pub(super) late: Vec<TaskId>,
     pub(super) line: Address,
 }
 
@@ -116,6 +118,8 @@ pub(super) struct TaskState {
     /// In its entity's time.
     pub(super) vtime: u64,
     pub(super) queued: bool,
+    /// Since when it is, in ns.
+    pub(super) queued_since: u64,
     /// In the time of `domain`, when it last left an entity; a new task has none.
     pub(super) vruntime: Option<u64>,
     pub(super) domain: usize,
@@ -348,6 +352,7 @@ fn new_domain(attach: &mut Attach<'_>, cpus: usize) -> DomainState {
         },
         beside_idle_since: None,
         pull_from: None,
+        late: Vec::new(),
         line: line(attach),
     }
 }
@@ -371,6 +376,7 @@ fn new_task(context: &mut Context<'_>) -> TaskState {
         counted: None,
         vtime: 0,
         queued: false,
+        queued_since: 0,
         vruntime: None,
         domain: 0,
         left: None,

@@ -1,5 +1,4 @@
-//! Under scx_warmq a task runs within the bound of the longest wait, whatever changes its weight or its place
-//! while it waits. Known wrong (docs/scheduler.md): each of the properties fails within some ten cases.
+//! Under scx_warmq a task runs within a time that is bounded, whatever changes its weight or its place while it waits.
 
 use std::collections::BTreeMap;
 
@@ -276,19 +275,16 @@ proptest! {
     #![proptest_config(config(40))]
 
     #[test]
-    #[ignore = "known wrong"]
     fn who_waits_while_weights_fall_and_rise_runs(case in cases(weights)) {
         case.everybody_runs()?;
     }
 
     #[test]
-    #[ignore = "known wrong"]
     fn who_is_moved_while_it_waits_runs(case in cases(places)) {
         case.everybody_runs()?;
     }
 
     #[test]
-    #[ignore = "known wrong"]
     fn who_waits_while_quotas_come_and_go_runs(case in cases(quotas)) {
         case.everybody_runs()?;
     }

@@ -21,6 +21,8 @@
  * idle (cpu_release), and nobody else may take what is in there.
  */
 #define FOUND_BASE (WARMQ_MAX_ENTITIES + 1)
+/* Domain n has a queue of this number, plus n, for tasks that have waited for too long: see help_late(). */
+#define LATE_BASE (FOUND_BASE + WARMQ_MAX_CPUS)
 
 /* counters.rs has the same order. */
 enum counter {
@@ -49,6 +51,7 @@ enum counter {
 	COUNT_HINTS,
 	COUNT_FORGED_SLOTS,
 	COUNT_OVER_BOUND,
+	COUNT_HELPED,
 	COUNT_LONGEST_WAIT, /* ns, a maximum */
 	COUNT_LONGEST_BOUND, /* ns, what was promised for that wait */
 	COUNT_RAN_HOME,     /* ns */
@@ -90,7 +93,7 @@ struct domain_state {
 	u64 beside_idle_since; /* ns, since when each round of the timer has found unmanaged tasks waiting here, and a CPU idle; 0: not the last */
 	/* The timer asks this domain to take one unmanaged task from that queue. Counted from 1; 0: none. */
 	u32 pull_from;
-	u32 unused;
+	u32 late; /* tasks may wait in its queue of LATE_BASE */
 } __attribute__((aligned(64)));
 
 /* Where groups live: a CPU or a domain. */
