@@ -59,8 +59,9 @@ fn a_pick_among_many_groups_looks_into_few_queues() {
     assert!(many <= 200 * 6, "{few} with 3 groups, {many} with 53");
 }
 
-/// Two caches of four CPUs, and how many tasks CPU `looks` passes, if 20 wait in the first cache that may run on CPUs 0 and 1
-/// only: while it runs a task whose slice ends, and then when it goes idle.
+/// Two caches of four CPUs, and how many tasks CPU `looks` passes, if 20 wait in the first cache
+/// that may run on CPUs 0 and 1 only: while it runs a task whose slice ends, and then when it goes
+/// idle.
 fn passed_by(looks: u32) -> (u64, u64) {
     let machine = Machine {
         domain_of: (0..8).map(|cpu| cpu / 4).collect(),

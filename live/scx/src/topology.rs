@@ -1,5 +1,5 @@
-//! The machine as the BPF program needs it: which CPUs share a last-level cache, which a core, what is near what, and
-//! which CPUs are fast.
+//! The machine as the BPF program needs it: which CPUs share a last-level cache, which a core, what
+//! is near what, and which CPUs are fast.
 
 mod sys;
 
@@ -177,8 +177,8 @@ impl Layout {
     }
 }
 
-/// From how many CPUs on a domain is divided, and how many a part has at most. The sums of a domain are
-/// written at each wakeup and each tick of its CPUs, and one lock guards its queue.
+/// From how many CPUs on a domain is divided, and how many a part has at most. The sums of a domain
+/// are written at each wakeup and each tick of its CPUs, and one lock guards its queue.
 const TOO_MANY_TOGETHER: usize = 64;
 const SHARD: usize = 32;
 
@@ -254,10 +254,12 @@ fn nearest_by_domain(firsts: &[CpuPlace], distances: &Distances) -> Vec<Vec<u32>
         .collect()
 }
 
-/// By how many percent the fastest CPU of a domain must beat the slowest; chips differ by some in any case.
+/// By how many percent the fastest CPU of a domain must beat the slowest; chips differ by some in
+/// any case.
 const UNLIKE: u64 = 5;
 
-/// The CPUs in the upper half of the capacities that there are in their domain; where they are alike, all.
+/// The CPUs in the upper half of the capacities that there are in their domain; where they are
+/// alike, all.
 fn fast_cpus(cpu_ids: usize, domains: &[Vec<usize>], online: &[CpuPlace]) -> Vec<bool> {
     let mut fast = vec![true; cpu_ids];
     for domain in domains {

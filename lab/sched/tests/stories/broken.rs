@@ -22,8 +22,8 @@ fn with(fault: &str) -> MakeScheduler {
     scheduler("broken", &[("fault", Value::Text(fault.into()))])
 }
 
-/// What it would promise if it were not there to be broken: who waits is offered to idle CPUs at each
-/// tick of a busy one. A tick of the stage is 10 ms.
+/// What it would promise if it were not there to be broken: who waits is offered to idle CPUs at
+/// each tick of a busy one. A tick of the stage is 10 ms.
 fn strict(stage: Stage) -> Stage {
     let promise = Promise {
         patience: Duration::from_ms(50),
@@ -70,8 +70,8 @@ fn are_about(shares: [u64; 3], due: [u64; 3]) {
     assert!(all, "{shares:?}, not {due:?}");
 }
 
-/// Groups of weights 200 and 100 in a group of 100, beside a task of the root with the weight of such
-/// a group: two sixths, one sixth, three sixths.
+/// Groups of weights 200 and 100 in a group of 100, beside a task of the root with the weight of
+/// such a group: two sixths, one sixth, three sixths.
 #[test]
 fn groups_share_what_their_parent_has() {
     let workload = |boot: &mut Boot<'_>| -> Started {

@@ -1,4 +1,5 @@
-//! Under scx_warmq a task runs within a time that is bounded, whatever changes its weight or its place while it waits.
+//! Under scx_warmq a task runs within a time that is bounded, whatever changes its weight or its
+//! place while it waits.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +11,10 @@ use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
 
 use crate::stage::*;
 
-/// The most that `warmq_wait_bound()` can be for `tasks` tasks, 2 * ((l + m) * W / C + batch_budget + slice_max):
-/// m * W / C is no more than WARMQ_REPAY_MAX, 4 s; l * W / C is lag_max, 40 ms, and for each task the succession that
-/// clamp_entity() leaves its entity, 2 * slice_max + batch_budget. It is counted from the last change.
+/// The most that `warmq_wait_bound()` can be for `tasks` tasks, 2 * ((l + m) * W / C + batch_budget
+/// + slice_max): m * W / C is no more than WARMQ_REPAY_MAX, 4 s; l * W / C is lag_max, 40 ms, and
+/// for each task the succession that clamp_entity() leaves its entity, 2 * slice_max +
+/// batch_budget. It is counted from the last change.
 fn longest(tasks: usize) -> Duration {
     let (repay_max, lag_max, slice_max, batch_budget) = (4_000, 40, 4, 8);
     let succession = 2 * slice_max + batch_budget;
@@ -23,7 +25,8 @@ fn longest(tasks: usize) -> Duration {
 const CALM: u64 = 3_000;
 const END: u64 = 40_000;
 
-/// The longest that each task waited for a CPU since `since`. One that is out of quota waits for none.
+/// The longest that each task waited for a CPU since `since`. One that is out of quota waits for
+/// none.
 struct Waits {
     since: Instant,
     board: Board,

@@ -58,8 +58,8 @@ struct Loaded {
 
 impl Schedulers {
     /// Those of the kernel whose files are below `root`. Each may take so many seconds to come, and
-    /// to go. `first` is the name and the options of the one that the run begins with, if that is not
-    /// the kernel's own.
+    /// to go. `first` is the name and the options of the one that the run begins with, if that is
+    /// not the kernel's own.
     pub fn new(root: &Path, patience_s: u32, first: Option<(String, String)>) -> Schedulers {
         Schedulers {
             folder: root.join(FOLDER),
@@ -174,7 +174,8 @@ impl Schedulers {
         }
     }
 
-    /// Unloads the scheduler that this run has loaded, if there is one: the kernel's own takes over.
+    /// Unloads the scheduler that this run has loaded, if there is one: the kernel's own takes
+    /// over.
     ///
     /// # Errors
     /// It cannot be ended; what `pause` says.

@@ -42,8 +42,8 @@ pub struct Slot {
     pub fragment_turn: AtomicU32,
     /// The last of them: 0 for none, else 1 + its number; written by the controller.
     pub fragment: AtomicU64,
-    /// The slice that it was given, in nanoseconds; 0 for the kernel's own, from which the kernel does
-    /// not tell it. Also written by the controller.
+    /// The slice that it was given, in nanoseconds; 0 for the kernel's own, from which the kernel
+    /// does not tell it. Also written by the controller.
     pub slice_ns: AtomicU64,
     logged: AtomicU32,
     lost: AtomicU32,
