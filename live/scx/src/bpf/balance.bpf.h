@@ -470,7 +470,7 @@ __noinline int help_late(u32 entity)
 
 		if (i++ == LATE_LOOKS)
 			break;
-		if (!t || elapsed(t->queued_at, now) < warmq_late_after(&policy, &there, t->weight))
+		if (!t || elapsed(t->throttled ? t->throttled_at : t->queued_at, now) < warmq_late_after(&policy, &there, t->weight))
 			continue;
 		if (!scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, dsq_of(LATE_BASE + domain), 0))
 			continue;
