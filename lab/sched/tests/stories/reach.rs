@@ -11,10 +11,9 @@ use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
 
 use crate::stage::*;
 
-/// The most that `warmq_wait_bound()` can be for `tasks` tasks, 2 * ((l + m) * W / C + batch_budget
-/// + slice_max): m * W / C is no more than WARMQ_REPAY_MAX, 4 s; l * W / C is lag_max, 40 ms, and
-/// for each task the succession that clamp_entity() leaves its entity, 2 * slice_max +
-/// batch_budget. It is counted from the last change.
+/// The most that `warmq_wait_bound()` can be for `tasks` tasks, which is counted from the last
+/// change: twice the sum of REPAY_MAX, lag_max, the batch and the slice, and for each task the
+/// succession that `clamp_entity()` leaves its entity.
 fn longest(tasks: usize) -> Duration {
     let (repay_max, lag_max, slice_max, batch_budget) = (4_000, 40, 4, 8);
     let succession = 2 * slice_max + batch_budget;
