@@ -148,8 +148,8 @@ impl Crew {
     fn watch(&self) {
         let children = self.children;
         loop {
-            // Before the first wait, too: who died before the descriptor was there is not told by
-            // it.
+            // Before the first wait, too: the descriptor does not report who died before it was
+            // there.
             while let Reaped::One(pid, end) = process::reap() {
                 reaped(self.stage, pid, end);
             }

@@ -325,7 +325,7 @@ fn late_datagrams(stage: &Stage, notes: &Notes) {
 /// The threads of tasks and of sources, with their ids in the trace.
 fn threads(stage: &Stage) -> Vec<(u32, TaskId)> {
     let tasks = stage.tasks();
-    // Those that hear no answers are told of by the recorder alone.
+    // Only the recorder reports those that hear no answers.
     let senders = (0..).zip(&stage.senders).filter(|(_, it)| it.echoes);
     let senders = senders.map(|(index, _)| {
         let slot = stage.sender_slots.of(index);

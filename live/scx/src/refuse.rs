@@ -146,7 +146,7 @@ pub enum Warning {
 pub enum KernelConfig {
     /// Where libbpf looks.
     Usual,
-    /// Elsewhere: libbpf has to be told.
+    /// Elsewhere: libbpf needs its path.
     At(PathBuf),
     /// Nowhere.
     Missing,

@@ -455,17 +455,21 @@ mod tests {
         assert_eq!(layout.near, [[0, 1], [1, 0]]);
     }
 
+    /// CPUs of these capacities, so many under each cache.
+    fn with_capacities(capacities: &[u64], a_cache: usize) -> Layout {
+        let place = |(cpu, capacity): (usize, &u64)| CpuPlace {
+            cpu,
+            core: cpu,
+            cache: cpu / a_cache,
+            capacity: *capacity,
+            ..NOWHERE
+        };
+        let cpus: Vec<CpuPlace> = capacities.iter().enumerate().map(place).collect();
+        layout(cpus.len(), &cpus).expect("it has room")
+    }
+
     fn fast(capacities: &[u64]) -> Vec<bool> {
-        let cpus = capacities
-            .iter()
-            .enumerate()
-            .map(|(cpu, capacity)| CpuPlace {
-                cpu,
-                core: cpu,
-                capacity: *capacity,
-                ..NOWHERE
-            });
-        let layout = layout(capacities.len(), &cpus.collect::<Vec<_>>()).expect("it has room");
+        let layout = with_capacities(capacities, capacities.len());
         assert_eq!(layout.has_unlike_cpus(), layout.fast.contains(&false));
         layout.fast
     }
@@ -483,18 +487,7 @@ mod tests {
     /// Each CPU is compared with those that share its cache.
     #[test]
     fn a_cache_of_slow_cpus_has_fast_ones_of_its_own() {
-        let capacities = [1024, 1024, 446, 446];
-        let cpus = capacities
-            .iter()
-            .enumerate()
-            .map(|(cpu, capacity)| CpuPlace {
-                cpu,
-                core: cpu,
-                cache: cpu / 2,
-                capacity: *capacity,
-                ..NOWHERE
-            });
-        let layout = layout(4, &cpus.collect::<Vec<_>>()).expect("it has room");
+        let layout = with_capacities(&[1024, 1024, 446, 446], 2);
         assert!(!layout.has_unlike_cpus());
     }
 }

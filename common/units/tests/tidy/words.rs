@@ -8,7 +8,6 @@ use crate::tree::{Source, sources};
 const LEFT_OUT: &[&str] = &[
     "common/scenario",
     "lab/sched/src/scx_warmq",
-    "lab/sched/tests",
     "live/player",
     "live/scx",
 ];

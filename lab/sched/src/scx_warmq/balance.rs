@@ -377,26 +377,32 @@ impl State {
             cpus: self.cpus_of_entity(entity) as u32,
             ..self.domains[domain].time
         };
-        let is_late = |task: &TaskId| {
-            let task = &self.tasks[task.index()];
-            let waited = ns(context).saturating_sub(task.queued_since);
-            waited >= decide::late_after(&self.policy, &there, task.weight)
+        let since = |task: TaskId| self.tasks[task.index()].queued_since;
+        let is_late = |(task, since): &(TaskId, u64)| {
+            let weight = self.tasks[task.index()].weight;
+            let waited = ns(context).saturating_sub(*since);
+            waited >= decide::late_after(&self.policy, &there, weight)
         };
+        let known = &self.domains[domain].late;
         let last = self.entities[entity].queue.iter().rev().take(LATE_LOOKS);
-        let late: Vec<TaskId> = last.map(|last| last.task).filter(is_late).collect();
-        let known = &mut self.domains[domain].late;
-        let new = late.into_iter().filter(|task| !known.contains(task));
-        let new: Vec<TaskId> = new.collect();
-        known.extend(new);
+        let last = last.map(|last| (last.task, since(last.task)));
+        let late = last.filter(is_late).filter(|late| !known.contains(late));
+        let late: Vec<(TaskId, u64)> = late.collect();
+        self.domains[domain].late.extend(late);
     }
 
     /// A task of this CPU's domain that has waited for too long.
     pub(super) fn late(&mut self, context: &Context<'_>) -> Option<TaskId> {
         let domain = self.topology.domain_of(context.cpu());
         let mut late = std::mem::take(&mut self.domains[domain].late);
-        late.retain(|task| self.tasks[task.index()].queued);
-        let free = late.iter().position(|task| self.is_free(context, *task));
-        let next = free.map(|at| late.remove(at));
+        late.retain(|(task, since)| {
+            let state = &self.tasks[task.index()];
+            state.queued && state.queued_since == *since
+        });
+        let free = late
+            .iter()
+            .position(|(task, _)| self.is_free(context, *task));
+        let next = free.map(|at| late.remove(at).0);
         self.domains[domain].late = late;
         next
     }

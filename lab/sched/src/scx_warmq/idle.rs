@@ -103,7 +103,7 @@ impl State {
             return prev;
         }
         if let Some(only) = self.tasks[task.index()].only {
-            // It may have gone offline, of which nobody has told us yet.
+            // It may have gone offline, which set_cpumask has not reported yet.
             return if allowed(only) { only } else { fallback };
         }
         let entity = self.entity_for(view, prev);

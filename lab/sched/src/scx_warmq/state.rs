@@ -48,8 +48,8 @@ pub(super) struct DomainState {
     pub(super) beside_idle_since: Option<u64>,
     /// The timer asks this domain to take an unmanaged task of that one.
     pub(super) pull_from: Option<usize>,
-    /// Tasks that have waited for too long, and come next if they still wait.
-    pub(super) late: Vec<TaskId>,
+    /// Tasks that have waited for too long, and since when, in ns. They come next if they still do.
+    pub(super) late: Vec<(TaskId, u64)>,
     pub(super) line: Address,
 }
 

@@ -61,7 +61,7 @@ fn shares(fault: &str, cpus: u16, workload: impl Workload) -> [u64; 3] {
     let stage = stage(cpus).tick_of(1).promised_nothing();
     let (_, kernel) = stage.plays(with(fault), 2_000, workload);
     let ran = [0, 1, 2].map(|task| task_figures(&kernel, task).ran.0);
-    ran.map(|it| it * 1_000 / ms(2_000).0)
+    ran.map(|ran| ran * 1_000 / ms(2_000).0)
 }
 
 fn are_about(shares: [u64; 3], due: [u64; 3]) {

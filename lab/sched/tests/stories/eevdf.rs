@@ -442,9 +442,9 @@ fn who_shares_a_cpu_with_a_group_that_is_woken_often_starves_from_6_13_to_7_0() 
     }
 }
 
-/// What groups are owed is told at each pick and change of weight, so that it can be followed by
-/// hand: all of a CPU together are owed nothing, and the receiver's group more and more, up to the
-/// limit.
+/// What groups are owed is recorded at each pick and change of weight, so that it can be followed
+/// by hand: all of a CPU together are owed nothing, and the receiver's group more and more, up to
+/// the limit.
 #[test]
 fn what_groups_are_owed_is_told_as_the_starvation_begins() {
     let scheduler = scheduler(STARVES.name, &[]);
@@ -464,7 +464,7 @@ fn what_groups_are_owed_is_told_as_the_starvation_begins() {
     let told: Vec<_> = told.collect();
     let (mut rest, mut pairs) = (&told[..], 0);
     while let [one, other, ..] = rest {
-        // One group alone is told of while the other one has nobody who wants to run.
+        // One group alone is recorded while the other one has nobody who wants to run.
         let pair = one.0 == other.0 && one.1 != other.1;
         rest = &rest[1 + usize::from(pair)..];
         let owed = one.2 * one.3 + other.2 * other.3;

@@ -22,7 +22,7 @@ fn choice(name: &'static str, value: &str) -> (&'static str, Value) {
 
 /// How often `name` stands in `line`.
 fn ticks_of(name: char, line: &str) -> usize {
-    line.chars().filter(|it| *it == name).count()
+    line.chars().filter(|letter| *letter == name).count()
 }
 
 /// The longest that `line` goes without `name`.

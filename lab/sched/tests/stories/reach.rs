@@ -11,13 +11,14 @@ use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
 
 use crate::stage::*;
 
-/// The most that `warmq_wait_bound()` can be for `tasks` tasks, which is counted from the last
-/// change: twice the sum of REPAY_MAX, lag_max, the batch and the slice, and for each task the
-/// succession that `clamp_entity()` leaves its entity.
+/// The longest wait of one of `tasks` tasks, which is counted from the last change. It is late
+/// after 3 s at most (WARMQ_LATE_MAX). Each 16th round of the balance timer looks at eight of a
+/// queue, and a round is 10 ms to the next tick of 4 ms. Then it comes after what runs and after
+/// whoever else is late: each runs for two slices and a batch at most.
 fn longest(tasks: usize) -> Duration {
-    let (repay_max, lag_max, slice_max, batch_budget) = (4_000, 40, 4, 8);
-    let succession = 2 * slice_max + batch_budget;
-    ms(2 * (repay_max + lag_max + succession * tasks as u64 + batch_budget + slice_max))
+    let (late_max, look, succession) = (3_000, 16 * 12, 2 * 4 + 8);
+    let looks = tasks.div_ceil(8) as u64;
+    ms(late_max + looks * look + succession * tasks as u64)
 }
 
 /// When nothing changes any more, and when the run ends.

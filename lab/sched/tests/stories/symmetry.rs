@@ -109,7 +109,7 @@ fn doubled((at, record): &(Instant, Record)) -> (Instant, Record) {
 }
 
 /// The record with CPU n called n + `by`, modulo `cpus`. Locks lose their names: a queue's
-/// lock is told by its CPU and its times.
+/// lock is known by its CPU and its times.
 fn renamed((at, record): &(Instant, Record), by: u16, cpus: u16) -> (Instant, Record) {
     let name = |cpu: CpuId| CpuId((cpu.0 + by) % cpus);
     let record = match *record {
@@ -169,7 +169,7 @@ fn renamed((at, record): &(Instant, Record), by: u16, cpus: u16) -> (Instant, Re
     (*at, record)
 }
 
-/// The same for what is told in detail.
+/// The same for what is recorded in detail.
 fn renamed_detail(detail: Record, name: impl Fn(CpuId) -> CpuId) -> Record {
     match detail {
         Record::Block {

@@ -27,7 +27,7 @@ const DISABLED: &str = "disabled";
 pub const PATIENCE_S: u32 = 10;
 /// The same in a guest, whose instructions are emulated: 6 s were seen on a busy machine.
 pub const PATIENCE_IN_GUEST_S: u32 = 60;
-/// Of what a program said, so many lines are told, and so many bytes are looked at.
+/// Of what a program printed, so many lines are repeated, and so many bytes are read.
 const LINES: usize = 5;
 const LAST_BYTES: u64 = 8 << 10;
 

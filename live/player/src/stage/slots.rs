@@ -52,7 +52,7 @@ pub struct Slot {
 // SAFETY: atomics only.
 unsafe impl Shared for Slot {}
 
-/// Added to the number of an op of the setup, so that it is told from those of the body.
+/// Added to the number of an op of the setup, so that it differs from those of the body.
 pub const SETUP: u32 = 1 << 31;
 
 impl Slot {
