@@ -43,8 +43,8 @@ pub enum Failure {
     System(String, String),
     /// This machine lacks something: what, and what helps (may be empty).
     Lacking(String, String),
-    /// How a command ended that was run in a guest or while it was recorded: its status, and a sentence if it
-    /// was not the command that failed.
+    /// How a command ended that was run in a guest or while it was recorded: its status, and a
+    /// sentence if it was not the command that failed.
     Command(u8, String),
 }
 

@@ -28,8 +28,8 @@ pub struct Modelled {
     pub note: String,
 }
 
-/// Has the lab play this machine's kernel, which `look` finds, where `experiment` is played by both under
-/// the kernel's own scheduler, and names no kernel for the lab.
+/// Has the lab play this machine's kernel, which `look` finds, where `experiment` is played by both
+/// under the kernel's own scheduler, and names no kernel for the lab.
 pub fn beside(experiment: &mut Experiment, look: impl FnOnce() -> RunningKernel) {
     let uses = |part: Part, name: &str| {
         let key = (part, name.to_owned());
@@ -61,8 +61,8 @@ fn names_kernel(experiment: &Experiment) -> bool {
     is_set || axes.iter().any(|axis| axis.target == target)
 }
 
-/// The release whose scheduler the lab plays for the kernel `release`: its own, or the oldest that the
-/// lab has.
+/// The release whose scheduler the lab plays for the kernel `release`: its own, or the oldest that
+/// the lab has.
 pub fn nearest_release(release: &str) -> Option<(&'static Entry, &str)> {
     let known = of_kernel(release).map(|entry| (entry, release));
     known.or_else(|| Some((of_kernel(OLDEST)?, OLDEST)))
@@ -163,8 +163,8 @@ mod tests {
         );
     }
 
-    /// The kernel and the preemption model of each run in the lab of an experiment with `sweep`, and its
-    /// notes.
+    /// The kernel and the preemption model of each run in the lab of an experiment with `sweep`,
+    /// and its notes.
     fn played(sweep: &str) -> (Vec<[String; 2]>, Vec<String>) {
         let text = format!(
             "title = \"Both\"\nabout = \"it\"\nworkload = \"chat\"\nmachine = \"host\"\n[run]\nwarmup = \"1ms\"\n\

@@ -1,5 +1,5 @@
-//! What SIGINT, SIGTERM and SIGHUP do: they end the command, and nothing unfinished stays behind. What is worth having
-//! although it is cut short is finished first.
+//! What SIGINT, SIGTERM and SIGHUP do: they end the command, and nothing unfinished stays behind.
+//! What is worth having although it is cut short is finished first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -33,8 +33,8 @@ pub enum Kind {
 /// Bytes that distinguish one format from another.
 const HEAD: u64 = 4096;
 
-/// Tables that only this kind of document has, in the order in which they decide: laws have tasks, and
-/// instances have them, too.
+/// Tables that only this kind of document has, in the order in which they decide: laws have tasks,
+/// and instances have them, too.
 const TABLES: [(&str, Kind); 6] = [
     ("law", Kind::Law),
     ("fragment", Kind::Instance),
@@ -78,8 +78,8 @@ impl Kind {
         }
     }
 
-    /// Why a command that plays what it is given cannot play the file `name`, and which one reads it;
-    /// nothing if it can.
+    /// Why a command that plays what it is given cannot play the file `name`, and which one reads
+    /// it; nothing if it can.
     pub fn not_played(self, name: &str) -> Option<Failure> {
         let shown = printable(name);
         let (what, help) = match self {

@@ -8,8 +8,8 @@ use warmq_units::printable;
 /// The most files of a folder that are looked at.
 const MOST: usize = 10_000;
 
-/// Which file in the same folder has a name most like that of `path`, which is not there; where none is like it,
-/// `otherwise`.
+/// Which file in the same folder has a name most like that of `path`, which is not there; where
+/// none is like it, `otherwise`.
 pub fn or(path: &Path, otherwise: &str) -> String {
     or_one_of(path, &[], otherwise)
 }

@@ -88,9 +88,9 @@ pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// `text` as a terminal may have it: lines, and our own colors where it shows any. Names are escaped
-/// where they are put into sentences and tables; nothing that was forgotten there gets past here. JSON
-/// stays JSON: what is escaped in it is within its strings, and escaped as JSON does.
+/// `text` as a terminal may have it: lines, and our own colors where it shows any. Names are
+/// escaped where they are put into sentences and tables; nothing that was forgotten there gets past
+/// here. JSON stays JSON: what is escaped in it is within its strings, and escaped as JSON does.
 fn shown(text: &str, colors: bool) -> Cow<'_, str> {
     if text
         .chars()
@@ -117,8 +117,8 @@ fn shown(text: &str, colors: bool) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// How many bytes the sequence takes that sets colors (`ESC [ 1 ; 33 m`) and that `text` begins with;
-/// 0 if it begins with none.
+/// How many bytes the sequence takes that sets colors (`ESC [ 1 ; 33 m`) and that `text` begins
+/// with; 0 if it begins with none.
 fn color(text: &str) -> usize {
     let numbers = text.strip_prefix("\u{1b}[").unwrap_or_default();
     let numbers = numbers

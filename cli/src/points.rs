@@ -9,7 +9,8 @@ use crate::failure::Failure;
 use crate::pair::Pair;
 use crate::typed;
 
-/// `options`, with only the points where each key of `wanted` has one of the values that are given for it.
+/// `options`, with only the points where each key of `wanted` has one of the values that are given
+/// for it.
 ///
 /// # Errors
 /// A key that is not swept; no such point.

@@ -46,8 +46,8 @@ pub struct Worlds {
     /// Schedulers [default: kernel, whose model in the lab is eevdf].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub scheduler: Vec<String>,
-    /// Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18; of the lab beside
-    /// host, this machine's].
+    /// Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18; of
+    /// the lab beside host, this machine's].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kernel: Vec<String>,
     /// Preemption models of guests and of the lab: none, voluntary, full, lazy [default: the
@@ -158,8 +158,8 @@ impl Worlds {
         options.flatten().collect()
     }
 
-    /// Puts the lists into the experiment of a scenario: every world with every scheduler, kernel and preemption
-    /// model that it has.
+    /// Puts the lists into the experiment of a scenario: every world with every scheduler, kernel
+    /// and preemption model that it has.
     fn change_sweep(&self, document: &mut Document) {
         let lists = [
             ("world", &self.world),
@@ -181,8 +181,8 @@ impl Worlds {
         }
     }
 
-    /// Worlds side by side: the work, what else is counted, each span, each task's share of CPU time
-    /// and its waits.
+    /// Worlds side by side: the work, what else is counted, each span, each task's share of CPU
+    /// time and its waits.
     fn add_plots(&self, text: &mut String, scenario: &Scenario) {
         let mut series = vec!["scheduler"];
         for (key, list) in [("kernel", &self.kernel), ("preempt", &self.preempt)] {

@@ -87,7 +87,8 @@ pub fn planned(document: &Document, engine: &Engine) -> Result<Experiment, Failu
 }
 
 impl Study {
-    /// Runs all `experiments`, which `names` name, on `threads` threads (0: one per CPU), showing progress.
+    /// Runs all `experiments`, which `names` name, on `threads` threads (0: one per CPU), showing
+    /// progress.
     ///
     /// # Errors
     /// When no threads can be started.
@@ -288,8 +289,9 @@ pub fn exit_of(error: &RunError) -> Exit {
     }
 }
 
-/// Which code stands for runs that failed for different reasons: after a broken invariant nothing of a
-/// run can be trusted, and a broken rule (first the scheduler's, then a program's) explains a stall.
+/// Which code stands for runs that failed for different reasons: after a broken invariant nothing
+/// of a run can be trusted, and a broken rule (first the scheduler's, then a program's) explains a
+/// stall.
 pub fn severity(exit: Exit) -> u8 {
     match exit {
         Exit::InvariantBroken => 4,

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The line that runs `warmq COMMAND` on `names` with `options`, each a word as the program receives it.
-/// A shell of POSIX takes the line apart into the same words.
+/// The line that runs `warmq COMMAND` on `names` with `options`, each a word as the program
+/// receives it. A shell of POSIX takes the line apart into the same words.
 pub fn line(command: &str, names: &[&str], options: &[String]) -> String {
     let options = options.iter().map(String::as_str);
     let names = names.iter().copied();
@@ -30,7 +30,8 @@ pub fn option(name: &str, value: &str) -> [String; 2] {
 }
 
 fn quoted(word: &str) -> Cow<'_, str> {
-    // Besides what shlex leaves as it is: what is special only within braces, or in the first word of a line.
+    // Besides what shlex leaves as it is: what is special only within braces, or in the first word
+    // of a line.
     let plain = |letter: char| letter.is_alphanumeric() || "+-./:@_,=%".contains(letter);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.into(),

@@ -1,8 +1,8 @@
 //! Whatever the records of a trace, all who read traces answer.
 //!
-//! A trace ends with a digest of its records, so that mutated bytes are refused before anybody looks
-//! at them. The bytes of the fuzzer are records without such an end: those that can be read up to the
-//! first mistake are written as a trace of their own, whose count and digest are right.
+//! A trace ends with a digest of its records, so that mutated bytes are refused before anybody
+//! looks at them. The bytes of the fuzzer are records without such an end: those that can be read
+//! up to the first mistake are written as a trace of their own, whose count and digest are right.
 
 #![no_main]
 

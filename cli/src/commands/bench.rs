@@ -37,8 +37,8 @@ enum Program {
 
 /// What `warmq watch` and `warmq diagnose` cost on this machine.
 ///
-/// A load of pipes makes about so many records a second, first without a recorder and then with one.
-/// That needs root. Its own CPU time for a round trip shows what the kernel's events cost it.
+/// A load of pipes makes about so many records a second, first without a recorder and then with
+/// one. That needs root. Its own CPU time for a round trip shows what the kernel's events cost it.
 #[derive(Args, Debug)]
 struct RecordArguments {
     /// About how many records a second the load makes.

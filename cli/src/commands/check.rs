@@ -21,8 +21,9 @@ use crate::{machines, oracle, output, recording, scenario, study};
 /// Check files of every kind that a command reads, without running anything.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Scenarios (TOML or rt-app's JSON), experiments, laws, machines (TOML or hwloc's XML), instances of the
-    /// affinity model and recordings; or names of scenarios and experiments that come with warmq.
+    /// Scenarios (TOML or rt-app's JSON), experiments, laws, machines (TOML or hwloc's XML),
+    /// instances of the affinity model and recordings; or names of scenarios and experiments that
+    /// come with warmq.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
     #[command(flatten)]

@@ -33,13 +33,14 @@ Examples:
 /// Hold schedulers to what any decent scheduler keeps.
 ///
 /// A law is a scenario and bounds for its figures (docs/laws.md). A cell says `holds`, `broken`,
-/// `inconclusive` (repetitions disagree, or what was too long may be the host's fault) or `skipped`.
-/// Ends with 0 if nothing is broken or inconclusive, 1 if something is broken, else 2.
+/// `inconclusive` (repetitions disagree, or what was too long may be the host's fault) or
+/// `skipped`. Ends with 0 if nothing is broken or inconclusive, 1 if something is broken, else 2.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Names of laws, or files of your own [default: all that come with warmq]. For a comparison (`--alike`) also scenarios,
-    /// which no bound judges: `schbench-1cpu`, `schbench-2cpus`, or a file of yours.
+    /// Names of laws, or files of your own [default: all that come with warmq]. For a comparison
+    /// (`--alike`) also scenarios, which no bound judges: `schbench-1cpu`, `schbench-2cpus`, or a
+    /// file of yours.
     #[arg(value_name = "LAW")]
     names: Vec<String>,
     #[command(flatten)]
@@ -60,11 +61,12 @@ pub struct Arguments {
     /// Write a line of JSON for each cell.
     #[arg(long)]
     json: bool,
-    /// Write the matrix (laws.html, laws.md, laws.jsonl) and the traces of what does not hold into this folder.
+    /// Write the matrix (laws.html, laws.md, laws.jsonl) and the traces of what does not hold into
+    /// this folder.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Go on with what was interrupted: cells in FOLDER/laws.jsonl are not played again, unless their
-    /// law was changed since. (A scheduler that was built anew is not noticed.)
+    /// Go on with what was interrupted: cells in FOLDER/laws.jsonl are not played again, unless
+    /// their law was changed since. (A scheduler that was built anew is not noticed.)
     #[arg(long, requires = "out")]
     resume: bool,
     /// Start anew, and remove the cells that are in FOLDER/laws.jsonl.
@@ -76,8 +78,8 @@ pub struct Arguments {
     /// Say what changed since this matrix (a laws.jsonl, or what --json wrote).
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
-    /// Take the guests from this file (a laws.jsonl of `--alike`) instead of playing them, and say how far
-    /// the lab is from them, figure by figure.
+    /// Take the guests from this file (a laws.jsonl of `--alike`) instead of playing them, and say
+    /// how far the lab is from them, figure by figure.
     #[arg(long, value_name = "FILE", requires = "alike")]
     beside: Option<PathBuf>,
     #[command(flatten)]
@@ -221,8 +223,8 @@ impl Sink {
     }
 }
 
-/// The cells that need not be played again, and where to write the others. What is there is cut only
-/// if that was asked for, but for a last line that is not whole.
+/// The cells that need not be played again, and where to write the others. What is there is cut
+/// only if that was asked for, but for a last line that is not whole.
 fn kept(arguments: &Arguments) -> Result<(Vec<Line>, Sink), Failure> {
     let Some(folder) = &arguments.out else {
         return Ok((Vec::new(), Sink(None)));

@@ -24,8 +24,8 @@ Examples:
 
 /// List the runs of an experiment without making any.
 ///
-/// `warmq run FILE --only` makes some of them, on any machine (docs/sweeps.md). A plan may have more
-/// points than `warmq run` takes; they are listed as they are made, and never all in memory.
+/// `warmq run FILE --only` makes some of them, on any machine (docs/sweeps.md). A plan may have
+/// more points than `warmq run` takes; they are listed as they are made, and never all in memory.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -49,8 +49,8 @@ pub struct Arguments {
     /// Print one JSON object a run: number, digest, point, seed.
     #[arg(long)]
     json: bool,
-    /// Print one JSON object for the whole plan: its digest, keys, measures and files, and the build of
-    /// this program.
+    /// Print one JSON object for the whole plan: its digest, keys, measures and files, and the
+    /// build of this program.
     #[arg(long, conflicts_with = "json")]
     summary: bool,
 }

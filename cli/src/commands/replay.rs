@@ -20,10 +20,10 @@ Examples:
 
 /// Play again what a trace recorded, under any scheduler of the lab, beside what was recorded.
 ///
-/// A trace is a file that `warmq run --trace NAME.warmq` or `warmq watch --out NAME.warmq` wrote. Each
-/// task computes, sleeps and wakes others as it did; whoever waited for what another task did waits for
-/// that again; timers and what arrives from outside keep their times. How long tasks wait for a CPU, and
-/// who preempts whom, is left to the scheduler. What cannot be carried over is said.
+/// A trace is a file that `warmq run --trace NAME.warmq` or `warmq watch --out NAME.warmq` wrote.
+/// Each task computes, sleeps and wakes others as it did; whoever waited for what another task did
+/// waits for that again; timers and what arrives from outside keep their times. How long tasks wait
+/// for a CPU, and who preempts whom, is left to the scheduler. What cannot be carried over is said.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -33,8 +33,8 @@ pub struct Arguments {
     /// The scheduler [default: that of the recording, or the lab's model of it].
     #[arg(long, value_name = "NAME")]
     scheduler: Option<String>,
-    /// The machine: a name, a .toml or hwloc .xml file, or `host` [default: that of the recording if
-    /// the lab has it, else one like this].
+    /// The machine: a name, a .toml or hwloc .xml file, or `host` [default: that of the recording
+    /// if the lab has it, else one like this].
     #[arg(long, value_name = "NAME|FILE|host")]
     machine: Option<String>,
     /// How many of its CPUs are used [default: as many as were recorded, if it has them].

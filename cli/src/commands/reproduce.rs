@@ -31,7 +31,8 @@ const ALL: (&str, &str) = (
 enum Paper {
     /// S. Yamamura et al., "Speeding Up Kernel Scheduler by Reducing Cache Misses", USENIX 2002.
     Coloring,
-    /// A. Al-Mane', "Performance of CPU-bound processes in the presence of network I/O under Linux", 2009.
+    /// A. Al-Mane', "Performance of CPU-bound processes in the presence of network I/O under
+    /// Linux", 2009.
     Starvation,
     /// Data-affinity scheduling for Linux 2.6 on multiprocessors, and on machines with many caches.
     Affinity,

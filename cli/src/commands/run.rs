@@ -41,8 +41,9 @@ pub struct Arguments {
     files: Vec<String>,
     #[command(flatten)]
     extent: Extent,
-    /// Make only these runs of the plan (`warmq plan`), and print each with its figures as a line of JSON:
-    /// numbers (17 or 0-99), digests, or - for those that standard input names line by line.
+    /// Make only these runs of the plan (`warmq plan`), and print each with its figures as a line
+    /// of JSON: numbers (17 or 0-99), digests, or - for those that standard input names line by
+    /// line.
     #[arg(
         long,
         value_name = "RUN,...",
@@ -62,22 +63,23 @@ pub struct Arguments {
     /// Run on another machine: a name, a .toml or hwloc .xml file, or `host`.
     #[arg(long, value_name = "NAME|FILE|host")]
     machine: Option<String>,
-    /// Show every figure of a scenario, not only those that answer what it asks. --json and --out have all.
+    /// Show every figure of a scenario, not only those that answer what it asks. --json and --out
+    /// have all.
     #[arg(long)]
     all: bool,
     /// Set a setting for all runs, as under [settings] in the file.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Pair>,
-    /// Run only the first point, and write what happened in it: for <https://ui.perfetto.dev> if FILE ends
-    /// in .perfetto, else for `warmq compare` and `warmq diagnose`.
+    /// Run only the first point, and write what happened in it: for <https://ui.perfetto.dev> if
+    /// FILE ends in .perfetto, else for `warmq compare` and `warmq diagnose`.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "check_determinism"])]
     trace: Option<PathBuf>,
     /// Draw who runs on which CPU, a letter for each TIME, for each point with its first seed, and
     /// measure nothing.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["trace", "out", "json", "check_determinism"])]
     chart: Option<String>,
-    /// Run only the points where these keys have these values; a key may be given several [default: all; with --trace, the
-    /// first].
+    /// Run only the points where these keys have these values; a key may be given several [default:
+    /// all; with --trace, the first].
     #[arg(long, value_name = "KEY=VALUE,...", value_delimiter = ',', conflicts_with_all = ["only", "collect"])]
     point: Vec<Pair>,
     #[command(flatten)]
@@ -98,7 +100,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return charted(&experiments, &options, &engine, step);
     }
     match &arguments.trace {
-        // One run is watched at no cost worth a thought; and it may be one that broke an invariant before.
+        // One run is watched at no cost worth a thought; and it may be one that broke an invariant
+        // before.
         Some(file) => traced(arguments, &experiments, &options, &engine.checked(), file),
         None => studied(arguments, experiments, options, &engine),
     }

@@ -21,10 +21,11 @@ Examples:
 
 /// Record this machine, and say who starves on it, who ran instead, and why it could.
 ///
-/// All of it is recorded by the kernel's tracepoints, for a time or while a command runs, and nothing
-/// is changed. They are read through tracefs, or by BPF where that cannot be had. That needs root. What the recorder took of CPU time and memory, and what
-/// was lost, is printed. Group, nice value, policy and affinity are those at the start, or when a task
-/// was first seen. With a COMMAND that ended by then, `warmq watch` ends with its status.
+/// All of it is recorded by the kernel's tracepoints, for a time or while a command runs, and
+/// nothing is changed. They are read through tracefs, or by BPF where that cannot be had. That
+/// needs root. What the recorder took of CPU time and memory, and what was lost, is printed. Group,
+/// nice value, policy and affinity are those at the start, or when a task was first seen. With a
+/// COMMAND that ended by then, `warmq watch` ends with its status.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {

@@ -1,5 +1,5 @@
-//! What groups were owed as a wait began: a picture of their lags and vruntimes on one CPU, from the records
-//! that a simulated EEVDF makes at each pick and at each change of a weight.
+//! What groups were owed as a wait began: a picture of their lags and vruntimes on one CPU, from
+//! the records that a simulated EEVDF makes at each pick and at each change of a weight.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,8 +83,8 @@ impl Owing {
         self.complete
     }
 
-    /// The lags on the CPU where they are greatest; `None` if fewer than two groups were recorded, as
-    /// with real kernels.
+    /// The lags on the CPU where they are greatest; `None` if fewer than two groups were recorded,
+    /// as with real kernels.
     pub fn lags(self) -> Option<Lags> {
         let Owing {
             began, names, cpus, ..

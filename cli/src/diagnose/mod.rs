@@ -132,8 +132,8 @@ fn line(diagnosis: &Diagnosis) -> Result<String, Failure> {
     text.map_err(|error| Failure::System("write JSON".to_owned(), error.to_string()))
 }
 
-/// What the CPUs did during the longest wait of each verdict. The file is read once more, for all of
-/// them, so that no more of it is kept than is shown.
+/// What the CPUs did during the longest wait of each verdict. The file is read once more, for all
+/// of them, so that no more of it is kept than is shown.
 fn pictures(found: &Found, file: &Path) -> Result<Vec<Picture>, Failure> {
     let verdicts = &found.diagnosis.verdicts;
     let verdicts = &verdicts[..verdicts.len().min(MOST_PICTURES)];

@@ -11,7 +11,8 @@ use crate::laws::page::{POLICY, STYLE, drawn};
 
 /// Rows of a table.
 const MOST: usize = 40;
-/// What tables of words need beside the style of all pages: they are as wide as the page, and no wider.
+/// What tables of words need beside the style of all pages: they are as wide as the page, and no
+/// wider.
 const WORDS: &str = "th, td { white-space: normal; overflow-wrap: anywhere; } \
                      td.figure { white-space: nowrap; } td.words { min-width: 18rem; } td.group { min-width: 6rem; } tbody th { min-width: 9rem; } \
                      thead th { overflow-wrap: normal; }";

@@ -45,8 +45,8 @@ impl Observer for Watched {
     }
 }
 
-/// Plays the scenario `text` for two seconds on two CPUs with caches of their own; `settings` are of the
-/// machine, the kernel and the scheduler.
+/// Plays the scenario `text` for two seconds on two CPUs with caches of their own; `settings` are
+/// of the machine, the kernel and the scheduler.
 fn story(text: &str, scheduler: &str, settings: &str) -> Diagnosis {
     story_on("tiny-2cpu", text, scheduler, settings)
 }
@@ -190,7 +190,8 @@ fn a_kernel_that_forgets_what_sleepers_owe_lets_them_starve_a_hog() {
     }
 }
 
-/// A group whose own task elsewhere is runnable and hardly runs: it divides the group's weight all the same.
+/// A group whose own task elsewhere is runnable and hardly runs: it divides the group's weight all
+/// the same.
 #[test]
 fn a_group_starves_another_whose_own_task_elsewhere_only_waits() {
     let text = include_str!("../../tests/verdicts/group-starves.toml");
@@ -225,8 +226,8 @@ fn a_burst_is_reported_with_its_time_whatever_the_mean_says() {
     assert_eq!(verdicts(&healthy), BTreeMap::new());
 }
 
-/// What is due is by the groups that the scheduler knows: with its weight alone in its session a task is due as
-/// much as any other session, and with nobody beside it the whole CPU.
+/// What is due is by the groups that the scheduler knows: with its weight alone in its session a
+/// task is due as much as any other session, and with nobody beside it the whole CPU.
 #[test]
 fn the_least_weight_alone_in_its_session_is_due_what_its_session_is() {
     let text = "[group.a]\nautogroup = true\n[group.b]\nautogroup = true\n[task.nice]\nnice = 10\n\
@@ -489,8 +490,8 @@ fn laws_that_the_kernel_keeps_provoke_no_other_verdicts_under_it_either() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Plays all laws under a scheduler of the lab: a sentence for each whose verdicts are not those that
-/// are expected.
+/// Plays all laws under a scheduler of the lab: a sentence for each whose verdicts are not those
+/// that are expected.
 fn falsely_judged(
     scheduler: &str,
     kernel: Option<&str>,

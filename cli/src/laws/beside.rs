@@ -18,8 +18,8 @@ pub struct Beside<'c> {
     kind: Kind,
     lab: f64,
     guest: Spread,
-    /// False where the guest is no measure: several CPUs that take turns, or one of its tasks sends what comes from
-    /// outside in the lab.
+    /// False where the guest is no measure: several CPUs that take turns, or one of its tasks sends
+    /// what comes from outside in the lab.
     is_measure: bool,
 }
 
@@ -90,8 +90,9 @@ fn is_measure(guest: &Cell<'_>) -> bool {
     keeps_time && !objects.iter().any(from_outside)
 }
 
-/// Whether `figure` is a p99 of waits that says what the median says, in the lab and in the guest: both are of one wait, as of a
-/// task that wakes once. It would count one deviation, or one agreement, twice.
+/// Whether `figure` is a p99 of waits that says what the median says, in the lab and in the guest:
+/// both are of one wait, as of a task that wakes once. It would count one deviation, or one
+/// agreement, twice.
 fn is_counted_again(lab: &Cell<'_>, guest: &Cell<'_>, figure: &str) -> bool {
     let Some(waits) = figure.strip_suffix("_wait_p99") else {
         return false;

@@ -15,7 +15,8 @@ use crate::worlds::programs::OWN;
 /// Repetitions of what is not the same each time.
 const REPETITIONS: u64 = 3;
 
-/// Machines with the costs of guests: one whose clock counts instructions, and one by the wall clock.
+/// Machines with the costs of guests: one whose clock counts instructions, and one by the wall
+/// clock.
 const COUNTED_GUEST: &str = "guest-1cpu";
 const GUEST: &str = "guest-8cpu";
 
@@ -181,8 +182,8 @@ pub fn by_the_clock(law: &Law, column: &Column) -> bool {
     }
 }
 
-/// Whether a play depends on its seed: what the lab's machines that are like guests have for a host takes
-/// their CPUs away at random times.
+/// Whether a play depends on its seed: what the lab's machines that are like guests have for a host
+/// takes their CPUs away at random times.
 fn is_drawn(column: &Column) -> bool {
     column.world == World::Lab && column.alike
 }

@@ -1,8 +1,8 @@
-//! Laws do not depend on how CPUs are numbered: whoever keeps one keeps it where CPUs have other numbers
-//! and the same places.
+//! Laws do not depend on how CPUs are numbered: whoever keeps one keeps it where CPUs have other
+//! numbers and the same places.
 //!
-//! Only the machine is numbered otherwise. A law that names CPUs is played as it is written: the laws that
-//! do ask for one CPU, or for one and another, and do not care which.
+//! Only the machine is numbered otherwise. A law that names CPUs is played as it is written: the
+//! laws that do ask for one CPU, or for one and another, and do not care which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,8 +31,8 @@ const SCHEDULERS: [&str; 7] = [
 /// The most CPUs that a law has.
 const MOST: u16 = 8;
 
-/// Laws that a kernel's scheduler keeps or not by how things happen to begin, and so by the numbers of the
-/// CPUs: they are about data, of which these schedulers know nothing.
+/// Laws that a kernel's scheduler keeps or not by how things happen to begin, and so by the numbers
+/// of the CPUs: they are about data, of which these schedulers know nothing.
 const BY_CHANCE: [&str; 2] = ["chat-rooms", "fragments-at-home"];
 
 /// Law and scheduler.

@@ -79,7 +79,8 @@ pub struct Found {
     pub argument: String,
 }
 
-/// CPUs on which a scenario is compared: a guest of one counts instructions, a guest of two is played by the clock.
+/// CPUs on which a scenario is compared: a guest of one counts instructions, a guest of two is
+/// played by the clock.
 const CPUS: [u16; 2] = [1, 2];
 
 /// Whether the text of a law or scenario came with WarmQ.
@@ -142,7 +143,8 @@ fn scenarios_of(entry: &Entry) -> Vec<Found> {
     }
 }
 
-/// The scenario in the file `name`, on each number of CPUs; nothing if it is of another kind, or no file.
+/// The scenario in the file `name`, on each number of CPUs; nothing if it is of another kind, or no
+/// file.
 fn of_file(name: &str) -> Result<Vec<Found>, Failure> {
     let is_one = matches!(Kind::of(name), Some(Kind::Scenario | Kind::Experiment));
     let Some(text) = is_one.then(|| read_text(name).ok()).flatten() else {

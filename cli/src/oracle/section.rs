@@ -19,7 +19,8 @@ const QUICK_COUNT: u64 = 100;
 /// Instances of one shape: its name, CPUs, tasks and fragments.
 struct Shape(&'static str, Option<u64>, Option<u64>, Option<u64>);
 
-/// As the table of docs/affinity/model.md has them, and one CPU, where the order of bins is all there is.
+/// As the table of docs/affinity/model.md has them, and one CPU, where the order of bins is all
+/// there is.
 const SHAPES: [Shape; 5] = [
     ONE_CPU,
     Shape("any", None, None, None),

@@ -63,7 +63,8 @@ type Of = (
 fn read(line: &str, plans: &BTreeMap<String, Plan>, build: &str) -> Result<Of, String> {
     let read: Read =
         serde_json::from_str(line).map_err(|error| format!("this is no line of a run: {error}"))?;
-    // Before its digest is looked for: other builds may make others, and other results under the same.
+    // Before its digest is looked for: other builds may make others, and other results under the
+    // same.
     if read.is_of_another(build) {
         return Err("another build of warmq made this run".to_owned());
     }

@@ -1,4 +1,5 @@
-//! `warmq-record`: the program that records by BPF. It is not part of this one, which links no libbpf.
+//! `warmq-record`: the program that records by BPF. It is not part of this one, which links no
+//! libbpf.
 //!
 //! It records until its standard input ends, so it ends with this process, however that dies. It is
 //! in a process group of its own, so that Ctrl-C does not reach it.

@@ -26,8 +26,8 @@ impl Child {
             .map_err(|error| refused(program, &error))
     }
 
-    /// The status with which it has ended, as shells number it; none while it goes on. It does so by itself
-    /// when nobody asks any more.
+    /// The status with which it has ended, as shells number it; none while it goes on. It does so
+    /// by itself when nobody asks any more.
     pub fn ended(&mut self) -> Option<u8> {
         match self.0.try_wait() {
             Ok(None) => None,

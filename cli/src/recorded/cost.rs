@@ -23,8 +23,8 @@ use crate::files;
 
 /// Pairs of threads that answer each other.
 const PAIRS: u32 = 2;
-/// About how many records a round trip makes: each way a block, a switch to idle, what announces the
-/// wakeup, the wakeup, and a switch.
+/// About how many records a round trip makes: each way a block, a switch to idle, what announces
+/// the wakeup, the wakeup, and a switch.
 const RECORDS_A_TRIP: u32 = 12;
 /// How often in a second the load catches up with its rate.
 const PACE: u32 = 1_000;

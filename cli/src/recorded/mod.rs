@@ -33,8 +33,8 @@ use crate::interrupt::Finishes;
 const USUAL: Duration = Duration::from_s(10);
 /// How often it is looked whether the command still runs, and whether a signal came.
 const LOOK: Real = Real::from_millis(20);
-/// How often tasks that were forked meanwhile are looked at. A look reads four files of /proc for each
-/// new task.
+/// How often tasks that were forked meanwhile are looked at. A look reads four files of /proc for
+/// each new task.
 const NEW_TASKS: Real = Real::from_secs(1);
 
 /// What is to be recorded.
@@ -50,8 +50,8 @@ pub struct Asked<'a> {
     pub command: &'a [OsString],
 }
 
-/// The file of a recording: one that was asked for, or one that goes with this value. It is begun before
-/// anything is recorded.
+/// The file of a recording: one that was asked for, or one that goes with this value. It is begun
+/// before anything is recorded.
 #[derive(Debug)]
 pub struct Kept {
     path: PathBuf,
@@ -208,7 +208,8 @@ pub fn record(asked: &Asked<'_>, kept: &mut Kept) -> Result<Took, Failure> {
     )
 }
 
-/// Until the time is over, the command ends or a signal asks for the end: with what status the command ended.
+/// Until the time is over, the command ends or a signal asks for the end: with what status the
+/// command ended.
 fn wait(
     asked: &Asked<'_>,
     snapshot: &mut Snapshot,

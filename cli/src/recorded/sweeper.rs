@@ -1,8 +1,8 @@
 //! A process that removes the recorder's tracing instance when the recorder is killed.
 //!
 //! A process that is killed removes nothing, and its instance goes on recording into the kernel's
-//! memory. So another one waits for its end: its standard input ends with the recorder, however that
-//! dies. It is in a process group of its own, so that Ctrl-C does not reach it.
+//! memory. So another one waits for its end: its standard input ends with the recorder, however
+//! that dies. It is in a process group of its own, so that Ctrl-C does not reach it.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;

@@ -1,5 +1,5 @@
-//! Closed loops of the lab, replayed under the scheduler that played them: what agrees, and what does
-//! not yet.
+//! Closed loops of the lab, replayed under the scheduler that played them: what agrees, and what
+//! does not yet.
 
 use std::fmt::Write;
 
@@ -98,9 +98,9 @@ fn woken(replayed: &Replayed, table: &str) -> (u64, u64) {
     })
 }
 
-/// A server that takes its clients in turn is preempted by whom it wakes, and finds the next question
-/// there. Served in the order in which they ask, the clients would change places, and the server would
-/// sleep once for each of them.
+/// A server that takes its clients in turn is preempted by whom it wakes, and finds the next
+/// question there. Served in the order in which they ask, the clients would change places, and the
+/// server would sleep once for each of them.
 #[test]
 fn a_server_that_is_preempted_by_its_clients_is_so_in_its_replay() {
     let story = Story {
@@ -166,9 +166,9 @@ fn a_server_that_clients_find_awake_loses_wakeups_in_its_replay() {
     );
 }
 
-/// Known to be wrong: a worker that is preempted by the master whom it answers loses half of its wakeups.
-/// The results that the master takes without sleeping are not in a trace, so that it gives out jobs
-/// earlier, while the worker is awake.
+/// Known to be wrong: a worker that is preempted by the master whom it answers loses half of its
+/// wakeups. The results that the master takes without sleeping are not in a trace, so that it gives
+/// out jobs earlier, while the worker is awake.
 #[test]
 fn a_worker_on_the_cpu_of_its_master_loses_wakeups_in_its_replay() {
     let story = Story {
@@ -184,7 +184,8 @@ fn a_worker_on_the_cpu_of_its_master_loses_wakeups_in_its_replay() {
     );
 }
 
-/// With two questions under way, a replay loses a quarter of the server's wakeups and a little more.
+/// With two questions under way, a replay loses a quarter of the server's wakeups and a little
+/// more.
 #[test]
 fn a_server_with_two_questions_under_way_loses_a_quarter_of_its_wakeups() {
     let two = Loop::Pair { window: 2 };

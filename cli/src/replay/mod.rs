@@ -108,8 +108,8 @@ fn too_long(file: &Path, time: Duration) -> Failure {
     Failure::usage(what, "choose an hour of it with --from and --until")
 }
 
-/// Says so where a machine at large was recorded whose CPUs had hardly any time left: how long tasks
-/// wait there is up to all that ran beside them.
+/// Says so where a machine at large was recorded whose CPUs had hardly any time left: how long
+/// tasks wait there is up to all that ran beside them.
 fn busy(read: &mut Read) -> Option<String> {
     let (ran, time) = read.meter.busy();
     let could = u128::from(time.0) * read.taken.cpus() as u128;

@@ -1,5 +1,5 @@
-//! What the lab plays is replayed under the same scheduler with the same shares, and under another one
-//! as that one would have it.
+//! What the lab plays is replayed under the same scheduler with the same shares, and under another
+//! one as that one would have it.
 
 use warmq_config::Document;
 use warmq_experiment::{Engine, Experiment, Options};

@@ -220,8 +220,8 @@ fn near(walk: &Walk) -> Verdict {
     }
 }
 
-/// The levels that took another time after the walk than before, by more than is tolerated: rows that
-/// they serve are then off for no reason of the walk.
+/// The levels that took another time after the walk than before, by more than is tolerated: rows
+/// that they serve are then off for no reason of the walk.
 fn drift(walk: &Walk) -> String {
     let levels = walk.latencies.levels.iter();
     let after = |level: u8| walk.latencies_after.level_ns(level);

@@ -28,8 +28,8 @@ const CLOCKS: &[&str] = &["auto", "instructions", "wall"];
 /// Where the guest finds the scenario.
 const FOLDER: &str = "/scenario";
 
-/// No statistics of memory accesses (30 times a second since 6.17), no sums of counters, no compaction
-/// in advance, no writing back.
+/// No statistics of memory accesses (30 times a second since 6.17), no sums of counters, no
+/// compaction in advance, no writing back.
 const QUIET: &str = "damon_stat.enabled=0 sysctl.vm.stat_interval=3600 \
      sysctl.vm.compaction_proactiveness=0 sysctl.vm.dirty_writeback_centisecs=0";
 
@@ -170,7 +170,8 @@ impl Guests {
             .timeout(LONGEST_BOOT + longest)
             // The kernel tests its ciphers in the first seconds, beside what is measured.
             .append("cryptomgr.notests=1")
-            // What else it does now and then takes the CPU from tasks that are compared switch by switch.
+            // What else it does now and then takes the CPU from tasks that are compared switch by
+            // switch.
             .append(QUIET)
             .file_at(file.path(), scenario.as_str())
             .file_at(&player, "/bin/warmq-player");
@@ -214,7 +215,8 @@ fn kernel(named: &str) -> Result<Kernel, VmError> {
     Cache::usual()?.kernel(named, None, &mut |step| reporter.report(&step))
 }
 
-/// Why there is no kernel `named`. What was typed was `--kernel`, whatever the option of `warmq vm` is called.
+/// Why there is no kernel `named`. What was typed was `--kernel`, whatever the option of `warmq vm`
+/// is called.
 fn not_found(named: &str, error: VmError) -> String {
     match error {
         VmError::Setting { problem, help, .. } => format!("--kernel {named}: {problem}; {help}"),

@@ -78,8 +78,8 @@ impl World for Host {
     }
 }
 
-/// Runs a program to its end. What it prints goes to files without a name: the other end of a pipe may be held open by
-/// a process of the program that lives on, such as one in a frozen group.
+/// Runs a program to its end. What it prints goes to files without a name: the other end of a pipe
+/// may be held open by a process of the program that lives on, such as one in a frozen group.
 fn ended(mut command: Command) -> std::io::Result<Output> {
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let status = command

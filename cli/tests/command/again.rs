@@ -1,4 +1,5 @@
-//! Each line that repeats a run does so, whatever the names of files are: a shell runs what was printed.
+//! Each line that repeats a run does so, whatever the names of files are: a shell runs what was
+//! printed.
 
 use std::process::Command;
 
@@ -27,7 +28,8 @@ body = [{ run = "1ms" }]
 /// A name that a shell would take apart, in a folder whose name is no better.
 const LAW_FILE: &str = "of mine/it's $HOME; a law.toml";
 
-/// Runs `line` as typed into a shell in `folder`, where `warmq` is on PATH, with more options at its end.
+/// Runs `line` as typed into a shell in `folder`, where `warmq` is on PATH, with more options at
+/// its end.
 fn typed(folder: &Folder, line: &str, more: &str) -> Ran {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_warmq"));
     let path = format!(

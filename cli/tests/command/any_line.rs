@@ -1,7 +1,7 @@
 //! Command lines that nobody would type: each ends by itself, with an exit code that is explained.
 //!
-//! `WARMQ_LINES=20000 cargo test -p warmq --test command any_line` tries so many; `WARMQ_LINES_FROM`
-//! is the number of the first (fuzz/README.md).
+//! `WARMQ_LINES=20000 cargo test -p warmq --test command any_line` tries so many;
+//! `WARMQ_LINES_FROM` is the number of the first (fuzz/README.md).
 
 use super::support::Folder;
 

@@ -1,5 +1,5 @@
-//! The lab's decisions beside those of real kernels, which `experiments/decisions/recorded` keeps: of
-//! guests with one CPU whose clock counted instructions.
+//! The lab's decisions beside those of real kernels, which `experiments/decisions/recorded` keeps:
+//! of guests with one CPU whose clock counted instructions.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -187,7 +187,8 @@ fn a_recording_that_is_interrupted_is_kept_and_can_be_diagnosed() {
     }
 }
 
-/// `warmq watch --recorder bpf` of a warmq that has this program as `warmq-record` beside it, or none.
+/// `warmq watch --recorder bpf` of a warmq that has this program as `warmq-record` beside it, or
+/// none.
 fn watched_by(name: &str, program: Option<&str>) -> Ran {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new(name);

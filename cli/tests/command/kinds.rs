@@ -1,5 +1,5 @@
-//! Every kind of file that a command reads: `check` reads it, and who plays something else says which
-//! command reads it.
+//! Every kind of file that a command reads: `check` reads it, and who plays something else says
+//! which command reads it.
 
 use std::fs;
 

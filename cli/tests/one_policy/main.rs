@@ -1,12 +1,14 @@
-//! One policy: the simulated scx_warmq and the BPF program of the real one are fed the same events, those
-//! of random workloads in the laboratory, and must decide the same each time: the CPU for a task that
-//! wakes, the CPUs that are asked to reschedule, the task that a CPU runs next, and when it gives way.
+//! One policy: the simulated scx_warmq and the BPF program of the real one are fed the same events,
+//! those of random workloads in the laboratory, and must decide the same each time: the CPU for a
+//! task that wakes, the CPUs that are asked to reschedule, the task that a CPU runs next, and when
+//! it gives way.
 //!
-//! Tasks change their own nice value and affinity, and others change these and cgroups from outside. CPUs
-//! stay online: the real scx_warmq is loaded anew when one goes or comes (SCX_ECODE_ACT_RESTART, load.rs).
+//! Tasks change their own nice value and affinity, and others change these and cgroups from
+//! outside. CPUs stay online: the real scx_warmq is loaded anew when one goes or comes
+//! (SCX_ECODE_ACT_RESTART, load.rs).
 //!
-//! The simulated one is followed. Decisions and switches take no time, because those of the BPF program
-//! take none here.
+//! The simulated one is followed. Decisions and switches take no time, because those of the BPF
+//! program take none here.
 
 mod later;
 mod pair;
@@ -75,8 +77,8 @@ fn four_threads_a_core(number: usize, place: &mut CpuPlace) {
     place.core = number as u16 / 4;
 }
 
-/// Own caches, shared ones, several CPUs under each of several; cores of two threads, numbered side by side
-/// or not, under one cache or two; cores of four.
+/// Own caches, shared ones, several CPUs under each of several; cores of two threads, numbered side
+/// by side or not, under one cache or two; cores of four.
 fn places() -> impl Strategy<Value = Place> {
     let machines = prop_oneof![
         (1usize..=8).prop_map(|cpus| ("p3xeon-8way", as_shipped as Alter, cpus)),

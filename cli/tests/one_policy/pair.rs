@@ -19,7 +19,8 @@ pub struct Pair {
     program: Program,
     /// What the program asked for when the task was queued that wakes.
     asked: Kicks,
-    /// The CPUs that the program asked for when a CPU's task lost it: by CPU, until it has switched.
+    /// The CPUs that the program asked for when a CPU's task lost it: by CPU, until it has
+    /// switched.
     owed: Vec<Cpus>,
     balanced_at: u64,
     /// The cgroups that the program knows, and the tasks' nice values and cgroups.
@@ -40,8 +41,8 @@ fn machine(attach: &Attach<'_>, place_is_cpu: bool) -> Machine {
     }
 }
 
-/// When runs begin, by the program's clock: a machine has been up for a while when a scheduler is loaded,
-/// and what never happened was long ago.
+/// When runs begin, by the program's clock: a machine has been up for a while when a scheduler is
+/// loaded, and what never happened was long ago.
 const BOOTED: u64 = 1_000_000_000_000;
 
 /// ns, by the program's clock.

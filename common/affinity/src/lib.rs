@@ -4,8 +4,8 @@
 //! Purpose: to say how far a scheduler that must decide now is from the best that anybody could do.
 //!
 //! - [`Instance`]: CPUs with a cache each, fragments of data, tasks that use them, and what it
-//!   costs to fill and to write back a line. It is read from TOML ([`Plan::read`]) or drawn by a seed
-//!   ([`draw`]).
+//!   costs to fill and to write back a line. It is read from TOML ([`Plan::read`]) or drawn by a
+//!   seed ([`draw`]).
 //! - [`replay`] plays a given order of execution and charges the switches; [`optimum`] finds the
 //!   assignment that ends first, and [`Optimum::WholeBins`] the best one that splits no fragment.
 //! - [`rules`]: what the online algorithm decides. They know no engine and no model, so that a

@@ -11,11 +11,11 @@
 //! ```
 //!
 //! To share out the runs is number partitioning, where a bin that is split costs its fragment once
-//! on each CPU. The table has a row for each run, in the order of bins, and in a row every reachable
-//! vector of ends, with what each CPU has done to the fragment of this bin. The number of vectors
-//! is bounded by the product of the ends, so the program is pseudo-polynomial for a constant number
-//! of CPUs. All CPUs but the first are alike, so their entries are kept in order. What ends later
-//! than a greedy assignment is left out.
+//! on each CPU. The table has a row for each run, in the order of bins, and in a row every
+//! reachable vector of ends, with what each CPU has done to the fragment of this bin. The number of
+//! vectors is bounded by the product of the ends, so the program is pseudo-polynomial for a
+//! constant number of CPUs. All CPUs but the first are alike, so their entries are kept in order.
+//! What ends later than a greedy assignment is left out.
 
 use std::collections::BTreeMap;
 

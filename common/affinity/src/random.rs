@@ -49,8 +49,8 @@ const MOST_COST: u64 = 4;
 const LONGEST: u64 = 9;
 
 /// The instance of `shape` that `seed` makes. Fragments have 1 to 4 lines of a cache of 4, a line
-/// costs 0 to 4 units each way, a run takes 1 to 9; a quarter of the runs only read, one in eight is
-/// unmanaged, and every other instance has a task that runs first.
+/// costs 0 to 4 units each way, a run takes 1 to 9; a quarter of the runs only read, one in eight
+/// is unmanaged, and every other instance has a task that runs first.
 pub fn draw(shape: &Shape, seed: u64) -> Instance {
     let mut stream = Seed(seed).stream("affinity instance");
     let mut between = |range: &RangeInclusive<u64>| stream.between(*range.start(), *range.end());

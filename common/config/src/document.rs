@@ -119,8 +119,8 @@ impl Document {
         self.put(path, option, node);
     }
 
-    /// Puts a list of texts at `path`, in place of what is there. They were typed after the option `name`, separated
-    /// by commas.
+    /// Puts a list of texts at `path`, in place of what is there. They were typed after the option
+    /// `name`, separated by commas.
     pub fn set_list(&mut self, path: &[&str], name: &str, texts: &[String]) {
         let mut origin = Origin {
             source: self.sources.len(),

@@ -45,8 +45,8 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// A text that people are shown as part of a line. What cannot be printed is escaped: the document
-    /// may be anybody's.
+    /// A text that people are shown as part of a line. What cannot be printed is escaped: the
+    /// document may be anybody's.
     pub fn line(&self) -> Option<String> {
         Some(printable(&self.text()?).to_string())
     }

@@ -9,8 +9,8 @@ unsafe extern "C" {
     #[link_name = "decide_core_cpus"]
     pub safe static CORE_CPUS: u32;
 
-    /// How much a task gains on an idle CPU whose core has `busy_there` busy CPUs, if its own has `busy`
-    /// beside it; 0: nothing.
+    /// How much a task gains on an idle CPU whose core has `busy_there` busy CPUs, if its own has
+    /// `busy` beside it; 0: nothing.
     #[link_name = "decide_core_gain"]
     pub safe fn core_gain(busy: u32, busy_there: u32, reach: Reach) -> u32;
 
@@ -19,7 +19,8 @@ unsafe extern "C" {
     #[link_name = "decide_leaves_core"]
     pub safe fn leaves_core(policy: &Policy, reach: Reach, lasted: u64, since: u64) -> bool;
 
-    /// Whether a group of `weight` may go with a task to a CPU of load `there`, from its home of load `here`.
+    /// Whether a group of `weight` may go with a task to a CPU of load `there`, from its home of
+    /// load `here`.
     #[link_name = "decide_group_comes_along"]
     pub safe fn group_comes_along(weight: u64, here: u64, there: u64) -> bool;
 }

@@ -165,6 +165,11 @@ u64 decide_wait_bound(const struct warmq_policy *policy, const struct warmq_doma
 	return warmq_wait_bound(policy, domain, weight);
 }
 
+u64 decide_late_after(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight)
+{
+	return warmq_late_after(policy, domain, weight);
+}
+
 u64 decide_wakeup_granularity(const struct warmq_policy *policy, u64 sleeps, u64 weight)
 {
 	return warmq_wakeup_granularity(policy, sleeps, weight);

@@ -48,8 +48,8 @@ unsafe extern "C" {
     #[link_name = "decide_turns"]
     pub safe static TURNS: u64;
 
-    /// How often in a row a task was woken by one that it had woken itself, once more. `again`: by the
-    /// same one as before; `woken`: which this task was the last to wake.
+    /// How often in a row a task was woken by one that it had woken itself, once more. `again`: by
+    /// the same one as before; `woken`: which this task was the last to wake.
     #[link_name = "decide_in_turn"]
     pub safe fn in_turn(turns: u32, again: bool, woken: bool) -> u32;
 
@@ -62,8 +62,8 @@ unsafe extern "C" {
     #[link_name = "decide_less_loaded"]
     pub safe fn less_loaded(weight: u64, cpus: u64, other_weight: u64, other_cpus: u64) -> bool;
 
-    /// Whether a place is a better home than the other: less loaded, or else on a core whose other CPUs have
-    /// less load (`core`).
+    /// Whether a place is a better home than the other: less loaded, or else on a core whose other
+    /// CPUs have less load (`core`).
     #[link_name = "decide_calmer"]
     pub safe fn calmer(
         weight: u64,
@@ -74,12 +74,13 @@ unsafe extern "C" {
         other_core: u64,
     ) -> bool;
 
-    /// How many of the groups that were `founded` at a place, the first of them `age` ns ago, are newcomers.
+    /// How many of the groups that were `founded` at a place, the first of them `age` ns ago, are
+    /// newcomers.
     #[link_name = "decide_newcomers"]
     pub safe fn newcomers(policy: &Policy, founded: u64, age: u64) -> u64;
 
-    /// The load that a new group must expect at a place of `weight`, where each of the newcomers counts as
-    /// if it kept all CPUs busy.
+    /// The load that a new group must expect at a place of `weight`, where each of the newcomers
+    /// counts as if it kept all CPUs busy.
     #[link_name = "decide_expected_load"]
     pub safe fn expected_load(weight: u64, newcomers: u64, cpus: u64) -> u64;
 
@@ -118,8 +119,8 @@ unsafe extern "C" {
 }
 
 /// What is done about a place that is too busy by `excess`. `managed` is the weight of its groups,
-/// `unmanaged` that of its queued tasks without one, `task` that of one of them, `movable` that of the
-/// best group to move (0: none can move), and the imbalance has `lasted` for so many ns.
+/// `unmanaged` that of its queued tasks without one, `task` that of one of them, `movable` that of
+/// the best group to move (0: none can move), and the imbalance has `lasted` for so many ns.
 pub fn relieve(
     policy: &Policy,
     excess: u64,

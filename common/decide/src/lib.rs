@@ -1,9 +1,10 @@
-//! What scx_warmq decides, as arithmetic: vruntime and lag, slices, wakeup preemption, cores, groups, memory nodes.
+//! What scx_warmq decides, as arithmetic: vruntime and lag, slices, wakeup preemption, cores,
+//! groups, memory nodes.
 //!
-//! Purpose: the policy exists once, in the C headers of `include/`, of which `decide.h` is the first. The
-//! BPF program of scx_warmq includes them, and this crate compiles them natively, so that the simulated
-//! scheduler runs the same code as the real one. Nothing is computed here. What each function means, and
-//! why, is said in the headers.
+//! Purpose: the policy exists once, in the C headers of `include/`, of which `decide.h` is the
+//! first. The BPF program of scx_warmq includes them, and this crate compiles them natively, so
+//! that the simulated scheduler runs the same code as the real one. Nothing is computed here. What
+//! each function means, and why, is said in the headers.
 //!
 //! Times are nanoseconds. vruntime, V and lag are virtual nanoseconds and wrap. [`WEIGHT_NICE_0`]
 //! is the weight of a task at nice 0.

@@ -3,7 +3,8 @@
 #![allow(unsafe_code, reason = "as in vruntime.rs")]
 
 unsafe extern "C" {
-    /// The part of a CPU's time that its tasks need, of 1024, after one more `window` of which they had `busy` ns.
+    /// The part of a CPU's time that its tasks need, of 1024, after one more `window` of which they
+    /// had `busy` ns.
     #[link_name = "decide_used"]
     pub safe fn used(before: u32, busy: u64, window: u64) -> u32;
 

@@ -50,8 +50,8 @@ unsafe extern "C" {
     #[link_name = "decide_lag_min"]
     pub safe fn lag_min(policy: &Policy, domain: &Domain, weight: u64, ran: u64) -> u64;
 
-    /// The vruntime of a task of `weight` that wakes; `keeps_lag`: its sleep was long enough to keep
-    /// positive lag.
+    /// The vruntime of a task of `weight` that wakes; `keeps_lag`: its sleep was long enough to
+    /// keep positive lag.
     #[link_name = "decide_place_wakeup"]
     pub safe fn place_wakeup(
         policy: &Policy,
@@ -112,8 +112,8 @@ unsafe extern "C" {
     #[link_name = "decide_succession"]
     pub safe fn succession(policy: &Policy, group: bool) -> u64;
 
-    /// Clamps the lag of `entity` while it is queued, on both sides: to lag_max, and what it may just
-    /// have run or waited for in `succession` ns.
+    /// Clamps the lag of `entity` while it is queued, on both sides: to lag_max, and what it may
+    /// just have run or waited for in `succession` ns.
     #[link_name = "decide_clamp_entity"]
     pub safe fn clamp_entity(
         policy: &Policy,
@@ -166,17 +166,21 @@ unsafe extern "C" {
     #[link_name = "decide_expect"]
     pub safe fn expect(expected: u64, ran: u64) -> u64;
 
-    /// For how long a task is expected to run when it is picked next, in ns, after it `ran` since it
-    /// woke.
+    /// For how long a task is expected to run when it is picked next, in ns, after it `ran` since
+    /// it woke.
     #[link_name = "decide_request"]
     pub safe fn request(expected: u64, ran: u64, slice: u64) -> u64;
 
-    /// The deadline, in virtual ns, of something of `weight` with `vruntime` that requests `request`
-    /// ns.
+    /// The deadline, in virtual ns, of something of `weight` with `vruntime` that requests
+    /// `request` ns.
     #[link_name = "decide_deadline"]
     pub safe fn deadline(domain: &Domain, vruntime: u64, weight: u64, request: u64) -> u64;
 
     /// The longest that a runnable task of `weight` waits, in ns.
     #[link_name = "decide_wait_bound"]
     pub safe fn wait_bound(policy: &Policy, domain: &Domain, weight: u64) -> u64;
+
+    /// How long a task of `weight` waits until it comes before all others of its domain, in ns.
+    #[link_name = "decide_late_after"]
+    pub safe fn late_after(policy: &Policy, domain: &Domain, weight: u64) -> u64;
 }

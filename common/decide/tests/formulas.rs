@@ -89,8 +89,8 @@ fn the_bounds_of_the_lag_shrink_with_the_load() {
     }
 }
 
-/// 64 tasks in a cgroup weigh as much as one: V advances 64 times as fast as with 64 of nice 0, and so
-/// do the bounds, since the time in which a lag is worked off must be the same.
+/// 64 tasks in a cgroup weigh as much as one: V advances 64 times as fast as with 64 of nice 0, and
+/// so do the bounds, since the time in which a lag is worked off must be the same.
 #[test]
 fn the_bounds_of_the_lag_are_of_real_time_whatever_tasks_weigh() {
     let flat = Domain {
@@ -151,8 +151,8 @@ fn a_nap_does_not_forgive_a_debt() {
     );
 }
 
-/// The members of an entity share one CPU of two; a task that has the other for itself has carried the
-/// domain's V 300 ms ahead. Who comes back is placed among them.
+/// The members of an entity share one CPU of two; a task that has the other for itself has carried
+/// the domain's V 300 ms ahead. Who comes back is placed among them.
 #[test]
 fn a_task_comes_back_among_those_whom_it_competes_with() {
     let members = Entity {
@@ -277,7 +277,8 @@ fn what_runs_in_succession_is_a_slice_and_a_tick_and_maybe_a_batch() {
     assert_eq!(succession(&policy(), true), 16 * MS);
 }
 
-/// The heavy member of two runs elsewhere. For the light one, with a later deadline, its own counts.
+/// The heavy member of two runs elsewhere. For the light one, with a later deadline, its own
+/// counts.
 #[test]
 fn the_pick_key_is_the_later_of_entity_and_task() {
     let mut entity = Entity {
@@ -438,8 +439,8 @@ fn a_deadline_is_when_the_request_is_served() {
     }
 }
 
-/// (0.5 + 10 + 8) ms of lag, worked off by 4 tasks on a CPU, a batch of 8 ms and a slice of 4 ms: twice
-/// 86 ms.
+/// (0.5 + 10 + 8) ms of lag, worked off by 4 tasks on a CPU, a batch of 8 ms and a slice of 4 ms:
+/// twice 86 ms.
 #[test]
 fn the_longest_wait_by_hand() {
     let table = [
@@ -616,8 +617,8 @@ fn the_group_nearest_to_the_excess_moves() {
     }
 }
 
-/// Whole groups where groups weigh more, else unmanaged tasks, else whole groups; a split last. A task
-/// that would turn the imbalance round waits ten times as long.
+/// Whole groups where groups weigh more, else unmanaged tasks, else whole groups; a split last. A
+/// task that would turn the imbalance round waits ten times as long.
 #[test]
 fn what_relieves_a_busy_place_in_order() {
     let long = 20 * MS;
@@ -695,7 +696,7 @@ fn a_cpu_asks_for_the_speed_that_its_tasks_need() {
     let asleep = (0..30).fold(1024, |before, _| used(before, 0, 4 * MS));
     assert_eq!(asleep, 0);
     assert_eq!(
-        [0, 256, 820, 1024].map(|it| speed(it)),
+        [0, 256, 820, 1024].map(|used| speed(used)),
         [0, 320, 1024, 1024]
     );
 }

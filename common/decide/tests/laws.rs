@@ -122,8 +122,8 @@ proptest! {
         prop_assert_eq!(of(&entity), alike);
     }
 
-    /// However tasks weigh, a lag that is scaled takes as long to work off, or the shortest slice of
-    /// each.
+    /// However tasks weigh, a lag that is scaled takes as long to work off, or the shortest slice
+    /// of each.
     #[test]
     fn a_scaled_lag_is_worked_off_in_the_same_time(
         policy in policies(), tasks in 1u32..1_000, mean in 16u64..100 * WEIGHT_NICE_0,
@@ -218,7 +218,19 @@ proptest! {
         prop_assert_eq!(difference(first, second), difference(again, after));
     }
 
-    /// Whatever a task weighs that waits alone in an entity, its turn comes: its deadline does not stay ahead of V.
+    /// Nobody is helped before the time that was promised, or 3 s; nor later, unless all wait for
+    /// longer.
+    #[test]
+    fn who_is_late_has_waited_for_as_long_as_was_promised(
+        policy in policies(), domain in domains(), weight in weights(),
+    ) {
+        let (bound, late) = (wait_bound(&policy, &domain, weight), late_after(&policy, &domain, weight));
+        let most = (bound / 2).saturating_sub(4_000_000_000).max(3_000_000_000);
+        prop_assert_eq!(late, bound.min(most));
+    }
+
+    /// Whatever a task weighs that waits alone in an entity, its turn comes: its deadline does not
+    /// stay ahead of V.
     #[test]
     fn what_waits_alone_comes_before_v(
         policy in policies(), domain in domains(), avg in times(), shift in times(), group: bool,
@@ -417,9 +429,10 @@ proptest! {
         }
     }
 
-    /// Tasks that move from core to core, each to where it gains most: every move leaves fewer pairs on one
-    /// core, a cache is left only if no core under it is better, a node only if none of it is, and in the end no
-    /// core has two more than another. (Caches 0 and 1 are of a node, 2 of another.)
+    /// Tasks that move from core to core, each to where it gains most: every move leaves fewer
+    /// pairs on one core, a cache is left only if no core under it is better, a node only if none
+    /// of it is, and in the end no core has two more than another. (Caches 0 and 1 are of a node, 2
+    /// of another.)
     #[test]
     fn tasks_spread_over_cores_and_come_to_rest(
         mut cores in prop::collection::vec((0u32..3, 0u32..=CORE_CPUS), 2..8), first in any::<prop::sample::Index>(),
@@ -430,7 +443,7 @@ proptest! {
         while rested < cores.len() {
             let (cache, own) = cores[at];
             let gain = |(_, (there, busy)): &(usize, (u32, u32))| core_gain(own.saturating_sub(1), *busy, reach(cache, *there));
-            let best = cores.iter().copied().enumerate().max_by_key(gain).filter(|it| gain(it) > 0);
+            let best = cores.iter().copied().enumerate().max_by_key(gain).filter(|core| gain(core) > 0);
             rested = if best.is_none() { rested + 1 } else { 0 };
             if let Some((to, (there, _))) = best {
                 let before = pairs(&cores);
@@ -465,15 +478,15 @@ proptest! {
             prop_assert!(lasted.min(since) >= policy.slice_max);
             prop_assert!(reach == Reach::SameCache || lasted >= policy.patience);
             prop_assert!(reach != Reach::OtherNode || lasted >= TURNS * policy.patience);
-            for nearer in REACHES.into_iter().filter(|it| *it <= reach) {
+            for nearer in REACHES.into_iter().filter(|nearer| *nearer <= reach) {
                 prop_assert!(leaves_core(&policy, nearer, lasted, since));
             }
             prop_assert!(leaves_core(&policy, reach, lasted + 1, since + 1));
         }
     }
 
-    /// Each CPU tries every domain once, its own first, and none before one that is nearer. Of those that are equally far
-    /// none is everybody's first.
+    /// Each CPU tries every domain once, its own first, and none before one that is nearer. Of
+    /// those that are equally far none is everybody's first.
     #[test]
     fn domains_are_tried_once_each_and_nearest_first(
         domains in 1u32..=128, near in prop::collection::vec(0u32..40, 128), own in any::<prop::sample::Index>(),
@@ -490,7 +503,8 @@ proptest! {
         prop_assert_eq!(nearest_first(own, domains, |_| 10), ring);
     }
 
-    /// More tasks that wait, for longer, beside fewer CPUs, never keep a task from going to another node.
+    /// More tasks that wait, for longer, beside fewer CPUs, never keep a task from going to another
+    /// node.
     #[test]
     fn who_goes_to_another_node_goes_all_the_more_if_more_wait(
         policy in policies(), waiting in 0u64..10_000, cpus in 1u64..512, lasted in 0u64..2_000_000_000,

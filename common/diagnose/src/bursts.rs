@@ -1,8 +1,8 @@
-//! Parts of the time that are judged by themselves, since an average over a long time hides them: each long
-//! wait alone, and windows that slide over the trace.
+//! Parts of the time that are judged by themselves, since an average over a long time hides them:
+//! each long wait alone, and windows that slide over the trace.
 //!
-//! Of each task and each kind of verdict the worst is kept. Only kinds count that name who or what is to
-//! blame: a single wait is no sign that there are too many tasks.
+//! Of each task and each kind of verdict the worst is kept. Only kinds count that name who or what
+//! is to blame: a single wait is no sign that there are too many tasks.
 
 use std::collections::BTreeMap;
 

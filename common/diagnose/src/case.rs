@@ -13,14 +13,15 @@ const LEAST_SPAN: Duration = Duration::from_ms(50);
 /// Who got less of what was due, in thousandths, starved: an estimate of what is due may be off by
 /// a third.
 const STARVED: u64 = 400;
-/// In a part of the time, who lost less than this of what was due did not starve: several slices of the kernel's
-/// own. Whoever asks for a longer slice may have had two of these before (`entity_lag()`).
+/// In a part of the time, who lost less than this of what was due did not starve: several slices of
+/// the kernel's own. Whoever asks for a longer slice may have had two of these before
+/// (`entity_lag()`).
 const LEAST_LOSS: Duration = Duration::from_ms(20);
 /// Who is runnable for so much of its life, in thousandths, could always use a CPU. Whoever sleeps
 /// in between may have got all that it asked for.
 const ALWAYS: u64 = 800;
-/// Who is woken more often in a second does sleep, and is runnable most of the time because it waits
-/// each time: that is a matter of slices and ticks as long as no wait is long.
+/// Who is woken more often in a second does sleep, and is runnable most of the time because it
+/// waits each time: that is a matter of slices and ticks as long as no wait is long.
 const MOST_WOKEN: u64 = 10;
 /// Whoever ran for less of the time that a task waited, in thousandths, is not named.
 const LEAST_NAMED: u64 = 10;
@@ -147,8 +148,8 @@ impl<'f, 'w> Case<'f, 'w> {
         those.iter().map(|(id, _)| self.facts.name(*id)).collect()
     }
 
-    /// `They had 62 % of the CPU while it waited; the rest: make (7) 30 %, others 8 %`: what those had of whom
-    /// `is` is true, and who had the rest.
+    /// `They had 62 % of the CPU while it waited; the rest: make (7) 30 %, others 8 %`: what those
+    /// had of whom `is` is true, and who had the rest.
     pub fn had(&self, who: &str, is: impl Fn(TaskId) -> bool) -> String {
         let share_of = |span| thousandths(span, self.all_beside());
         let had = share_of(self.beside(&is));

@@ -123,8 +123,8 @@ fn of_all(facts: &Facts<'_>) -> Vec<(Kind, TaskId, Found)> {
     all.collect()
 }
 
-/// What parts of the time show, and the whole does not. Of a real kernel a group's quota looks like a wait,
-/// and only the sum of its throttling is known: what that may explain is no verdict.
+/// What parts of the time show, and the whole does not. Of a real kernel a group's quota looks like
+/// a wait, and only the sum of its throttling is known: what that may explain is no verdict.
 fn of_bursts<'f>(
     facts: &'f Facts<'_>,
     known: &'f BTreeSet<(Kind, TaskId)>,

@@ -9,14 +9,14 @@ use warmq_units::{Duration, TaskId};
 use crate::facts::Facts;
 use crate::words::{list, part, share, span, thousandths};
 
-/// A trace may have so much more than an account, since the two do not begin and end at the same instants:
-/// a part in thousandths, and a span.
+/// A trace may have so much more than an account, since the two do not begin and end at the same
+/// instants: a part in thousandths, and a span.
 const MORE: u64 = 1_100;
 const APART: Duration = Duration::from_ms(20);
 /// So many tasks are named.
 const MOST_NAMED: usize = 5;
-/// Of the CPUs' time, in thousandths: if others than a scenario's tasks, or a hypervisor, had so much, times say
-/// as much of them as of what is judged.
+/// Of the CPUs' time, in thousandths: if others than a scenario's tasks, or a hypervisor, had so
+/// much, times say as much of them as of what is judged.
 const LEAST_OTHERS: u64 = 100;
 
 /// What the kernel counted of a task, if that is known.

@@ -9,11 +9,11 @@
 //!     a_i := (ran + waited) / time measured, on this CPU
 //! ```
 //!
-//! Groups are entities of their own: a group has its weight, of which a CPU has the part that the load
-//! of its runnable members there has of that of all (`calc_group_shares()`), and shares it among them.
-//! So it is where the scheduler knows groups; of one of which that is not known a task is taken to be due
-//! no more than it would be without. That is an estimate, off by some tenths; rules ask for less than half
-//! of it.
+//! Groups are entities of their own: a group has its weight, of which a CPU has the part that the
+//! load of its runnable members there has of that of all (`calc_group_shares()`), and shares it
+//! among them. So it is where the scheduler knows groups; of one of which that is not known a task
+//! is taken to be due no more than it would be without. That is an estimate, off by some tenths;
+//! rules ask for less than half of it.
 
 use std::collections::BTreeMap;
 
@@ -160,8 +160,8 @@ impl Dues {
         self.cpus.get(&cpu).map_or(0, |demand| demand.tasks)
     }
 
-    /// What a task is due of the time for which it wanted CPUs by `wanted`; in all, `counted` was counted
-    /// of it.
+    /// What a task is due of the time for which it wanted CPUs by `wanted`; in all, `counted` was
+    /// counted of it.
     pub fn due(&self, who: &Who, counted: &Tally, wanted: &Tally) -> Duration {
         let due = wanted.places.iter().map(|place| {
             let wanted = place.ran + place.waited;

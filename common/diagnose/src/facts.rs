@@ -19,8 +19,8 @@ pub(crate) struct Facts<'w> {
     sums: Sums,
     pub from: Instant,
     pub to: Instant,
-    /// Whether it is the whole time that was looked at. Of a part nobody knows how much of it a group was
-    /// throttled for: recorders say so at the end.
+    /// Whether it is the whole time that was looked at. Of a part nobody knows how much of it a
+    /// group was throttled for: recorders say so at the end.
     pub whole: bool,
     /// How long was measured.
     pub period: Duration,
@@ -272,8 +272,8 @@ impl<'w> Facts<'w> {
         rate(there.map(|place| place.wakeups).sum(), self.period)
     }
 
-    /// For what share of the time `id` was runnable on other CPUs than `cpus`, in thousandths. The weight
-    /// of a group is divided by what is runnable, whether it runs or waits.
+    /// For what share of the time `id` was runnable on other CPUs than `cpus`, in thousandths. The
+    /// weight of a group is divided by what is runnable, whether it runs or waits.
     pub fn wanted_elsewhere(&self, id: TaskId, cpus: &[CpuId]) -> u64 {
         let places = self.tally(id).places.iter();
         let elsewhere = places.filter(|place| !cpus.contains(&place.cpu));

@@ -3,10 +3,10 @@
 //! Purpose: to turn a trace, simulated or recorded, into sentences that a person can act on.
 //!
 //! Key decision: records are looked at once, in the order of time, and only sums are kept
-//! ([`Watcher`]). What the sums say of the tasks that waited is judged by rules, one a file, each with
-//! its thresholds and its reason (`rules`); of all rules that fit a task the first one speaks, so the list
-//! goes from the most specific to the most general. They judge the whole time, and, so that no average
-//! hides anything, each long wait and windows that slide (`bursts`).
+//! ([`Watcher`]). What the sums say of the tasks that waited is judged by rules, one a file, each
+//! with its thresholds and its reason (`rules`); of all rules that fit a task the first one speaks,
+//! so the list goes from the most specific to the most general. They judge the whole time, and, so
+//! that no average hides anything, each long wait and windows that slide (`bursts`).
 //!
 //! Not here: reading of files, pages, and pictures of who ran when.
 

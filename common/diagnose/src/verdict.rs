@@ -85,10 +85,11 @@ pub struct Verdict {
     pub cures: Vec<String>,
     /// Of the first task, from when to when it waited longest, in ns.
     pub longest_ns: (u64, u64),
-    /// From when to when it was so, in ns: the time that was looked at, or a part that its average hides.
+    /// From when to when it was so, in ns: the time that was looked at, or a part that its average
+    /// hides.
     pub when_ns: (u64, u64),
-    /// How many such parts there were of the first task, of which this is the worst; 0 where it is the whole
-    /// time.
+    /// How many such parts there were of the first task, of which this is the worst; 0 where it is
+    /// the whole time.
     pub bursts: u64,
 }
 

@@ -63,8 +63,8 @@ impl Kind {
         }
     }
 
-    /// Whether two figures are within the bounds of a prediction: shares that differ by 3 points, times
-    /// by a factor of 2, rates of 1.25, moves of 1.5.
+    /// Whether two figures are within the bounds of a prediction: shares that differ by 3 points,
+    /// times by a factor of 2, rates of 1.25, moves of 1.5.
     pub fn agrees(self, one: f64, other: f64) -> bool {
         let within = |times: f64, least: f64| {
             let (less, more) = (one.min(other), one.max(other));

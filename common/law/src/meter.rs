@@ -8,7 +8,8 @@ use warmq_units::{Instant, TaskId};
 
 use crate::placement::{self, Placement, Places};
 
-/// The longest time for which a CPU was idle while a task of the scenario waited that may run there.
+/// The longest time for which a CPU was idle while a task of the scenario waited that may run
+/// there.
 const IDLE_BESIDE_WAITING: &str = "idle_beside_waiting_max";
 
 /// The figures of this module.

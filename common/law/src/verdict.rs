@@ -190,8 +190,8 @@ fn worst_of(verdicts: impl Iterator<Item = Verdict> + Clone) -> Verdict {
 enum Stands {
     Kept,
     Broken,
-    /// Beyond the limit, but by no more than what was taken from the machine, or on a machine so busy that it says
-    /// nothing.
+    /// Beyond the limit, but by no more than what was taken from the machine, or on a machine so
+    /// busy that it says nothing.
     Excused,
 }
 

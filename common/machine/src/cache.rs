@@ -223,7 +223,8 @@ impl Cache {
 }
 
 impl Marks {
-    /// What `description`'s cache remembers when it is empty; its trees come behind the other `trees`.
+    /// What `description`'s cache remembers when it is empty; its trees come behind the other
+    /// `trees`.
     pub(crate) fn new(description: &CacheDescription, trees: &mut Vec<u16>) -> Marks {
         let ways = description.ways as usize;
         let sets = description.size.0 / (u64::from(description.ways) * description.line.0);

@@ -1,5 +1,5 @@
-//! Models of network cards with their drivers, by name. They answer what a card does with packets; they know
-//! no CPU that takes its interrupts.
+//! Models of network cards with their drivers, by name. They answer what a card does with packets;
+//! they know no CPU that takes its interrupts.
 
 use warmq_units::{Bytes, Duration};
 
@@ -20,11 +20,12 @@ pub enum LastOfPoll {
     RingEmpty,
     /// One that took less than its weight.
     BelowWeight,
-    /// As the kernel says: up to 2.6.23 one that found nothing, then one that took less than its weight.
+    /// As the kernel says: up to 2.6.23 one that found nothing, then one that took less than its
+    /// weight.
     E100,
-    /// None: the card is not polled. Its interrupts are never masked; the handler puts packets on the
-    /// CPU's backlog, and drops what exceeds 1000 (`netif_rx()`, `netdev_max_backlog`). What the
-    /// driver costs is charged in the softirq.
+    /// None: the card is not polled. Its interrupts are never masked; the handler puts packets on
+    /// the CPU's backlog, and drops what exceeds 1000 (`netif_rx()`, `netdev_max_backlog`). What
+    /// the driver costs is charged in the softirq.
     PerPacket,
 }
 

@@ -42,8 +42,8 @@ pub struct MachineDescription {
     /// Costs of kernels on this machine, by kernel (`linux-2.4`) and cost (`context_switch`). The
     /// machine only stores them; the simulated kernel interprets them.
     pub costs: BTreeMap<String, BTreeMap<String, Cost>>,
-    /// Where the numbers come from: group (`cpu`, `topology`, `cache.l2`, `coherence`, `memory`, `network`,
-    /// `steal.0`) or single key (`cache.l2.latency`) to source.
+    /// Where the numbers come from: group (`cpu`, `topology`, `cache.l2`, `coherence`, `memory`,
+    /// `network`, `steal.0`) or single key (`cache.l2.latency`) to source.
     pub sources: BTreeMap<String, String>,
     /// What the machine has and the models lack, a sentence each.
     pub left_out: Vec<String>,
@@ -173,8 +173,8 @@ pub struct MemoryDescription {
     pub dma_into_llc: bool,
 }
 
-/// What takes a CPU away without the kernel's doing: a hypervisor that runs something else on it, or
-/// firmware. Each CPU is taken at times of its own: gaps and spans are exponential.
+/// What takes a CPU away without the kernel's doing: a hypervisor that runs something else on it,
+/// or firmware. Each CPU is taken at times of its own: gaps and spans are exponential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steal {
     /// The mean time from one to the next.

@@ -11,10 +11,10 @@
 //! - A line that falls out of a cache, if modified, goes to the next level, which takes it in if it
 //!   must; that is no use of a line that is there already. If the cache is inclusive, all nearer
 //!   caches give the line up too. Clean lines are dropped, unless the next level is a victim cache.
-//! - A victim cache takes in only what the next nearer caches evict. On a hit it hands the line, and
-//!   modified data with it, to the nearer levels; it keeps the line if it is read and caches of other
-//!   CPUs under it have it. A line that it lacks, but that a cache under it has, is supplied by that
-//!   cache, clean or not: the tags of the nearer caches are kept beside it.
+//! - A victim cache takes in only what the next nearer caches evict. On a hit it hands the line,
+//!   and modified data with it, to the nearer levels; it keeps the line if it is read and caches of
+//!   other CPUs under it have it. A line that it lacks, but that a cache under it has, is supplied
+//!   by that cache, clean or not: the tags of the nearer caches are kept beside it.
 //! - Reading a line that a cache off the path holds exclusively makes it shared in both. If it was
 //!   modified there, that cache supplies it, and the new data goes to the cache that both share,
 //!   or to memory if they share none (an implicit write-back).
@@ -149,8 +149,8 @@ pub struct Hierarchy {
     // What answers a write where level 1 has the line, but shared.
     claim: Miss,
     lanes: Vec<Lane>,
-    // For each CPU its level 1 and 2, where these are of each group, and the code for their numbers of
-    // ways, if there is any.
+    // For each CPU its level 1 and 2, where these are of each group, and the code for their numbers
+    // of ways, if there is any.
     pairs: Vec<TreePair>,
     pair_of_group: Vec<Option<PairPlace>>,
     trees: Option<TreeCode>,

@@ -42,8 +42,9 @@ pub fn builtin_names() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|(name, _)| *name)
 }
 
-/// The costs of kernels on a machine that comes with WarmQ, by kernel and cost, for one on which nobody measured any:
-/// each source says where it is taken from. Empty for a name that no machine has.
+/// The costs of kernels on a machine that comes with WarmQ, by kernel and cost, for one on which
+/// nobody measured any: each source says where it is taken from. Empty for a name that no machine
+/// has.
 pub fn costs_taken_from(name: &str) -> BTreeMap<String, BTreeMap<String, Cost>> {
     let machine = builtin(name).and_then(|text| read_toml(name, text).ok());
     let mut costs = machine.map(|machine| machine.costs).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Machines from TOML.
 //!
-//! The format is shown by the files in `machines/`. A machine has the tables `[cpu]`,
-//! `[topology]` (with `numbers`, if CPUs are numbered otherwise than on x86), `[[cache]]` (one a level),
+//! The format is shown by the files in `machines/`. A machine has the tables `[cpu]`, `[topology]`
+//! (with `numbers`, if CPUs are numbered otherwise than on x86), `[[cache]]` (one a level),
 //! `[coherence]`, `[memory]`, perhaps `[network]`, and any number of `[[steal]]` and
 //! `[costs."KERNEL"]`. Each carries a `source`: where its numbers come from.
 
@@ -162,8 +162,8 @@ fn clock(item: &Item<'_>) -> Option<Hertz> {
     }
 }
 
-/// The place of each CPU, in the order that `numbers` says: that of [`Layout::places`], siblings side by
-/// side, or a list whose entry i is the number in [`Layout::places`] of what is CPU i here.
+/// The place of each CPU, in the order that `numbers` says: that of [`Layout::places`], siblings
+/// side by side, or a list whose entry i is the number in [`Layout::places`] of what is CPU i here.
 fn numbered(layout: &Layout, numbers: Option<Item<'_>>) -> Option<Vec<CpuPlace>> {
     let places = layout.places();
     let Some(numbers) = numbers else {

@@ -46,8 +46,9 @@ impl Layout {
             .collect()
     }
 
-    /// The order in which CPUs are numbered where the threads of a core follow one another, as in guests
-    /// of KVM and on many servers of Arm: entry i is the number that CPU i has in [`Layout::places`].
+    /// The order in which CPUs are numbered where the threads of a core follow one another, as in
+    /// guests of KVM and on many servers of Arm: entry i is the number that CPU i has in
+    /// [`Layout::places`].
     pub fn adjacent_siblings(&self) -> Vec<u64> {
         let cores = self.sockets * self.llcs_per_socket * self.cores_per_llc;
         let threads = |core| (0..self.threads_per_core).map(move |thread| thread * cores + core);
@@ -83,7 +84,8 @@ impl MachineDescription {
         self.cpus[cpu.index()]
     }
 
-    /// The memory node of a CPU: its socket, where each has memory of its own; 0 on a bus, whose memory is as far from all.
+    /// The memory node of a CPU: its socket, where each has memory of its own; 0 on a bus, whose
+    /// memory is as far from all.
     ///
     /// # Panics
     /// When the machine has no such CPU.

@@ -181,9 +181,9 @@ fn a_machine_names_a_card_that_there_is() {
     assert!(problems.contains("intel-e100"), "{problems}");
 }
 
-/// The packet costs of machine C meet what they are fitted to: at 85 Kpps the CPU has nothing left for
-/// more than a sleep for each five packets, and at 95 for none; a sleep for each packet fits at 40 Kpps, and softirqs
-/// take 1.3 us a packet at 150 Kpps.
+/// The packet costs of machine C meet what they are fitted to: at 85 Kpps the CPU has nothing left
+/// for more than a sleep for each five packets, and at 95 for none; a sleep for each packet fits at
+/// 40 Kpps, and softirqs take 1.3 us a packet at 150 Kpps.
 #[test]
 fn the_machines_of_the_starvation_paper_have_the_costs_of_its_kernels() {
     let reference = shipped("p3xeon-8way");
@@ -217,7 +217,8 @@ fn the_machines_of_the_starvation_paper_have_the_costs_of_its_kernels() {
     assert!((1_200..=1_350).contains(&offered), "{offered}");
 }
 
-/// On a bus all memory is as far from each CPU; where sockets have memory of their own, each is a node.
+/// On a bus all memory is as far from each CPU; where sockets have memory of their own, each is a
+/// node.
 #[test]
 fn sockets_are_memory_nodes_unless_they_share_a_bus() {
     let nodes = |name: &str| {

@@ -1,5 +1,5 @@
-//! Prints the first decisions of a recording from 8 ms on, as `experiments/decisions/recorded` keeps
-//! them.
+//! Prints the first decisions of a recording from 8 ms on, as `experiments/decisions/recorded`
+//! keeps them.
 //!
 //! ```sh
 //! cargo run -p warmq-metrics --example decisions -- guest.trace > experiments/decisions/recorded/timer-6.18.txt

@@ -17,7 +17,8 @@
 //! - [`Counts`]: how often things happen in a second;
 //! - [`Chart`]: a schedule as text, for tests.
 //!
-//! [`mod@evidence`] shows who ran while a task waited, and [`mod@compare`] looks at two whole recordings, decision by decision.
+//! [`mod@evidence`] shows who ran while a task waited, and [`mod@compare`] looks at two whole
+//! recordings, decision by decision.
 
 mod chart;
 pub mod compare;

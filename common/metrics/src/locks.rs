@@ -87,7 +87,8 @@ pub struct LockMeter {
 }
 
 impl LockMeter {
-    /// Counts what happens at `from` or later. A tenure that began before is left out (Lockmeter 1.5).
+    /// Counts what happens at `from` or later. A tenure that began before is left out (Lockmeter
+    /// 1.5).
     pub fn starting_at(from: Instant) -> LockMeter {
         LockMeter {
             from,

@@ -1,4 +1,5 @@
-//! Who had the CPUs beside the tasks of a scenario: on a busy machine, figures say as much of the others.
+//! Who had the CPUs beside the tasks of a scenario: on a busy machine, figures say as much of the
+//! others.
 
 use warmq_trace::{Board, Ended, Observer, Record, Stretch, Table, Work, players};
 use warmq_units::{Duration, Instant, TaskId};
@@ -8,8 +9,8 @@ pub const TAKEN: &str = "cpu_taken_share";
 /// From so many percent on a run is not fit to judge a scheduler by.
 pub const MOST_TAKEN: f64 = 10.0;
 
-/// Sums for how long tasks ran that are none of the scenario's, none of the player's, and no threads of the
-/// kernel, which works for whoever asks.
+/// Sums for how long tasks ran that are none of the scenario's, none of the player's, and no
+/// threads of the kernel, which works for whoever asks.
 #[derive(Clone, Debug, Default)]
 pub struct Others {
     from: Instant,

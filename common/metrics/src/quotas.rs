@@ -64,7 +64,8 @@ impl Quotas {
         &self.now
     }
 
-    /// What was counted of all groups of `table` since `before`; none if nothing was counted at all.
+    /// What was counted of all groups of `table` since `before`; none if nothing was counted at
+    /// all.
     pub(crate) fn since(&self, before: &Counted, table: usize) -> Option<Quota> {
         let groups = self.now.iter();
         let mut of_table = groups

@@ -33,8 +33,8 @@ pub struct TaskFigures {
 }
 
 impl TaskFigures {
-    /// From its fork, or from the beginning of the measurement, to its exit or to the end (`time -v`:
-    /// "elapsed").
+    /// From its fork, or from the beginning of the measurement, to its exit or to the end (`time
+    /// -v`: "elapsed").
     pub fn elapsed(&self) -> Duration {
         sum(sum(self.ran, self.waited), self.slept)
     }
@@ -128,8 +128,8 @@ impl TaskSums {
         }
     }
 
-    /// The figures of `task` up to `end`, which is not before the last record of `board`; `None` for
-    /// a task that no record named.
+    /// The figures of `task` up to `end`, which is not before the last record of `board`; `None`
+    /// for a task that no record named.
     pub fn figures(&self, board: &Board, task: TaskId, end: Instant) -> Option<TaskFigures> {
         let open = board.open_of(end, task)?;
         let mut figures = self.tasks.get(task).copied().unwrap_or_default();
@@ -343,7 +343,8 @@ mod tests {
         assert_eq!(a.wakeups, 1);
     }
 
-    /// B waits when events of its CPU are lost, C runs elsewhere, and A is woken elsewhere meanwhile.
+    /// B waits when events of its CPU are lost, C runs elsewhere, and A is woken elsewhere
+    /// meanwhile.
     #[test]
     fn what_happens_in_a_gap_is_not_known() {
         const C: TaskId = TaskId(2);

@@ -10,8 +10,8 @@ const RIGHT_AFTER: Duration = Duration::from_us(20);
 /// A softirq that was raised again while it ran begins again at once (`handle_softirqs()`); a task
 /// needs longer for the system call that sends its next packet.
 const AGAIN: Duration = Duration::from_us(1);
-/// The vectors of the softirqs that expire timers (`TIMER_SOFTIRQ`, `HRTIMER_SOFTIRQ` in the kernel's
-/// `include/linux/interrupt.h`).
+/// The vectors of the softirqs that expire timers (`TIMER_SOFTIRQ`, `HRTIMER_SOFTIRQ` in the
+/// kernel's `include/linux/interrupt.h`).
 const TIMERS: [u8; 2] = [1, 8];
 
 /// Who, or what, woke a task.
@@ -35,8 +35,8 @@ pub(crate) struct Cpu {
     /// Who runs; what was before the first switch is unknown.
     pub running: Option<TaskId>,
     switched: bool,
-    /// The interrupts and softirqs that are going on, the innermost last; true of a softirq that runs
-    /// on behalf of the task.
+    /// The interrupts and softirqs that are going on, the innermost last; true of a softirq that
+    /// runs on behalf of the task.
     open: Vec<(Interrupt, bool)>,
     /// A softirq that begins by then runs because a device interrupted this CPU.
     interrupted_until: Option<Instant>,

@@ -1,14 +1,14 @@
 //! Closes loops: what a task was answered while it was awake is not in a trace, and is put back.
 //!
-//! Tasks that wake each other ask and answer. An answer that finds the asker asleep wakes it, which is
-//! recorded. One that finds it awake leaves no record, though the asker needs it for its next question.
-//! Where a replay lacks it, the asker goes on asking whoever still works on the last question, and many
-//! questions are answered at once: wakeups are lost. In the recording the one asked had gone to sleep
-//! before it was woken by the next question. So it is taken to answer before it sleeps, and the asker to
-//! take that answer before it asks again.
+//! Tasks that wake each other ask and answer. An answer that finds the asker asleep wakes it, which
+//! is recorded. One that finds it awake leaves no record, though the asker needs it for its next
+//! question. Where a replay lacks it, the asker goes on asking whoever still works on the last
+//! question, and many questions are answered at once: wakeups are lost. In the recording the one
+//! asked had gone to sleep before it was woken by the next question. So it is taken to answer
+//! before it sleeps, and the asker to take that answer before it asks again.
 //!
-//! A task that serves several in turn may wait for the next of them while others have asked. It waits
-//! for each by itself; of any other the messages are taken in whatever order they come.
+//! A task that serves several in turn may wait for the next of them while others have asked. It
+//! waits for each by itself; of any other the messages are taken in whatever order they come.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -37,12 +37,12 @@ pub(crate) fn close(tasks: &mut Table<TaskId, Task>) {
     wait_in_turn(tasks, &in_turn);
 }
 
-/// Of a hundred answers so many are in turn where a task serves in turn: the others are those around the
-/// beginning of the recording, and around answers that are not in it.
+/// Of a hundred answers so many are in turn where a task serves in turn: the others are those
+/// around the beginning of the recording, and around answers that are not in it.
 const IN_TURN_PERCENT: u64 = 95;
 
-/// Whether a task answers several askers in turn: each time the one whose last answer is longest ago.
-/// It may have to wait for the next of them while others have asked.
+/// Whether a task answers several askers in turn: each time the one whose last answer is longest
+/// ago. It may have to wait for the next of them while others have asked.
 fn serves_in_turn(moments: &[Moment], asks: impl Fn(TaskId) -> bool) -> bool {
     let mut served: VecDeque<TaskId> = VecDeque::new();
     let (mut in_turn, mut others) = (0_u64, 0_u64);
@@ -131,8 +131,9 @@ impl Wakeups {
         wakeups
     }
 
-    /// Whether two tasks ask and answer each other: both wake the other, which is what mostly wakes one
-    /// of them. Tasks that happen to compete for a lock wake each other, too, but do not live on it.
+    /// Whether two tasks ask and answer each other: both wake the other, which is what mostly wakes
+    /// one of them. Tasks that happen to compete for a lock wake each other, too, but do not live
+    /// on it.
     fn close_a_loop(&self, one: TaskId, other: TaskId) -> bool {
         let wakes = |waker, woken| self.pairs.get(&(waker, woken)).copied().unwrap_or(0);
         let mostly =
@@ -171,8 +172,8 @@ fn edits(moments: &[Moment], asks: impl Fn(TaskId) -> bool) -> Edits {
     edits
 }
 
-/// The answers that a task gives: before its first sleep after it was asked, where it did not wake the
-/// asker until it was asked again.
+/// The answers that a task gives: before its first sleep after it was asked, where it did not wake
+/// the asker until it was asked again.
 fn given(moments: &[Moment], asks: impl Fn(TaskId) -> bool) -> Vec<(usize, Moment)> {
     // Who asked and was not answered, with the place of the next sleep once it is known.
     let mut asked: BTreeMap<TaskId, Option<usize>> = BTreeMap::new();
@@ -205,7 +206,8 @@ fn given(moments: &[Moment], asks: impl Fn(TaskId) -> bool) -> Vec<(usize, Momen
 struct Asked {
     /// When it asked last, in its CPU time; none after an answer that woke it.
     last: Option<Duration>,
-    /// When it asked whatever was answered while it was awake, as far as it has not taken the answer.
+    /// When it asked whatever was answered while it was awake, as far as it has not taken the
+    /// answer.
     open: VecDeque<Duration>,
     /// The place of the answer that woke it, as long as it has not asked again.
     woken_at: Option<usize>,
@@ -260,8 +262,8 @@ fn taken(moments: &[Moment], asks: impl Fn(TaskId) -> bool) -> Edits {
     edits
 }
 
-/// For how long a task computes after it asked another one until it sleeps for lack of an answer: the
-/// median. Whoever has many questions under way goes on for long, whoever has one does not.
+/// For how long a task computes after it asked another one until it sleeps for lack of an answer:
+/// the median. Whoever has many questions under way goes on for long, whoever has one does not.
 fn tails(moments: &[Moment]) -> BTreeMap<TaskId, Duration> {
     let mut tails: BTreeMap<TaskId, Vec<Duration>> = BTreeMap::new();
     let (mut asked, mut ran) = (None, Duration::ZERO);
@@ -363,8 +365,8 @@ mod tests {
         let rows = closed(&[(A, &asker), (B, &asked)]);
         let waits =
             |moments: &[Moment]| moments.iter().filter(|moment| **moment == wait(B)).count();
-        // It was seen to run for 30 us: the first answer is 50 us old at its fourth question, the second
-        // 40 us, the third question has woken it.
+        // It was seen to run for 30 us: the first answer is 50 us old at its fourth question, the
+        // second 40 us, the third question has woken it.
         assert_eq!(waits(&rows[0][..8]), 1, "{:?}", rows[0]);
         assert_eq!(rows[0][8..12], [wait(B), wait(B), post(B), run(10)]);
     }

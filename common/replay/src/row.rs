@@ -14,8 +14,8 @@ pub(crate) enum Kind {
     Socket,
     /// A socket that packets from outside the machine come to.
     Outside,
-    /// The semaphore of this number among all objects of the recorded scenario: whoever waits for it
-    /// can be woken in place of another.
+    /// The semaphore of this number among all objects of the recorded scenario: whoever waits for
+    /// it can be woken in place of another.
     Shared(u32),
     /// What this task does for one that serves several in turn, and waits for just this one next.
     Turn(TaskId),
@@ -110,8 +110,8 @@ impl Row {
         self.moments.iter().any(posts)
     }
 
-    /// Whether the timers that woke it were at even distances, rather than so long after it slept: of
-    /// the two the one that differs less.
+    /// Whether the timers that woke it were at even distances, rather than so long after it slept:
+    /// of the two the one that differs less.
     pub fn is_periodic(&self) -> bool {
         let timers = self.moments.iter().filter_map(|moment| match moment {
             Moment::Timer { slept, since } => Some((slept.0, since.0)),

@@ -155,8 +155,8 @@ impl Taker {
         let task = self.tasks.touch(id);
         let woken = task.wants_since.is_some_and(|since| since >= ended.from);
         let slept = match (did, task.birth.take()) {
-            // Whoever runs was woken, though no record says so. Of one that left unseen nobody knows
-            // whether it slept: as if it did.
+            // Whoever runs was woken, though no record says so. Of one that left unseen nobody
+            // knows whether it slept: as if it did.
             (Doing::Sleeps, None) => true,
             (Doing::Unknown, None) => seen(ended) && !woken,
             _ => false,

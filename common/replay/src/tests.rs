@@ -294,8 +294,8 @@ fn what_runs_on_behalf_of_a_task_is_not_from_outside() {
     assert_eq!(row(&taken, "b"), "wait 10us");
 }
 
-/// Interrupts at these times, and the network softirqs that wake `B` while `A` runs: each begins and
-/// ends within a microsecond.
+/// Interrupts at these times, and the network softirqs that wake `B` while `A` runs: each begins
+/// and ends within a microsecond.
 fn interrupted(interrupts: &[(u64, Interrupt)]) -> Taken {
     let mut records = vec![(0, switch(None, false, Some(A)))];
     for (at, interrupt) in interrupts.iter().copied() {

@@ -1,4 +1,5 @@
-//! Writes a sample page with made-up figures, for looking at: `cargo run --example page > page.html`.
+//! Writes a sample page with made-up figures, for looking at: `cargo run --example page >
+//! page.html`.
 
 use std::error::Error;
 use std::io;

@@ -9,8 +9,9 @@ use crate::columns::{FIRST, REST, finite, sweep_keys};
 use crate::{PointValue, Row, WriteError};
 
 /// Writes `rows` as CSV: experiment, one column a sweep key, metric, value, unit, low, high,
-/// published, calibration. Figures in full; empty where a row has no value. A text that a spreadsheet
-/// would compute (`=1+1`) begins with an apostrophe, and what cannot be printed is escaped.
+/// published, calibration. Figures in full; empty where a row has no value. A text that a
+/// spreadsheet would compute (`=1+1`) begins with an apostrophe, and what cannot be printed is
+/// escaped.
 ///
 /// # Errors
 /// When `out` cannot be written to, or a sweep key has the name of another column.

@@ -41,7 +41,8 @@ pub(crate) fn pivots(section: &Section) -> Vec<Pivot<'_>> {
     pivots.collect()
 }
 
-/// One table of what was asked for, and how many other figures are not 0; of all, where nothing was.
+/// One table of what was asked for, and how many other figures are not 0; of all, where nothing
+/// was.
 pub(crate) fn asked(section: &Section) -> (Vec<Pivot<'_>>, usize) {
     let metrics = by_metric(section).into_iter();
     let (asked, others): (Vec<_>, Vec<_>) = metrics.partition(|rows| asked_for(section, rows));

@@ -53,9 +53,9 @@ pub struct Section {
     /// All metrics in one table, a line each, with the points as its columns: for a few points and
     /// many metrics.
     pub together: bool,
-    /// What was asked for: the metrics that such a table shows on a terminal, the others only where all
-    /// are wanted. They are shown even where they are 0 at every point; of the many others, a line that
-    /// is 0 everywhere is left out. Where nothing was asked for, all are wanted.
+    /// What was asked for: the metrics that such a table shows on a terminal, the others only where
+    /// all are wanted. They are shown even where they are 0 at every point; of the many others, a
+    /// line that is 0 everywhere is left out. Where nothing was asked for, all are wanted.
     pub asked_for: BTreeSet<String>,
     /// What people call a value of a sweep key: `colors = 1` is `vanilla`.
     pub labels: Vec<Label>,
@@ -65,7 +65,8 @@ pub struct Section {
     pub verdicts: Vec<Verdict>,
     /// The numbers that went in, and where each comes from.
     pub parameters: Vec<Parameter>,
-    /// What a reader must know to judge the figures: what is left out, which figures deviate and why.
+    /// What a reader must know to judge the figures: what is left out, which figures deviate and
+    /// why.
     pub notes: Vec<String>,
     /// The command that makes this section again.
     pub command: String,

@@ -72,7 +72,8 @@ impl Terminal {
         text
     }
 
-    /// The summary of the report: a line for each experiment, the totals, and the largest deviation.
+    /// The summary of the report: a line for each experiment, the totals, and the largest
+    /// deviation.
     pub fn summary(self, report: &Report) -> String {
         let summary = report.summary();
         let mut table = self.table(RULED);

@@ -100,12 +100,12 @@ impl Bound {
         &self.site
     }
 
-    /// How many bytes its regions have together, each in pages of its own: the player compares them with
-    /// the memory that its machine has.
+    /// How many bytes its regions have together, each in pages of its own: the player compares them
+    /// with the memory that its machine has.
     ///
     /// # Errors
-    /// As [`Bound::eval`]; a sum of more than 63 bits. Regions of up to 64 GB do not come to it, but that
-    /// limit is known to hold only for the first and the last of a table.
+    /// As [`Bound::eval`]; a sum of more than 63 bits. Regions of up to 64 GB do not come to it,
+    /// but that limit is known to hold only for the first and the last of a table.
     pub fn memory(&self, page: Bytes) -> Result<Bytes, EvalError> {
         let mut all = 0_u64;
         for (number, object) in (0..).zip(self.scenario.objects()) {

@@ -1,5 +1,5 @@
-//! How true each world is to what a scenario says: to the keys that it uses, and to what it uses them
-//! for. What a scheduler of the lab plays otherwise is said by that scheduler.
+//! How true each world is to what a scenario says: to the keys that it uses, and to what it uses
+//! them for. What a scheduler of the lab plays otherwise is said by that scheduler.
 
 /// Who plays a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +76,8 @@ const NICE: &str = "needs CAP_SYS_NICE";
 const NO_DEADLINES: &str =
     "no scheduler has a class of deadlines here: the task is one of SCHED_OTHER";
 
-/// Every feature, or use of one (`uses.rs`), with its truth in the lab, in a guest and on the host. What is not here is exact
-/// in all of them.
+/// Every feature, or use of one (`uses.rs`), with its truth in the lab, in a guest and on the host.
+/// What is not here is exact in all of them.
 const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("run", [Exact, Approximate(GUEST_LOOP), Approximate(LOOP)]),
     (

@@ -97,8 +97,8 @@ pub enum ObjectKind {
         /// The CPUs that its tasks may use.
         cpus: Option<Place>,
     },
-    /// The processes of one session, which the kernel groups by itself (CONFIG_SCHED_AUTOGROUP); also
-    /// a table `group`.
+    /// The processes of one session, which the kernel groups by itself (CONFIG_SCHED_AUTOGROUP);
+    /// also a table `group`.
     Autogroup {
         /// The nice value of the whole group, which its weight follows from.
         nice: Expr,
@@ -147,8 +147,8 @@ pub struct Source {
     /// On which CPUs its datagrams arrive: in the lab those that take the card's interrupts, in
     /// real worlds those that the sending thread may use.
     pub cpu: Option<Place>,
-    /// The model of the card through which its datagrams come, in the lab; none: one that interrupts
-    /// for each packet that finds it idle.
+    /// The model of the card through which its datagrams come, in the lab; none: one that
+    /// interrupts for each packet that finds it idle.
     pub card: Option<Card>,
     /// The latency span from a datagram to its answer ([`Action::Reply`](crate::Action::Reply)),
     /// as the source measures it. [`Bound::echo_number`](crate::Bound::echo_number) numbers them.

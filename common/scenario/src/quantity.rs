@@ -39,8 +39,8 @@ impl Quantity {
         }
     }
 
-    /// The most that there can be of it, in the base unit: a million seconds (12 days), as many cycles
-    /// as a GHz has in them, 64 TB. So that sums and products of some fit into 64 bits.
+    /// The most that there can be of it, in the base unit: a million seconds (12 days), as many
+    /// cycles as a GHz has in them, 64 TB. So that sums and products of some fit into 64 bits.
     pub(crate) fn most(self) -> i64 {
         match self {
             Quantity::Count => i64::MAX,

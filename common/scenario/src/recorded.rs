@@ -1,4 +1,5 @@
-//! What a task was seen to do, as a row of moments: so long a list has no room for steps of their own.
+//! What a task was seen to do, as a row of moments: so long a list has no room for steps of their
+//! own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,13 +18,13 @@ pub enum Moment {
     Run(Duration),
     /// Sleeps so long.
     Sleep(Duration),
-    /// Sleeps until so long after it last woke from such a sleep should have been; whoever comes too
-    /// late does not sleep.
+    /// Sleeps until so long after it last woke from such a sleep should have been; whoever comes
+    /// too late does not sleep.
     Until(Duration),
     /// Does a step, by its place in [`Recorded::steps`].
     Step(u32),
-    /// Begins a part: the step waits for a message, and what follows is what the task does about one
-    /// of this sender, by its place in [`Recorded::senders`].
+    /// Begins a part: the step waits for a message, and what follows is what the task does about
+    /// one of this sender, by its place in [`Recorded::senders`].
     Part {
         /// The step, by its place in [`Recorded::steps`].
         step: u32,
@@ -51,8 +52,8 @@ const UNTIL: char = '@';
 /// What is between a step that waits and the sender.
 const FROM: char = '<';
 
-/// The moments of `text`: words of which each is a time, a sleep, one of the names of `steps`, or that
-/// and one of `senders`.
+/// The moments of `text`: words of which each is a time, a sleep, one of the names of `steps`, or
+/// that and one of `senders`.
 ///
 /// # Errors
 /// The first word that is none of these.

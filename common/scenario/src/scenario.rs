@@ -48,8 +48,8 @@ pub struct Scenario {
     pub(crate) phases: Vec<Phase>,
     pub(crate) spans: Vec<Span>,
     pub(crate) counters: Vec<String>,
-    /// The verbs, objects and keys that it uses, and what it uses some of them for, for its fidelity;
-    /// sorted.
+    /// The verbs, objects and keys that it uses, and what it uses some of them for, for its
+    /// fidelity; sorted.
     pub(crate) uses: Vec<&'static str>,
     pub(crate) remarks: Vec<Problem>,
 }
@@ -63,8 +63,8 @@ impl Scenario {
         Scenario::of(Document::parse(name, text)?)
     }
 
-    /// Reads `text` as a script of rt-app if it looks like JSON, or if `name` ends with `.json`, and
-    /// as TOML otherwise.
+    /// Reads `text` as a script of rt-app if it looks like JSON, or if `name` ends with `.json`,
+    /// and as TOML otherwise.
     ///
     /// # Errors
     /// As [`Scenario::read`] and [`Scenario::read_rt_app`].
@@ -75,15 +75,16 @@ impl Scenario {
         }
     }
 
-    /// Whether `text` is a scenario, as [`Scenario::read_any`] reads it, and not another document: a
-    /// script of rt-app, or TOML with tasks. A text that is neither is none, and no other document.
+    /// Whether `text` is a scenario, as [`Scenario::read_any`] reads it, and not another document:
+    /// a script of rt-app, or TOML with tasks. A text that is neither is none, and no other
+    /// document.
     pub fn is_one(name: &str, text: &str) -> bool {
         let has_tasks = || Document::parse(name, text).is_ok_and(|document| document.has("task"));
         crate::rt_app::is_json(name, text) || has_tasks()
     }
 
-    /// What a script in another language says that is played otherwise, or not at all: what, why and
-    /// where, each once. A scenario in TOML has none.
+    /// What a script in another language says that is played otherwise, or not at all: what, why
+    /// and where, each once. A scenario in TOML has none.
     pub fn remarks(&self) -> &[Problem] {
         &self.remarks
     }
@@ -199,8 +200,8 @@ impl Scenario {
         }
     }
 
-    /// Whether it uses `feature`: a verb, an object or a key, or what a key is used for (`policy fifo or
-    /// rr`). Schedulers of the lab say by these what they play otherwise.
+    /// Whether it uses `feature`: a verb, an object or a key, or what a key is used for (`policy
+    /// fifo or rr`). Schedulers of the lab say by these what they play otherwise.
     pub fn uses(&self, feature: &str) -> bool {
         self.uses.contains(&feature)
     }

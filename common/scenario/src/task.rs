@@ -31,8 +31,8 @@ pub enum Policy {
     Deadline(Deadline),
 }
 
-/// What a task of SCHED_DEADLINE asks for: `runtime` of CPU time in each `period`, within `deadline` of
-/// its beginning. None is shorter than the one before.
+/// What a task of SCHED_DEADLINE asks for: `runtime` of CPU time in each `period`, within
+/// `deadline` of its beginning. None is shorter than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
     /// CPU time in a period.

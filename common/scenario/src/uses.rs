@@ -1,5 +1,5 @@
-//! What a scenario uses some keys for, where a world or a scheduler plays that otherwise under certain
-//! values only.
+//! What a scenario uses some keys for, where a world or a scheduler plays that otherwise under
+//! certain values only.
 
 use crate::change::{Set, Target};
 use crate::expr::Expr;
@@ -60,7 +60,8 @@ fn any_policy(scenario: &Scenario, test: impl Fn(&Policy) -> bool) -> bool {
     set || scenario.tasks().iter().any(|task| test(&task.policy))
 }
 
-/// Whether a real-time task may run on several CPUs: which is decided by where it is pushed and pulled.
+/// Whether a real-time task may run on several CPUs: which is decided by where it is pushed and
+/// pulled.
 fn moves_in_real_time(scenario: &Scenario) -> bool {
     let set = scenario.sets().any(|set| match set {
         Set::Policy(policy) => is_real_time(policy),

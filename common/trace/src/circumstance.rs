@@ -76,7 +76,8 @@ numbered! {
 }
 
 numbered! {
-    /// The state in which a task left its CPU (the kernel's `TASK_...`, as `sched_switch` shows it).
+    /// The state in which a task left its CPU (the kernel's `TASK_...`, as `sched_switch` shows
+    /// it).
     State {
         /// Runnable.
         Runnable = 0,

@@ -25,12 +25,13 @@ pub struct Header {
     pub names: Names,
     /// What the kernel itself counted meanwhile of threads that were alive at the end.
     pub accounts: Vec<Account>,
-    /// For how long by the kernel's account some task waited for a CPU (pressure stall information).
+    /// For how long by the kernel's account some task waited for a CPU (pressure stall
+    /// information).
     pub pressure: Option<Duration>,
 }
 
-/// What a kernel counted of a thread (`/proc/PID/task/TID/schedstat`): from before the recording until after it,
-/// so that a trace cannot have more.
+/// What a kernel counted of a thread (`/proc/PID/task/TID/schedstat`): from before the recording
+/// until after it, so that a trace cannot have more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
     /// Its thread id.

@@ -1,5 +1,6 @@
-//! What the processes of the player are called in traces (`warmq-player`), so that nobody takes them for
-//! others who have the CPUs. Other programs of WarmQ are others: a second `warmq run` disturbs the first.
+//! What the processes of the player are called in traces (`warmq-player`), so that nobody takes
+//! them for others who have the CPUs. Other programs of WarmQ are others: a second `warmq run`
+//! disturbs the first.
 
 use crate::Comm;
 

@@ -216,8 +216,8 @@ pub enum Record {
         /// The CPU that recalculated them.
         cpu: CpuId,
     },
-    /// `task` is about to leave its CPU for the reason given: its switch follows. One that waits for a CPU and stays runnable
-    /// leaves its queue: it was woken in a group that is out of quota.
+    /// `task` is about to leave its CPU for the reason given: its switch follows. One that waits
+    /// for a CPU and stays runnable leaves its queue: it was woken in a group that is out of quota.
     Block {
         /// The CPU that it leaves.
         cpu: CpuId,
@@ -318,8 +318,9 @@ pub enum Record {
         /// For how long, summed over CPUs (`throttled_usec`).
         span: Duration,
     },
-    /// What the tasks of a group are owed together on a CPU, by a fair scheduler that counts in virtual
-    /// time (EEVDF's `vlag` and `vruntime` of a group's entity). Real kernels do not report these.
+    /// What the tasks of a group are owed together on a CPU, by a fair scheduler that counts in
+    /// virtual time (EEVDF's `vlag` and `vruntime` of a group's entity). Real kernels do not report
+    /// these.
     Owed {
         /// The CPU.
         cpu: CpuId,

@@ -26,8 +26,8 @@ pub fn thousandths(text: &str) -> Option<u64> {
     whole.checked_mul(1_000)?.checked_add(places)
 }
 
-/// So many times `unit`, read exactly: `12`, or `1.5`. None if it has more than 64 bits, or is no whole
-/// number.
+/// So many times `unit`, read exactly: `12`, or `1.5`. None if it has more than 64 bits, or is no
+/// whole number.
 ///
 /// ```
 /// assert_eq!(warmq_units::times("1.5", 1_000), Some(1_500));

@@ -36,8 +36,8 @@ impl Stream {
         bounded((u128::from(mean) * scaled) >> POINT, u128::from(mean))
     }
 
-    /// A Pareto number, `least` or more, at most a thousand times the mean. `shape` is in thousandths,
-    /// above 1,000; `least` has 63 bits.
+    /// A Pareto number, `least` or more, at most a thousand times the mean. `shape` is in
+    /// thousandths, above 1,000; `least` has 63 bits.
     pub fn pareto(&mut self, least: u64, shape: u64) -> u64 {
         let exponent = u128::from(bits(self.next())) * 1_000 / u128::from(shape);
         // The power has at most 64 bits before the point and is cut to 31 after it.

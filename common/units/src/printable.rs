@@ -1,18 +1,19 @@
 //! Names that other people chose, as they can be shown.
 //!
-//! A process may call itself anything: a sequence that moves the terminal's cursor, a second line, text
-//! that runs from right to left. Whatever shows such a name shows it by [`printable`].
+//! A process may call itself anything: a sequence that moves the terminal's cursor, a second line,
+//! text that runs from right to left. Whatever shows such a name shows it by [`printable`].
 
 use std::ffi::OsStr;
 use std::fmt::{self, Write};
 
 /// A name of others, which shows what cannot be printed as an escape.
 ///
-/// - control characters, and those that show nothing but change what is beside them (Unicode's Cc, Cf,
-///   Zl and Zp), as JSON writes them: `\n`, `\u001b`. So what is escaped in JSON is still JSON;
+/// - control characters, and those that show nothing but change what is beside them (Unicode's Cc,
+///   Cf, Zl and Zp), as JSON writes them: `\n`, `\u001b`. So what is escaped in JSON is still JSON;
 /// - bytes that are not UTF-8 as `\xff`.
 ///
-/// What is printable stays as it is, backslashes too: an escaped name that is escaped again is the same.
+/// What is printable stays as it is, backslashes too: an escaped name that is escaped again is the
+/// same.
 #[derive(Clone, Copy)]
 pub struct Printable<'n>(&'n [u8]);
 
@@ -71,8 +72,8 @@ fn show(letter: char, text: &mut String) -> fmt::Result {
     Ok(())
 }
 
-/// Characters that direct how others are shown, or show nothing: Unicode's Cf without those that are
-/// visible (signs before Arabic numbers), Zl and Zp.
+/// Characters that direct how others are shown, or show nothing: Unicode's Cf without those that
+/// are visible (signs before Arabic numbers), Zl and Zp.
 const DIRECTING: &[(char, char)] = &[
     ('\u{ad}', '\u{ad}'),
     ('\u{61c}', '\u{61c}'),

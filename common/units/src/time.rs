@@ -257,7 +257,8 @@ impl Mul<u64> for Cycles {
 impl FromStr for Duration {
     type Err = ParseDurationError;
 
-    /// Reads a number with a unit from s to ps: `300ms`, `1.5s`, `10 us`. It is a whole number of ps.
+    /// Reads a number with a unit from s to ps: `300ms`, `1.5s`, `10 us`. It is a whole number of
+    /// ps.
     ///
     /// ```
     /// use warmq_units::Duration;

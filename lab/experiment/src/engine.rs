@@ -87,8 +87,8 @@ impl Engine {
         names.collect()
     }
 
-    /// Makes a scenario known that is in no file: `name`, which ends as its file would, is how plans
-    /// name it.
+    /// Makes a scenario known that is in no file: `name`, which ends as its file would, is how
+    /// plans name it.
     ///
     /// # Errors
     /// What is wrong with the text.
@@ -96,8 +96,8 @@ impl Engine {
         self.workloads.add(name, text)
     }
 
-    /// The same engine, which checks every run for broken invariants ([`Checker`]). A debug build always
-    /// does.
+    /// The same engine, which checks every run for broken invariants ([`Checker`]). A debug build
+    /// always does.
     #[must_use]
     pub fn checked(self) -> Engine {
         Engine {
@@ -106,8 +106,8 @@ impl Engine {
         }
     }
 
-    /// The same engine, which refuses scenarios in files that write to files of the machine or start
-    /// programs on it.
+    /// The same engine, which refuses scenarios in files that write to files of the machine or
+    /// start programs on it.
     #[must_use]
     pub fn untrusted(self) -> Engine {
         Engine {
@@ -249,8 +249,8 @@ fn header(plan: &Plan, entry: &Entry, settings: &Settings, names: Option<&Names>
     }
 }
 
-/// The core and the last-level cache of each CPU that `machine` has in `world`: guests number the CPUs
-/// of a core in succession, the lab as Linux does on x86.
+/// The core and the last-level cache of each CPU that `machine` has in `world`: guests number the
+/// CPUs of a core in succession, the lab as Linux does on x86.
 fn places(machine: &MachineDescription, world: warmq_scenario::World) -> Vec<(u16, u16)> {
     let mut cpus = machine.cpus.clone();
     if world == warmq_scenario::World::Guest {
@@ -269,8 +269,8 @@ fn not_booted(error: BootError) -> RunError {
     }
 }
 
-/// Returns the first broken invariant as an error. The invariants that are checked at the end are skipped for a
-/// run that ended early: its ending says more.
+/// Returns the first broken invariant as an error. The invariants that are checked at the end are
+/// skipped for a run that ended early: its ending says more.
 fn lawful(checker: Checker, complete: bool, end: Instant) -> Result<(), RunError> {
     let verdict = match checker.violation() {
         Some(violation) => Err(*violation),

@@ -126,8 +126,8 @@ pub struct Measure {
     pub how: How,
 }
 
-/// Measures in their order, each of which has a name of its own; a scenario of many tasks has tens of
-/// thousands.
+/// Measures in their order, each of which has a name of its own; a scenario of many tasks has tens
+/// of thousands.
 #[derive(Clone, Debug, Default)]
 pub struct Measures {
     list: Vec<Measure>,

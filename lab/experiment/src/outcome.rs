@@ -47,8 +47,8 @@ pub struct RunFailure {
 }
 
 impl Outcome {
-    /// The runs that gave no measurement, those that gave none for the same reason together: the first, and what names
-    /// them all.
+    /// The runs that gave no measurement, those that gave none for the same reason together: the
+    /// first, and what names them all.
     pub fn failures_by_reason(&self) -> Vec<(&RunFailure, String)> {
         let mut reasons: Vec<(&RunFailure, usize)> = Vec::new();
         for failure in &self.failures {

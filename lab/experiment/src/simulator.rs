@@ -93,7 +93,8 @@ pub struct Used<'n> {
 /// The measurement of one run.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Measured {
-    /// Metric to value. A metric that means nothing for this run (chat's messages in web) is absent.
+    /// Metric to value. A metric that means nothing for this run (chat's messages in web) is
+    /// absent.
     pub figures: BTreeMap<String, f64>,
     /// Histogram to its bins: (where on the axis, how much), ascending.
     pub histograms: BTreeMap<String, Vec<(f64, f64)>>,

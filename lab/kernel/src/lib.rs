@@ -2,8 +2,8 @@
 //!
 //! Purpose: to run programs on a simulated machine under a scheduler, deterministically, and to
 //! measure what that cost. It declares the traits [`Scheduler`] and [`Program`] and contains no
-//! implementation of either. Key decision: a CPU is an interpreter of steps (see `words/step.rs`), so
-//! that system calls, interrupts, lock waits and preemption are one mechanism. What it does not
+//! implementation of either. Key decision: a CPU is an interpreter of steps (see `words/step.rs`),
+//! so that system calls, interrupts, lock waits and preemption are one mechanism. What it does not
 //! model: instruction streams, TLBs, paging, file systems; their costs are in the cost table.
 //!
 //! ```

@@ -47,7 +47,9 @@ impl Counters {
     /// What every counter has counted by now.
     pub fn totals(&self) -> BTreeMap<String, u64> {
         let counters = self.0.borrow();
-        let totals = counters.iter().map(|(name, it)| (name.clone(), it.get()));
+        let totals = counters
+            .iter()
+            .map(|(name, counter)| (name.clone(), counter.get()));
         totals.collect()
     }
 }

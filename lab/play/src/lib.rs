@@ -1,8 +1,8 @@
 //! The workloads of the laboratory, by name.
 //!
-//! Purpose: scenarios (`common/scenario`), which are data and are played as simulated tasks, and the
-//! few workloads that stay programs. None of them knows a scheduler. A workload counts its work in
-//! [`Counter`]s, which cost nothing.
+//! Purpose: scenarios (`common/scenario`), which are data and are played as simulated tasks, and
+//! the few workloads that stay programs. None of them knows a scheduler. A workload counts its work
+//! in [`Counter`]s, which cost nothing.
 
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
@@ -87,13 +87,13 @@ impl Entry {
 
     /// The scenario that it is, if it is one.
     pub fn scenario(&self) -> Option<&Scenario> {
-        self.scenario_file().map(|it| &it.scenario)
+        self.scenario_file().map(|file| &file.scenario)
     }
 
     /// The name of the scenario's file and its text, if it is one.
     pub fn text(&self) -> Option<(&str, &str)> {
         self.scenario_file()
-            .map(|it| (it.file.as_str(), it.text.as_str()))
+            .map(|file| (file.file.as_str(), file.text.as_str()))
     }
 
     fn scenario_file(&self) -> Option<&ScenarioFile> {

@@ -98,8 +98,8 @@ pub struct Script {
     pub flood: Option<Flood>,
     /// Where tasks are bound, if they are.
     pub bound: Option<Bound>,
-    /// All sleeps, gaps and links are so many times longer or slower. What takes cycles is not: that
-    /// depends on the machine's clock.
+    /// All sleeps, gaps and links are so many times longer or slower. What takes cycles is not:
+    /// that depends on the machine's clock.
     pub slower: u64,
 }
 

@@ -1,11 +1,15 @@
-//! Which tasks belong together: those that named the same data, those of a process or of a cgroup, or those that wake one another.
+//! Which tasks belong together: those that named the same data, those of a process or of a cgroup,
+//! or those that wake one another.
 //!
-//! What they share is always a [`Fragment`], so that a scheduler that runs fragments in one place runs these there, too.
+//! What they share is always a [`Fragment`], so that a scheduler that runs fragments in one place
+//! runs these there, too.
 //!
-//! Inference is what scx_warmq does with `--infer` (`infer.bpf.h`): labels spread along wakeups, with inertia, within a bound of members. A
-//! task that has named data is left out of it, and so are kernel threads and wakeups in interrupts and softirqs, where the task that
-//! runs need not be the cause. It takes a few numbers a task, and a step a wakeup. Different here: tasks of two users may come together,
-//! since the lab has no users, and a task fades when it wakes, not in its ticks.
+//! Inference is what scx_warmq does with `--infer` (`infer.bpf.h`): labels spread along wakeups,
+//! with inertia, within a bound of members. A task that has named data is left out of it, and so
+//! are kernel threads and wakeups in interrupts and softirqs, where the task that runs need not be
+//! the cause. It takes a few numbers a task, and a step a wakeup. Different here: tasks of two
+//! users may come together, since the lab has no users, and a task fades when it wakes, not in its
+//! ticks.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +59,8 @@ struct Kin {
 
 /// Who belongs together.
 ///
-/// Invariant: `members` has an entry for each group that a task of `kin` is in, the number of these tasks, and no other.
+/// Invariant: `members` has an entry for each group that a task of `kin` is in, the number of these
+/// tasks, and no other.
 pub(crate) struct Grouping {
     by: By,
     most: u64,
@@ -112,8 +117,8 @@ impl Grouping {
         })
     }
 
-    /// `task` is woken: where groups are inferred, it or its waker may belong to another group from now on. Returns the waker, if it
-    /// counts.
+    /// `task` is woken: where groups are inferred, it or its waker may belong to another group from
+    /// now on. Returns the waker, if it counts.
     pub(crate) fn woken(
         &mut self,
         context: &mut Context<'_>,

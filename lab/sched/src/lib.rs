@@ -39,8 +39,8 @@ pub struct Entry {
     pub name: &'static str,
     /// What it is, in a sentence.
     pub what: &'static str,
-    /// The cost table of a machine that it uses, where the machine has it: `linux-2.6.16`. Else it uses
-    /// `linux-2.4`.
+    /// The cost table of a machine that it uses, where the machine has it: `linux-2.6.16`. Else it
+    /// uses `linux-2.4`.
     pub kernel: &'static str,
     /// Whose timers it runs with: `Linux 2.4 on x86`.
     pub timers_of: &'static str,
@@ -78,8 +78,8 @@ impl Entry {
         (self.timers)(seed)
     }
 
-    /// The same as it is chosen: a scheduler with a setting `hz` counts jiffies, and so do the timers
-    /// of its kernel.
+    /// The same as it is chosen: a scheduler with a setting `hz` counts jiffies, and so do the
+    /// timers of its kernel.
     pub fn kernel_settings_as(&self, chosen: &Chosen, seed: Seed) -> Settings {
         let known = self.settings();
         let has = |name: &str| known.iter().any(|setting| setting.name == name);
@@ -106,54 +106,57 @@ impl Entry {
 }
 
 /// What 2.4 promises: `reschedule_idle()` looks at who runs on a CPU, not at who was sent there a
-/// moment ago, so two tasks may be sent to one idle CPU, and the second waits beside other CPUs that
-/// idle until a slice of the first is over: 22 ticks at nice -20, and 11 more where the second has no
-/// slice left either, and two until it has the CPU. (Behind a real-time task, it waits for ever.)
+/// moment ago, so two tasks may be sent to one idle CPU, and the second waits beside other CPUs
+/// that idle until a slice of the first is over: 22 ticks at nice -20, and 11 more where the second
+/// has no slice left either, and two until it has the CPU. (Behind a real-time task, it waits for
+/// ever.)
 const LINUX24_PROMISE: Promise = Promise {
     patience: Duration::from_ms(350),
     queues: Queues::Shared,
 };
 
-/// The same in the own queue only. A queue publishes one task; where that may not run on an idle CPU,
-/// it hides the others, for as long as somebody better runs on their own.
+/// The same in the own queue only. A queue publishes one task; where that may not run on an idle
+/// CPU, it hides the others, for as long as somebody better runs on their own.
 const MQ_PROMISE: Promise = Promise {
     queues: Queues::PerCpu,
     ..LINUX24_PROMISE
 };
 
-/// What O(1) promises: a CPU picks at once from its own queue. A task that another CPU has pulled from
-/// there may wait in that one's queue until this CPU, idle, pulls it back: it tries at least once in
-/// 512 ms, and for a task with a warm cache twice more. It may idle for ever where the busiest CPU has
-/// bound tasks only, as it looks at no other.
+/// What O(1) promises: a CPU picks at once from its own queue. A task that another CPU has pulled
+/// from there may wait in that one's queue until this CPU, idle, pulls it back: it tries at least
+/// once in 512 ms, and for a task with a warm cache twice more. It may idle for ever where the
+/// busiest CPU has bound tasks only, as it looks at no other.
 const O1_PROMISE: Promise = Promise {
     patience: Duration::from_ms(600),
     queues: Queues::PerCpu,
 };
 
-/// What scx_warmq promises to tasks that are in no group: a CPU that goes idle takes what waits under
-/// any cache, and the timer looks again every 10 ms. A group may wait beside an idle CPU, for ever
-/// where the busiest place has nothing to give (`tests/stories/scx_warmq.rs` shows both cases).
+/// What scx_warmq promises to tasks that are in no group: a CPU that goes idle takes what waits
+/// under any cache, and the timer looks again every 10 ms. A group may wait beside an idle CPU, for
+/// ever where the busiest place has nothing to give (`tests/stories/scx_warmq.rs` shows both
+/// cases).
 const WARMQ_PROMISE: Promise = Promise {
     patience: Duration::from_ms(50),
     queues: Queues::PerCpu,
 };
 
-/// What a scheduler that is there to be broken promises: nothing. The laws are to find what is wrong.
+/// What a scheduler that is there to be broken promises: nothing. The laws are to find what is
+/// wrong.
 const BROKEN_PROMISE: Promise = Promise {
     patience: Duration(u64::MAX),
     queues: Queues::Shared,
 };
 
-/// What CFS promises: idle CPUs pull from others, but not from a group of CPUs that has less load than
-/// their own, however many wait there; so a CPU answers for its own queue only. There a task waits
-/// beside an idle CPU for no longer than it takes to switch away from it.
+/// What CFS promises: idle CPUs pull from others, but not from a group of CPUs that has less load
+/// than their own, however many wait there; so a CPU answers for its own queue only. There a task
+/// waits beside an idle CPU for no longer than it takes to switch away from it.
 const CFS_PROMISE: Promise = Promise {
     patience: Duration::from_ms(20),
     queues: Queues::PerCpu,
 };
 
-/// What EEVDF promises: a CPU that is about to idle pulls, unless that rarely pays, and an idle one is
-/// woken at the tick of a busy one. Tasks that are bound, or a moment too warm, wait longer.
+/// What EEVDF promises: a CPU that is about to idle pulls, unless that rarely pays, and an idle one
+/// is woken at the tick of a busy one. Tasks that are bound, or a moment too warm, wait longer.
 const EEVDF_PROMISE: Promise = Promise {
     patience: Duration::from_ms(100),
     queues: Queues::PerCpu,
@@ -242,7 +245,8 @@ fn linux612(seed: Seed) -> Settings {
     }
 }
 
-/// Linux 6 under a scheduler of sched_ext, which obeys quotas by itself: a woken task is queued, and waits there.
+/// Linux 6 under a scheduler of sched_ext, which obeys quotas by itself: a woken task is queued,
+/// and waits there.
 fn linux6_scx(seed: Seed) -> Settings {
     Settings {
         throttling: Throttling::Pool,
@@ -479,8 +483,8 @@ pub fn scheduler(name: &str) -> Option<&'static Entry> {
     SCHEDULERS.iter().find(|entry| entry.name == name)
 }
 
-/// The scheduler of Linux `release`, such as `6.18` or `6.18.15`; `None` before 6.12, which is before
-/// what there is here, and for what is no release.
+/// The scheduler of Linux `release`, such as `6.18` or `6.18.15`; `None` before 6.12, which is
+/// before what there is here, and for what is no release.
 ///
 /// ```
 /// assert_eq!(warmq_sched::of_kernel("6.18.15").unwrap().name, "eevdf-6.18");
@@ -501,8 +505,8 @@ pub fn of_kernel(release: &str) -> Option<&'static Entry> {
     })
 }
 
-/// A setting that a stable release took over from a later series: the series, the first release of it that has
-/// the change, the setting and its value.
+/// A setting that a stable release took over from a later series: the series, the first release of
+/// it that has the change, the setting and its value.
 type Backport = ((u32, u32), u32, &'static str, &'static str);
 
 /// The commits are named at the settings (`warmq schedulers eevdf-6.18`).
@@ -515,8 +519,8 @@ const BACKPORTS: &[Backport] = &[
     ((7, 0), 0, "reweight_keeps_protection", "true"),
 ];
 
-/// In what `release` differs from the scheduler of its series ([`of_kernel`]): settings and their values.
-/// A series without the number of a release is its first.
+/// In what `release` differs from the scheduler of its series ([`of_kernel`]): settings and their
+/// values. A series without the number of a release is its first.
 ///
 /// ```
 /// assert!(warmq_sched::backports("6.18").is_empty());

@@ -3,9 +3,9 @@
 //! Purpose: shorter walks and locks that hardly anybody shares. Each queue publishes its best task
 //! that waits, with its goodness without the bonuses for CPU and address space. A CPU walks its own
 //! queue; where another queue publishes more than its local best, it tries that queue's lock, looks
-//! again, and takes the task without a walk. A woken or preempted task goes to the CPU that runs the
-//! least good one. It does badly where few tasks run on few CPUs: the looking around costs more than
-//! the walk that it saves.
+//! again, and takes the task without a walk. A woken or preempted task goes to the CPU that runs
+//! the least good one. It does badly where few tasks run on few CPUs: the looking around costs more
+//! than the walk that it saves.
 //!
 //! A queue's lock, its list's head and what it publishes share one line of cache, as in the patch:
 //! whoever reads the published value takes the line from the lock's owner.
@@ -276,8 +276,8 @@ impl QueuePerCpu {
         targets.into_iter().map(|(_, cpu)| cpu).collect()
     }
 
-    /// The last CPU if it idles; else that of the least good task that is worth less than `task`. One
-    /// that a CPU still switches away from stays there; that CPU asks again when it is done.
+    /// The last CPU if it idles; else that of the least good task that is worth less than `task`.
+    /// One that a CPU still switches away from stays there; that CPU asks again when it is done.
     fn place(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId, home: CpuId) {
         if context.task(task).on_cpu().is_some() {
             return;

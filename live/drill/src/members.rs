@@ -1,5 +1,5 @@
-//! Processes of a drill that may be in a cgroup of their own, and how long each has waited for a CPU. They are
-//! forked, not threads, since threads of one process share their cgroup.
+//! Processes of a drill that may be in a cgroup of their own, and how long each has waited for a
+//! CPU. They are forked, not threads, since threads of one process share their cgroup.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,8 +43,9 @@ impl Member {
         }
     }
 
-    /// The longest wait since the last look, or how long it has waited so far. A wait that has ended is in what the kernel
-    /// adds up, so all that end between two looks are taken for one: look often.
+    /// The longest wait since the last look, or how long it has waited so far. A wait that has
+    /// ended is in what the kernel adds up, so all that end between two looks are taken for one:
+    /// look often.
     fn look(&mut self) -> Duration {
         let seen = fs::read_to_string(format!("/proc/{}/schedstat", self.pid)).unwrap_or_default();
         let mut fields = seen.split(' ').map_while(|field| field.parse().ok());
@@ -88,8 +89,9 @@ impl Seen {
 /// Before the real-time tasks of drills.
 const PRIORITY: i32 = 99;
 
-/// A thread that looks at members until this is dropped, whatever the drill waits for meanwhile. It is a real-time one: what it
-/// looks at must not delay it, or it would take all the waits of a member meanwhile for one.
+/// A thread that looks at members until this is dropped, whatever the drill waits for meanwhile. It
+/// is a real-time one: what it looks at must not delay it, or it would take all the waits of a
+/// member meanwhile for one.
 struct Watch {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

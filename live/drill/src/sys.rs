@@ -32,7 +32,8 @@ pub fn confine(pid: i32, cpus: &[usize]) {
     for cpu in cpus {
         set.set(*cpu).expect("a CPU number below 1024");
     }
-    // It may have ended, and a drill that takes CPUs offline may ask for one that is gone: then nothing changes.
+    // It may have ended, and a drill that takes CPUs offline may ask for one that is gone: then
+    // nothing changes.
     let _ = sched_setaffinity(Pid::from_raw(pid), &set);
 }
 
@@ -68,8 +69,8 @@ pub fn hint(fragment: Option<(u32, u32)>) -> bool {
     answer >= 0
 }
 
-/// Writes a hint for a thread into the map of task storage that is pinned at `path`: 32 bytes that begin
-/// with the hint, by a pidfd of the thread.
+/// Writes a hint for a thread into the map of task storage that is pinned at `path`: 32 bytes that
+/// begin with the hint, by a pidfd of the thread.
 pub fn write_task_hint(path: &str, tid: i32, hint: u64) -> io::Result<()> {
     const BPF_MAP_UPDATE_ELEM: libc::c_long = 2;
     const BPF_OBJ_GET: libc::c_long = 7;
@@ -126,7 +127,8 @@ pub fn fork(life: impl FnOnce()) -> io::Result<i32> {
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
-            // SAFETY: no pointers; the child ends with the thread that made it, and runs no destructors.
+            // SAFETY: no pointers; the child ends with the thread that made it, and runs no
+            // destructors.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             life();
             unsafe { libc::_exit(0) }

@@ -23,12 +23,13 @@ use tree::Tree;
 
 const SMALL_CORES: &str = "sys/devices/cpu_atom";
 const CPUINFO: &str = "proc/cpuinfo";
-/// The machine whose costs are those of a virtual one: to it, interrupts and timers are calls of a hypervisor.
+/// The machine whose costs are those of a virtual one: to it, interrupts and timers are calls of a
+/// hypervisor.
 const VIRTUAL: &str = "epyc-vm";
 
 /// Describes the machine whose file system starts at `root` (`/` for this one). CPUs that are
-/// offline are left out, and the others numbered from 0 in their order; see [`online`]. Of costs, it has
-/// only those of a virtual machine, if it is one.
+/// offline are left out, and the others numbered from 0 in their order; see [`online`]. Of costs,
+/// it has only those of a virtual machine, if it is one.
 ///
 /// # Errors
 /// A file that is missing or holds something unexpected, or a machine that
@@ -142,9 +143,9 @@ fn page_sizes(tree: Tree<'_>) -> Result<(Option<Bytes>, Option<Bytes>), HostErro
     Ok((Some(Bytes(page)), Some(Bytes(huge_page))))
 }
 
-/// What the models lack of this machine: CPUs of unlike speed. Arm's kernels give each CPU a capacity
-/// (topology_normalize_cpu_scale()), and the drivers of performance counters on hybrid Intel processors show which
-/// CPUs are small cores.
+/// What the models lack of this machine: CPUs of unlike speed. Arm's kernels give each CPU a
+/// capacity (topology_normalize_cpu_scale()), and the drivers of performance counters on hybrid
+/// Intel processors show which CPUs are small cores.
 fn left_out(tree: Tree<'_>, online: &[CpuId]) -> Result<Vec<String>, HostError> {
     let capacity =
         |cpu: &CpuId| tree.optional_number(&format!("{}/cpu{}/cpu_capacity", cpus::CPUS, cpu.0));

@@ -1,4 +1,5 @@
-//! Which lines of other CPUs a wakeup and a switch touch, on a machine of 24 last-level caches of 16 CPUs.
+//! Which lines of other CPUs a wakeup and a switch touch, on a machine of 24 last-level caches of
+//! 16 CPUs.
 //!
 //! `cargo test -p warmq-native lines -- --nocapture` prints the figures of docs/scheduler.md.
 
@@ -52,7 +53,8 @@ fn note(sum: &mut (u64, Lines), lines: Lines) {
     sum.1 += lines;
 }
 
-/// A machine with its tasks. Each is woken by another, which runs anywhere, as by a timer or a packet there.
+/// A machine with its tasks. Each is woken by another, which runs anywhere, as by a timer or a
+/// packet there.
 struct Play {
     program: Program,
     load: Load,
@@ -255,7 +257,8 @@ fn measure(name: &str, load: Load) -> Costs {
     costs
 }
 
-/// It was 16.0 for a wakeup and 43.1 for a switch while each wakeup and each sleep changed the sums of its domain.
+/// It was 16.0 for a wakeup and 43.1 for a switch while each wakeup and each sleep changed the sums
+/// of its domain.
 #[test]
 fn lines_of_other_cpus_where_cpus_idle() {
     let load = Load {

@@ -59,8 +59,9 @@ fn a_pick_among_many_groups_looks_into_few_queues() {
     assert!(many <= 200 * 6, "{few} with 3 groups, {many} with 53");
 }
 
-/// Two caches of four CPUs, and how many tasks CPU `looks` passes, if 20 wait in the first cache that may run on CPUs 0 and 1
-/// only: while it runs a task whose slice ends, and then when it goes idle.
+/// Two caches of four CPUs, and how many tasks CPU `looks` passes, if 20 wait in the first cache
+/// that may run on CPUs 0 and 1 only: while it runs a task whose slice ends, and then when it goes
+/// idle.
 fn passed_by(looks: u32) -> (u64, u64) {
     let machine = Machine {
         domain_of: (0..8).map(|cpu| cpu / 4).collect(),
@@ -122,4 +123,35 @@ fn what_groups_cost_goes_when_they_go() {
         program.timer(0, now);
     }
     assert_eq!(program.groups_used(), 1);
+}
+
+/// A light task waits beside a heavy one for a CPU that is not asked for another task.
+#[test]
+fn who_has_waited_for_too_long_comes_next() {
+    let machine = Machine {
+        domain_of: vec![0],
+        core_of: vec![0],
+        ..Machine::default()
+    };
+    let mut program = Program::load(&machine, Policy::default());
+    for (task, weight) in [(0, 100), (1, 100), (2, 1)] {
+        let birth = Birth {
+            parent: None,
+            weight,
+            allowed: u64::MAX,
+            cgroup: 0,
+        };
+        program.fork(task, birth, 0, MS);
+        program.enqueue(task, (0, 0), Waker::Interrupt, MS);
+    }
+    assert_eq!(program.pick(0, MS), Some(0));
+    let after = |program: &mut Program, ms: u64| {
+        for round in 0..16 {
+            program.timer(0, (ms + round) * MS);
+        }
+        program.tick(0, (ms + 20) * MS);
+        program.pick(0, (ms + 20) * MS)
+    };
+    assert_eq!(after(&mut program, 50), Some(1), "nobody is late yet");
+    assert_eq!(after(&mut program, 4_200), Some(2));
 }

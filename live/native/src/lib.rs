@@ -1,13 +1,13 @@
-//! The BPF program of scx_warmq in a process of its own: compiled by a C compiler as it is, with a small
-//! model of sched_ext around it (`sched_ext.h`), called as the kernel calls it (`native.c`).
+//! The BPF program of scx_warmq in a process of its own: compiled by a C compiler as it is, with a
+//! small model of sched_ext around it (`sched_ext.h`), called as the kernel calls it (`native.c`).
 //!
-//! Purpose: tests. Whoever has another implementation of the same policy can feed both the same events
-//! and compare what they decide; the simulated scx_warmq is one.
+//! Purpose: tests. Whoever has another implementation of the same policy can feed both the same
+//! events and compare what they decide; the simulated scx_warmq is one.
 //!
 //! What the model has: dispatch queues, idle CPUs (the lowest wins), kicks, slices, the order of
-//! callbacks, task storage and maps, tasks that change their nice value, affinity or cgroup, and weights
-//! of cgroups, quotas, and two CPUs at the same time: what [`Meanwhile`] names, at any moment of a call. What
-//! it leaves out: hotplug, real-time tasks.
+//! callbacks, task storage and maps, tasks that change their nice value, affinity or cgroup, and
+//! weights of cgroups, quotas, and two CPUs at the same time: what [`Meanwhile`] names, at any
+//! moment of a call. What it leaves out: hotplug, real-time tasks.
 //!
 //! It also counts which cache lines CPUs take from each other ([`Program::lines`]).
 
@@ -161,8 +161,8 @@ struct NativeMachine {
     policy: Policy,
 }
 
-// SAFETY of all: native.c keeps its state in statics, and `Program` is the only caller, one at a time
-// (`ONLY`). Numbers are checked by `Program` where a wrong one would leave an array.
+// SAFETY of all: native.c keeps its state in statics, and `Program` is the only caller, one at a
+// time (`ONLY`). Numbers are checked by `Program` where a wrong one would leave an array.
 #[allow(unsafe_code, reason = "the program is C")]
 unsafe extern "C" {
     fn native_load(machine: *mut NativeMachine);
@@ -392,8 +392,9 @@ impl Program {
         self.kicks()
     }
 
-    /// Has another CPU do something in the next call, after so many of its moments: atomic operations, and looks at
-    /// what CPUs share. The caller sees to it that no lock of the kernel's forbids that.
+    /// Has another CPU do something in the next call, after so many of its moments: atomic
+    /// operations, and looks at what CPUs share. The caller sees to it that no lock of the kernel's
+    /// forbids that.
     pub fn meanwhile(&mut self, what: Meanwhile, moments: u32) {
         match what {
             Meanwhile::Requeue(task) => {
@@ -425,7 +426,8 @@ impl Program {
         }
     }
 
-    /// Whether the other CPU has done its part; if not, there were not so many moments, and it will not.
+    /// Whether the other CPU has done its part; if not, there were not so many moments, and it will
+    /// not.
     pub fn came_in(&mut self) -> bool {
         native_came_in()
     }
@@ -436,7 +438,8 @@ impl Program {
         native_write_slot(task, hint);
     }
 
-    /// From now on the program has room for so many groups, and for so many of a user, and hints are those of a process.
+    /// From now on the program has room for so many groups, and for so many of a user, and hints
+    /// are those of a process.
     pub fn limit_groups(&mut self, most: u32, of_user: u32) {
         native_limit_groups(most, of_user);
     }
@@ -454,7 +457,8 @@ impl Program {
         native_hint_of(task)
     }
 
-    /// Whether each queue counts the tasks that are in it, each cgroup the weights in it, each group its members.
+    /// Whether each queue counts the tasks that are in it, each cgroup the weights in it, each
+    /// group its members.
     #[must_use]
     pub fn counts_are_right(&self) -> bool {
         native_counts_are_right()
@@ -473,8 +477,8 @@ impl Program {
         native_yield(here, now);
     }
 
-    /// The task that runs on `here` names its data; 0: none in particular. Returns whether it is asked
-    /// to yield, as it then does.
+    /// The task that runs on `here` names its data; 0: none in particular. Returns whether it is
+    /// asked to yield, as it then does.
     pub fn hint(&mut self, here: u32, hint: u64, now: u64) -> bool {
         self.check(0, here);
         native_hint(here, hint, now)

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-/// How often a CPU touched a line of 64 bytes that another had changed since, or changed one that others had, by what is in
-/// it (`lines.h`), in caches that never lose one.
+/// How often a CPU touched a line of 64 bytes that another had changed since, or changed one that
+/// others had, by what is in it (`lines.h`), in caches that never lose one.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lines {

@@ -174,7 +174,8 @@ fn no_task_waits_beside_an_idle_node_for_longer_than_patience_and_two_rounds() {
     assert_eq!((play.busy(0..4), play.busy(4..8)), (4, 1));
 }
 
-/// CPUs without ticks queue nobody again, and look no more. Node 2 is nearer to node 0 than node 1 is.
+/// CPUs without ticks queue nobody again, and look no more. Node 2 is nearer to node 0 than node 1
+/// is.
 #[test]
 fn the_timer_wakes_a_cpu_of_the_nearest_node_when_patience_is_over() {
     let mut machine = nodes(3, 1, 1);
@@ -194,7 +195,8 @@ fn the_timer_wakes_a_cpu_of_the_nearest_node_when_patience_is_over() {
     assert_eq!(play.pick(2), Some(3));
 }
 
-/// No CPU idles. Four tasks share the two CPUs of a cache, beside two that have two; both nodes are alike in that.
+/// No CPU idles. Four tasks share the two CPUs of a cache, beside two that have two; both nodes are
+/// alike in that.
 #[test]
 fn the_timer_balances_between_the_caches_of_each_node() {
     for busy in [0, 4] {
@@ -336,8 +338,8 @@ fn the_timer_balances_between_nodes_where_many_wait() {
     }
 }
 
-/// Two nodes of two CPUs; a group has those of the first, and so many tasks of another wait there, and of none. What an idle
-/// CPU of the second node takes.
+/// Two nodes of two CPUs; a group has those of the first, and so many tasks of another wait there,
+/// and of none. What an idle CPU of the second node takes.
 fn taken_of(waiting: u32, unmanaged: u32) -> Option<u32> {
     let mut play = Play::on(&nodes(2, 1, 2));
     assert_eq!(names(&mut play, 1, 1), 0);

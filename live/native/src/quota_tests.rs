@@ -5,8 +5,8 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// Two CPUs of one cache, a cgroup of 10 ms in 100 ms and one in it, where there are tasks that may run on the
-/// CPUs of a mask each.
+/// Two CPUs of one cache, a cgroup of 10 ms in 100 ms and one in it, where there are tasks that may
+/// run on the CPUs of a mask each.
 fn limited(allowed: &[u64]) -> Program {
     let machine = Machine {
         domain_of: vec![0, 0],
@@ -32,7 +32,8 @@ fn limited(allowed: &[u64]) -> Program {
     program
 }
 
-/// Lets CPU 0 run, with a tick each 4 ms, until all that it could run is out of quota. Returns when.
+/// Lets CPU 0 run, with a tick each 4 ms, until all that it could run is out of quota. Returns
+/// when.
 fn until_throttled(program: &mut Program) -> u64 {
     let mut running = program.pick(0, 0);
     for at in (4..).step_by(4).map(|ms| ms * MS) {
@@ -59,7 +60,8 @@ fn a_task_out_of_quota_waits_for_the_next_period() {
     assert!(program.counts_are_right());
 }
 
-/// How long a task runs until it is out of quota, where its cgroup may keep `burst` us and used nothing for a second.
+/// How long a task runs until it is out of quota, where its cgroup may keep `burst` us and used
+/// nothing for a second.
 fn ran_after_a_rest(burst: u64) -> u64 {
     let mut program = limited(&[1]);
     program.set_quota_with_burst(1, 10_000, burst, 0);
@@ -91,8 +93,8 @@ fn a_task_inside_the_kernel_is_not_stopped() {
     assert_eq!(program.pick(0, 80 * MS), None);
 }
 
-/// Two tasks, one of which runs until both are out of quota, while the other sleeps, `deeply` or not. Returns
-/// which task runs when that has been woken.
+/// Two tasks, one of which runs until both are out of quota, while the other sleeps, `deeply` or
+/// not. Returns which task runs when that has been woken.
 fn woken_out_of_quota(deeply: bool) -> Option<u32> {
     let mut program = limited(&[1, 1]);
     let sleeper = program.pick(0, 0).expect("two are runnable");

@@ -1,4 +1,5 @@
-//! Two CPUs at the same time: whatever moment the second comes in, nobody is forgotten and all counts are right.
+//! Two CPUs at the same time: whatever moment the second comes in, nobody is forgotten and all
+//! counts are right.
 
 use super::*;
 
@@ -20,8 +21,8 @@ impl Other {
     }
 }
 
-/// Plays a story with `what` at the first moment of its call, then at its second, and so on. The story returns
-/// whether there was such a moment.
+/// Plays a story with `what` at the first moment of its call, then at its second, and so on. The
+/// story returns whether there was such a moment.
 pub fn at_each_moment(what: Meanwhile, story: impl Fn(Other) -> bool) {
     let moments = (0..).take_while(|moment| {
         story(Other {

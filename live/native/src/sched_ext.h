@@ -611,7 +611,7 @@ struct task_struct *native_walk_next(struct native_walk *walk)
 	return walk->at < walk->count ? walk->tasks[walk->at++] : NULL;
 }
 
-bool native_walk_move(struct native_walk *walk, struct task_struct *p, u64 dsq)
+bool native_walk_move(struct native_walk *walk, struct task_struct *p, u64 dsq, bool by_vtime)
 {
 	native_moment();
 	if (!p->dsq || p->came > walk->began) /* it has been queued again since: nldsq_cursor_lost_task() */
@@ -621,7 +621,10 @@ bool native_walk_move(struct native_walk *walk, struct task_struct *p, u64 dsq)
 		p->scx.slice = walk->slice;
 	if (walk->has_vtime)
 		p->scx.dsq_vtime = walk->vtime;
-	put_by_vtime(queue_of(dsq), p);
+	if (by_vtime)
+		put_by_vtime(queue_of(dsq), p);
+	else
+		put_last(queue_of(dsq), p);
 	return true;
 }
 

@@ -12,11 +12,12 @@
 //!
 //! The rules (docs/outputs.md says them to users):
 //!
-//! - Links are followed as a shell follows them, and a file beside the *target* is renamed to it. In
-//!   a folder where everybody may make something (sticky, as /tmp) only what is ours, or the folder
-//!   owner's, is touched and gone through: as with fs.protected_symlinks and fs.protected_regular of
-//!   the kernel (may_follow_link() and may_create_in_sticky() in fs/namei.c), whatever these are set
-//!   to, and folders too. To root, what belongs to the user who called sudo is ours.
+//! - Links are followed as a shell follows them, and a file beside the *target* is renamed to it.
+//!   In a folder where everybody may make something (sticky, as /tmp) only what is ours, or the
+//!   folder owner's, is touched and gone through: as with fs.protected_symlinks and
+//!   fs.protected_regular of the kernel (may_follow_link() and may_create_in_sticky() in
+//!   fs/namei.c), whatever these are set to, and folders too. To root, what belongs to the user who
+//!   called sudo is ours.
 //! - The folder is opened once, and all names are looked up in it, so that nobody can exchange it.
 
 mod folder;

@@ -1,7 +1,8 @@
 //! One writer at a time.
 //!
 //! A lock is an empty file beside what is written, locked by flock(2), so that it ends with its
-//! process, however that dies. Nothing is ever written to it: it may be a file that somebody planted.
+//! process, however that dies. Nothing is ever written to it: it may be a file that somebody
+//! planted.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
@@ -120,7 +121,8 @@ fn pid_of<'l>(line: &'l str, inode: &str) -> Option<&'l str> {
     (place.rsplit(':').next() == Some(inode)).then_some(pid)
 }
 
-/// Removes files of ours whose names begin and end so. The lock is held, so that their writers are dead.
+/// Removes files of ours whose names begin and end so. The lock is held, so that their writers are
+/// dead.
 pub(crate) fn sweep(folder: &OwnedFd, is_left: impl Fn(&[u8]) -> bool) {
     // A folder that cannot be listed keeps them.
     let listed = openat(

@@ -136,7 +136,8 @@ impl Walk {
     }
 
     fn follow(&mut self, name: &OsStr, last: bool) -> Result<Option<Target>, Refused> {
-        // What looks like a link there is an object of the kernel's: an open descriptor, or a folder.
+        // What looks like a link there is an object of the kernel's: an open descriptor, or a
+        // folder.
         if fstatfs(&self.folder)?.f_type == PROC_SUPER_MAGIC {
             return match last {
                 true => self.descriptor(name).map(Some),
@@ -152,8 +153,8 @@ impl Walk {
         Ok(None)
     }
 
-    /// What `/dev/stdout` or `/proc/self/fd/7` is open for, a regular file as well: it goes on where
-    /// it is, and nothing of it is cut.
+    /// What `/dev/stdout` or `/proc/self/fd/7` is open for, a regular file as well: it goes on
+    /// where it is, and nothing of it is cut.
     fn descriptor(&self, name: &OsStr) -> Result<Target, Refused> {
         let is_own =
             fstat(&self.folder)?.st_ino == statat(CWD, "/proc/self/fd", AtFlags::empty())?.st_ino;

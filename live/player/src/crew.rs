@@ -68,8 +68,8 @@ pub fn work(stage: &'static Stage, lines: Lines) -> ! {
     if let Err(error) = crew.start() {
         stage.board.fail(&error);
     }
-    // After all is forked that must not inherit it. Tasks may take all of the CPU from its group, and it is
-    // the crew that ends them. Where it may not, the controller says so for both.
+    // After all is forked that must not inherit it. Tasks may take all of the CPU from its group,
+    // and it is the crew that ends them. Where it may not, the controller says so for both.
     let _ = ABOVE_TASKS.apply(0);
     crew.watch();
     crew.finish();
@@ -148,7 +148,8 @@ impl Crew {
     fn watch(&self) {
         let children = self.children;
         loop {
-            // Before the first wait, too: who died before the descriptor was there is not told by it.
+            // Before the first wait, too: the descriptor does not report who died before it was
+            // there.
             while let Reaped::One(pid, end) = process::reap() {
                 reaped(self.stage, pid, end);
             }

@@ -6,9 +6,10 @@
 //! Key decision: three kinds of processes. The *controller* is the process that was called: it
 //! decides everything beforehand, starts all tasks at one instant, samples what they count, and
 //! writes the trace. The *crew* is its only child: it makes the objects, forks the tasks and takes
-//! everything away afterwards. The *tasks* are processes (and threads) that the crew forked, or the leader of
-//! their session. They share memory for their locks, counters and logs, and make no system call that is not a step of
-//! their scenario. If the controller is killed the crew cleans up, and the other way round.
+//! everything away afterwards. The *tasks* are processes (and threads) that the crew forked, or the
+//! leader of their session. They share memory for their locks, counters and logs, and make no
+//! system call that is not a step of their scenario. If the controller is killed the crew cleans
+//! up, and the other way round.
 //!
 //! Not here: what the kernel says (`live/record`), what records come to (`common/metrics`).
 

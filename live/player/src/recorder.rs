@@ -18,8 +18,8 @@ pub trait Recording {
     fn missing(&self) -> Vec<String>;
 
     /// Hands out all records in the order of their times, which count from `start_ns` of the
-    /// monotonic clock. `tasks` are the threads of the scenario; others get ids from `strangers` on, in
-    /// the order in which they appear.
+    /// monotonic clock. `tasks` are the threads of the scenario; others get ids from `strangers`
+    /// on, in the order in which they appear.
     fn records(
         &mut self,
         tasks: &[(u32, TaskId)],

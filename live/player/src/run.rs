@@ -245,7 +245,8 @@ type Played = (Result<(), PlayError>, Option<Box<dyn Recording>>);
 struct Run<'n> {
     stage: &'static Stage,
     times: Times,
-    /// Whether it begins as the kernel ticks: guests are compared with the lab, whose time begins so.
+    /// Whether it begins as the kernel ticks: guests are compared with the lab, whose time begins
+    /// so.
     on_a_tick: bool,
     notes: &'n Notes,
 }
@@ -259,7 +260,8 @@ impl Run<'_> {
         seen: &mut Seen,
     ) -> Result<Played, PlayError> {
         let (stage, notes) = (self.stage, self.notes);
-        // The last resort against a real-time task that computes after the end of the run: the kernel kills it.
+        // The last resort against a real-time task that computes after the end of the run: the
+        // kernel kills it.
         let longest = self.times.warmup + self.times.time + SPARE;
         process::limit_real_time(longest.as_ns() / 1_000);
         let lines = Lines::open().map_err(|error| {
@@ -323,7 +325,7 @@ fn late_datagrams(stage: &Stage, notes: &Notes) {
 /// The threads of tasks and of sources, with their ids in the trace.
 fn threads(stage: &Stage) -> Vec<(u32, TaskId)> {
     let tasks = stage.tasks();
-    // Those that hear no answers are told of by the recorder alone.
+    // Only the recorder reports those that hear no answers.
     let senders = (0..).zip(&stage.senders).filter(|(_, it)| it.echoes);
     let senders = senders.map(|(index, _)| {
         let slot = stage.sender_slots.of(index);
@@ -338,8 +340,8 @@ fn threads(stage: &Stage) -> Vec<(u32, TaskId)> {
         .collect()
 }
 
-/// Whether `record` says of a task that is not of the scenario what held during the run as well: groups have other numbers
-/// here, and affinities of kernel threads may have changed.
+/// Whether `record` says of a task that is not of the scenario what held during the run as well:
+/// groups have other numbers here, and affinities of kernel threads may have changed.
 fn tells_of_stranger(record: &Record) -> bool {
     !matches!(record, Record::Group { .. } | Record::Affinity { .. })
 }

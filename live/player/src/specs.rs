@@ -43,11 +43,12 @@ fn deadline_of(times: &warmq_scenario::Deadline) -> DeadlineNs {
     }
 }
 
-/// The highest real-time priority that a task may have: the next one, the kernel's highest, is the player's own.
+/// The highest real-time priority that a task may have: the next one, the kernel's highest, is the
+/// player's own.
 pub const HIGHEST_OF_TASKS: u8 = 98;
 
-/// By which the player's own processes come before all tasks of a scenario, whatever their policies become. Whoever
-/// ends a run must get a CPU when real-time tasks compute on all of them.
+/// By which the player's own processes come before all tasks of a scenario, whatever their policies
+/// become. Whoever ends a run must get a CPU when real-time tasks compute on all of them.
 pub const ABOVE_TASKS: Attributes = Attributes {
     policy: Policy::Fifo,
     priority: HIGHEST_OF_TASKS + 1,

@@ -1,9 +1,9 @@
 //! How fast a CPU of this machine computes: the loop of `run` steps, calibrated.
 //!
 //! A round of the loop is a multiplication that needs the result of the one before, so that it
-//! takes the same number of cycles whatever else the core could do at the same time. The shift keeps
-//! compilers from making one round of several. The loop reads no clock: time in which the task has
-//! no CPU does not count as work.
+//! takes the same number of cycles whatever else the core could do at the same time. The shift
+//! keeps compilers from making one round of several. The loop reads no clock: time in which the
+//! task has no CPU does not count as work.
 
 use std::fs;
 use std::hint::black_box;
@@ -14,8 +14,8 @@ use crate::sys::clock::now_ns;
 
 /// Rounds of the first tries. There are more where that takes less than [`SHORTEST_NS`].
 const FEWEST: u64 = 1_000;
-/// A try takes at least this long, so that reading the clock does not count, and at most about twice
-/// as long: it fits between two interrupts, and into what is left of a time slice.
+/// A try takes at least this long, so that reading the clock does not count, and at most about
+/// twice as long: it fits between two interrupts, and into what is left of a time slice.
 const SHORTEST_NS: u64 = 50_000;
 /// Tries, at least, and for how long, so that not all of them fall into one time slice of others.
 const TRIES: usize = 50;
@@ -48,8 +48,9 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// Measures the speed of this CPU; takes 20 ms, or up to 300 ms where others compete for it. `rounds_per_s` is not measured if it is
-    /// given: runs that are compared should do the same work.
+    /// Measures the speed of this CPU; takes 20 ms, or up to 300 ms where others compete for it.
+    /// `rounds_per_s` is not measured if it is given: runs that are compared should do the same
+    /// work.
     pub fn measure(rounds_per_s: Option<u64>) -> Speed {
         let rounds_per_s = rounds_per_s.unwrap_or_else(calibrate).max(1);
         let (hertz, hertz_from) = clock();
@@ -85,9 +86,9 @@ fn calibrate() -> u64 {
     }
 }
 
-/// Tries of the loop, of which the fastest counts: whatever competes for the CPU only slows it down.
-/// The clock is that of the wall. A thread's CPU time would leave out the time of other tasks, but
-/// not what a hypervisor takes; a try that nobody disturbed has neither.
+/// Tries of the loop, of which the fastest counts: whatever competes for the CPU only slows it
+/// down. The clock is that of the wall. A thread's CPU time would leave out the time of other
+/// tasks, but not what a hypervisor takes; a try that nobody disturbed has neither.
 struct Tries {
     begin_ns: u64,
     rounds: u64,
@@ -103,8 +104,8 @@ impl Tries {
         }
     }
 
-    /// One more try, which took so long and was over at `now_ns`; the speed in rounds per second, if
-    /// it is known well enough.
+    /// One more try, which took so long and was over at `now_ns`; the speed in rounds per second,
+    /// if it is known well enough.
     fn add(&mut self, took_ns: u64, now_ns: u64) -> Option<u64> {
         self.took_ns.push(took_ns.max(1));
         let fastest = *self.took_ns.iter().min()?;

@@ -24,8 +24,8 @@ pub struct Program<'obj> {
 }
 
 impl<'obj> Program<'obj> {
-    /// Loads the programs of those of `wanted` that this kernel has, and says of the others why they
-    /// are missing. A ring has eight times two to the power of `step_shift` bytes.
+    /// Loads the programs of those of `wanted` that this kernel has, and says of the others why
+    /// they are missing. A ring has eight times two to the power of `step_shift` bytes.
     ///
     /// # Errors
     /// A kernel without BTF, or a process that may not use BPF.
@@ -103,8 +103,8 @@ impl<'obj> Program<'obj> {
             .collect()
     }
 
-    /// What each CPU lost since its last event, and what was lost of events that came while the same
-    /// kind was being written.
+    /// What each CPU lost since its last event, and what was lost of events that came while the
+    /// same kind was being written.
     ///
     /// # Errors
     /// The kernel's answer.

@@ -1,9 +1,9 @@
 //! The events: their names, and what is written of each.
 //!
 //! This table is where everything about the form of events comes from: the C structs that the BPF
-//! program fills (`build.rs` writes them), and the texts by which a recording's reader finds its way
-//! in them. Names and fields are those of the kernel's own events (`events/SYSTEM/NAME/format` of
-//! tracefs), as far as they are read; types may be smaller.
+//! program fills (`build.rs` writes them), and the texts by which a recording's reader finds its
+//! way in them. Names and fields are those of the kernel's own events (`events/SYSTEM/NAME/format`
+//! of tracefs), as far as they are read; types may be smaller.
 
 // Both the program and its build script use this file, and each only a part of it.
 #![allow(dead_code)]

@@ -1,4 +1,5 @@
-//! Recordings by BPF of the machine that runs the tests. Where BPF is refused, they say so and pass.
+//! Recordings by BPF of the machine that runs the tests. Where BPF is refused, they say so and
+//! pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};

@@ -117,9 +117,9 @@ fn booted(cmdline: &str) -> Option<&str> {
     MODELS.into_iter().find(|known| *known == model)
 }
 
-/// The model that the version names: a kernel whose model can be chosen at boot says PREEMPT_DYNAMIC,
-/// which names none, and one without a word may be `none` or `voluntary` (UTS_VERSION in
-/// init/Makefile).
+/// The model that the version names: a kernel whose model can be chosen at boot says
+/// PREEMPT_DYNAMIC, which names none, and one without a word may be `none` or `voluntary`
+/// (UTS_VERSION in init/Makefile).
 fn named(version: &str) -> Option<&str> {
     let words = [
         ("PREEMPT_RT", "full"),

@@ -1,4 +1,5 @@
-//! What a running kernel says (tracefs, or BPF in `live/record-bpf`), as the same records as the lab gives.
+//! What a running kernel says (tracefs, or BPF in `live/record-bpf`), as the same records as the
+//! lab gives.
 //!
 //! Purpose: to record a real run so that the same meters compute its figures as those of a
 //! simulated one.

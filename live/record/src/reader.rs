@@ -211,8 +211,8 @@ fn read_page(file: &mut File, piece: &mut Vec<u8>, page: usize) -> io::Result<bo
     Ok(filled > start)
 }
 
-/// Gives this thread the lowest real-time priority, if that is allowed: for one that takes events out
-/// of buffers, which must run before they are full.
+/// Gives this thread the lowest real-time priority, if that is allowed: for one that takes events
+/// out of buffers, which must run before they are full.
 #[expect(unsafe_code, reason = "a call of libc that no safe crate here has")]
 pub fn prefer_this_thread() {
     let lowest = libc::sched_param { sched_priority: 1 };

@@ -123,8 +123,9 @@ impl Recording {
         self.memory.most
     }
 
-    /// Whether the recorder had to stop reading because it may keep no more. From then on the kernel
-    /// kept the latest events only, and all others are lost, whatever the size of its buffers.
+    /// Whether the recorder had to stop reading because it may keep no more. From then on the
+    /// kernel kept the latest events only, and all others are lost, whatever the size of its
+    /// buffers.
     pub fn was_full(&self) -> bool {
         self.memory.full
     }

@@ -29,6 +29,7 @@ pub const NAMES: &[&str] = &[
     "hints",
     "forged_slots",
     "over_bound",
+    "helped",
     "longest_wait_ns",
     "longest_bound_ns",
     "ran_home_ns",

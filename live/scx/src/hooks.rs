@@ -1,4 +1,5 @@
-//! Hooks in the kernel that scheduling does not need: without them programs cannot hint, and all else goes on.
+//! Hooks in the kernel that scheduling does not need: without them programs cannot hint, and all
+//! else goes on.
 
 use anyhow::Error;
 use libbpf_rs::{Link, OpenProgramMut};

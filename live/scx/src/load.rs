@@ -69,8 +69,8 @@ fn run_once(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
     ended
 }
 
-/// Loads the program into the first object, or without the hooks into the second, if they are what fails. Returns
-/// whether it has them.
+/// Loads the program into the first object, or without the hooks into the second, if they are what
+/// fails. Returns whether it has them.
 fn load_what_can_be<'obj>(
     [with, without]: &'obj mut [MaybeUninit<OpenObject>; 2],
     schedule: &Schedule,

@@ -111,8 +111,8 @@ pub struct Schedule {
 
     /// The longest slice: how long a task may run before the next is picked
     ///
-    /// Longer: fewer switches and warmer caches. Shorter: less waiting. A task that shares its core goes to
-    /// a better one that has been there for a slice. 100us to 1s.
+    /// Longer: fewer switches and warmer caches. Shorter: less waiting. A task that shares its core
+    /// goes to a better one that has been there for a slice. 100us to 1s.
     #[arg(
         long, value_name = "TIME", default_value = "4ms", value_parser = span("100us", "1s"),
         help_heading = "Time"
@@ -223,8 +223,8 @@ pub struct Schedule {
 
     /// How long an imbalance that no move can correct must last before a group is split
     ///
-    /// Then idle CPUs elsewhere run single tasks of a group that is larger than its home. A task that shares
-    /// its core goes to a better one under another cache after so long. 0 to 60s.
+    /// Then idle CPUs elsewhere run single tasks of a group that is larger than its home. A task
+    /// that shares its core goes to a better one under another cache after so long. 0 to 60s.
     #[arg(
         long, value_name = "TIME", default_value = "20ms", value_parser = span("0", "60s"),
         help_heading = "Groups"
@@ -244,11 +244,11 @@ pub struct Schedule {
     #[arg(long, help_heading = "Groups")]
     pub no_groups: bool,
 
-    /// Also group the tasks that name nothing: by the memory that they share, their process, or their
-    /// cgroup
+    /// Also group the tasks that name nothing: by the memory that they share, their process, or
+    /// their cgroup
     ///
-    /// For programs that give no hints. By memory and by process, only programs of several threads get
-    /// a group. Hints and labels come first.
+    /// For programs that give no hints. By memory and by process, only programs of several threads
+    /// get a group. Hints and labels come first.
     #[arg(
         long, value_enum, value_name = "WHAT", conflicts_with_all = ["no_groups", "infer"],
         help_heading = "Groups"
@@ -283,8 +283,8 @@ pub struct Schedule {
 
     /// How many groups all processes of one user may have
     ///
-    /// This keeps two users from taking all groups. Users of a user namespace count as the one who made
-    /// it. Labels are nobody's. 1 to 1023.
+    /// This keeps two users from taking all groups. Users of a user namespace count as the one who
+    /// made it. Labels are nobody's. 1 to 1023.
     #[arg(
         long, value_name = "N", default_value_t = 384,
         value_parser = clap::value_parser!(u32).range(1..=most_groups()),
@@ -309,8 +309,9 @@ pub struct Schedule {
 
     /// Members of this Unix group may give slots to the scheduler, and look at it
     ///
-    /// A name or a number. Else only root may: whoever can write to the map of slots can void those of
-    /// other programs, and its tables say who runs what. Hints by prctl and labels need no group.
+    /// A name or a number. Else only root may: whoever can write to the map of slots can void those
+    /// of other programs, and its tables say who runs what. Hints by prctl and labels need no
+    /// group.
     #[arg(long, value_name = "GROUP", value_parser = access::group)]
     pub access_group: Option<u32>,
 
@@ -326,10 +327,11 @@ pub struct Schedule {
 
     /// Also read hints from a map of task storage that is pinned at this file
     ///
-    /// As scx_layered's option of this name: values of 32 bytes that begin with a hint of 64 bits, by
-    /// pidfd. For programs that give such hints already. A thread's own slot comes first, a label
-    /// before both. The map is made if there is none, and stays. Only root may write to it or, with
-    /// --access-group, the members of that group, whereas everybody may write to scx_layered's.
+    /// As scx_layered's option of this name: values of 32 bytes that begin with a hint of 64 bits,
+    /// by pidfd. For programs that give such hints already. A thread's own slot comes first, a
+    /// label before both. The map is made if there is none, and stays. Only root may write to it
+    /// or, with --access-group, the members of that group, whereas everybody may write to
+    /// scx_layered's.
     #[arg(
         long,
         value_name = "FILE",

@@ -114,8 +114,8 @@ fn fits(old: &MapHandle, map: &OpenMapMut<'_>) -> bool {
             .is_ok_and(|info| info.info.map_flags == map.map_flags())
 }
 
-/// Sets the modes of the inherited pins; `group` is the Unix group that has access. Call it when the
-/// program is loaded.
+/// Sets the modes of the inherited pins; `group` is the Unix group that has access. Call it when
+/// the program is loaded.
 pub fn open_inherited(group: Option<u32>, task_hints: Option<&Path>) -> Result<(), PinError> {
     [Pin::Slots, Pin::Labels, Pin::Hints]
         .into_iter()
@@ -180,8 +180,9 @@ fn make_folder() -> Result<(), PinError> {
     fs::set_permissions(abi::pins(), fs::Permissions::from_mode(0o755)).map_err(wrong)
 }
 
-/// Fails unless a folder is the user's who runs this (root), is no symbolic link, and nobody else can write there, so that
-/// what lies in it is what root put there. (In one with the sticky bit nobody can replace what is another's.)
+/// Fails unless a folder is the user's who runs this (root), is no symbolic link, and nobody else
+/// can write there, so that what lies in it is what root put there. (In one with the sticky bit
+/// nobody can replace what is another's.)
 fn must_be_ours(folder: &Path) -> Result<(), PinError> {
     let wrong = |problem: String| Err(PinError::new(folder.to_owned(), problem));
     let found = match fs::symlink_metadata(folder) {

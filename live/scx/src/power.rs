@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-/// Whether the kernel asks schedulers: a CPU's governor is schedutil. `root` is "/", or a recorded tree.
+/// Whether the kernel asks schedulers: a CPU's governor is schedutil. `root` is "/", or a recorded
+/// tree.
 pub fn asks_schedulers(root: &Path) -> bool {
     let Ok(policies) = fs::read_dir(root.join("sys/devices/system/cpu/cpufreq")) else {
         return false;

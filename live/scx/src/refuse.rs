@@ -13,7 +13,8 @@ const CAP_BPF: u32 = 39;
 const FIRST: (u32, u32) = (6, 13);
 /// The first kernel that scx_warmq was tested on.
 const TRIED: (u32, u32) = (6, 16);
-/// The first kernel that tells schedulers of sched_ext of quotas (scx_cgroup_init_args.bw_quota_us).
+/// The first kernel that tells schedulers of sched_ext of quotas
+/// (scx_cgroup_init_args.bw_quota_us).
 const QUOTAS: (u32, u32) = (6, 17);
 
 /// Why it does not start.
@@ -145,13 +146,14 @@ pub enum Warning {
 pub enum KernelConfig {
     /// Where libbpf looks.
     Usual,
-    /// Elsewhere: libbpf has to be told.
+    /// Elsewhere: libbpf needs its path.
     At(PathBuf),
     /// Nowhere.
     Missing,
 }
 
-/// What scx_utils says where a kernel's BTF shows arguments of kernel functions that programs do not give.
+/// What scx_utils says where a kernel's BTF shows arguments of kernel functions that programs do
+/// not give.
 const MALFORMED: &str = "malformed scx kfunc prototype";
 
 /// Puts into plain words why a program could not be loaded, where that is known.
@@ -165,8 +167,8 @@ pub fn explained(error: anyhow::Error) -> anyhow::Error {
     error
 }
 
-/// Whether it can run on the machine whose file system starts at `root`. `ignore_quotas`: even where it
-/// cannot obey one.
+/// Whether it can run on the machine whose file system starts at `root`. `ignore_quotas`: even
+/// where it cannot obey one.
 pub fn check(root: &Path, ignore_quotas: bool) -> Result<Vec<Warning>, Refusal> {
     let release = release(root);
     check_kernel(root, &release)?;

@@ -183,7 +183,8 @@ pub struct Group {
     pub slot: usize,
     /// The user it belongs to; none: all users.
     pub uid: Option<u32>,
-    /// The user among whose groups it counts: of users of a user namespace the one who made that; none: nobody.
+    /// The user among whose groups it counts: of users of a user namespace the one who made that;
+    /// none: nobody.
     pub payer: Option<u32>,
     /// The process it belongs to; none: all processes.
     pub tgid: Option<u32>,

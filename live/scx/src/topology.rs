@@ -1,5 +1,5 @@
-//! The machine as the BPF program needs it: which CPUs share a last-level cache, which a core, what is near what, and
-//! which CPUs are fast.
+//! The machine as the BPF program needs it: which CPUs share a last-level cache, which a core, what
+//! is near what, and which CPUs are fast.
 
 mod sys;
 
@@ -177,8 +177,8 @@ impl Layout {
     }
 }
 
-/// From how many CPUs on a domain is divided, and how many a part has at most. The sums of a domain are
-/// written at each wakeup and each tick of its CPUs, and one lock guards its queue.
+/// From how many CPUs on a domain is divided, and how many a part has at most. The sums of a domain
+/// are written at each wakeup and each tick of its CPUs, and one lock guards its queue.
 const TOO_MANY_TOGETHER: usize = 64;
 const SHARD: usize = 32;
 
@@ -254,10 +254,12 @@ fn nearest_by_domain(firsts: &[CpuPlace], distances: &Distances) -> Vec<Vec<u32>
         .collect()
 }
 
-/// By how many percent the fastest CPU of a domain must beat the slowest; chips differ by some in any case.
+/// By how many percent the fastest CPU of a domain must beat the slowest; chips differ by some in
+/// any case.
 const UNLIKE: u64 = 5;
 
-/// The CPUs in the upper half of the capacities that there are in their domain; where they are alike, all.
+/// The CPUs in the upper half of the capacities that there are in their domain; where they are
+/// alike, all.
 fn fast_cpus(cpu_ids: usize, domains: &[Vec<usize>], online: &[CpuPlace]) -> Vec<bool> {
     let mut fast = vec![true; cpu_ids];
     for domain in domains {
@@ -453,17 +455,21 @@ mod tests {
         assert_eq!(layout.near, [[0, 1], [1, 0]]);
     }
 
+    /// CPUs of these capacities, so many under each cache.
+    fn with_capacities(capacities: &[u64], a_cache: usize) -> Layout {
+        let place = |(cpu, capacity): (usize, &u64)| CpuPlace {
+            cpu,
+            core: cpu,
+            cache: cpu / a_cache,
+            capacity: *capacity,
+            ..NOWHERE
+        };
+        let cpus: Vec<CpuPlace> = capacities.iter().enumerate().map(place).collect();
+        layout(cpus.len(), &cpus).expect("it has room")
+    }
+
     fn fast(capacities: &[u64]) -> Vec<bool> {
-        let cpus = capacities
-            .iter()
-            .enumerate()
-            .map(|(cpu, capacity)| CpuPlace {
-                cpu,
-                core: cpu,
-                capacity: *capacity,
-                ..NOWHERE
-            });
-        let layout = layout(capacities.len(), &cpus.collect::<Vec<_>>()).expect("it has room");
+        let layout = with_capacities(capacities, capacities.len());
         assert_eq!(layout.has_unlike_cpus(), layout.fast.contains(&false));
         layout.fast
     }
@@ -481,18 +487,7 @@ mod tests {
     /// Each CPU is compared with those that share its cache.
     #[test]
     fn a_cache_of_slow_cpus_has_fast_ones_of_its_own() {
-        let capacities = [1024, 1024, 446, 446];
-        let cpus = capacities
-            .iter()
-            .enumerate()
-            .map(|(cpu, capacity)| CpuPlace {
-                cpu,
-                core: cpu,
-                cache: cpu / 2,
-                capacity: *capacity,
-                ..NOWHERE
-            });
-        let layout = layout(4, &cpus.collect::<Vec<_>>()).expect("it has room");
+        let layout = with_capacities(&[1024, 1024, 446, 446], 2);
         assert!(!layout.has_unlike_cpus());
     }
 }

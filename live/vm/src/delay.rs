@@ -7,8 +7,8 @@ use std::time::Duration;
 /// The sum over all threads of the process below `proc` (`/proc/PID`) that are CPUs of a guest;
 /// `None` where that is not known (the kernel has no CONFIG_SCHED_INFO, or the process is gone).
 ///
-/// QEMU calls these threads `CPU 0/TCG` where it is asked for names of threads. The second number of
-/// `schedstat` is the time in ns for which a thread was runnable without a CPU (the kernel's
+/// QEMU calls these threads `CPU 0/TCG` where it is asked for names of threads. The second number
+/// of `schedstat` is the time in ns for which a thread was runnable without a CPU (the kernel's
 /// Documentation/scheduler/sched-stats.rst).
 pub(crate) fn of_cpus(proc: &Path) -> Option<Duration> {
     let mut sum = None;

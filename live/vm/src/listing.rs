@@ -91,8 +91,8 @@ fn is_release(name: &str) -> bool {
 }
 
 /// From 6.19 on the image is in `linux-binary`, and the configuration in `linux-base`, on which
-/// `linux-binary` depends. Of 6.19, 7.0 and 7.1 the mirror has no `linux-base` (their other packages
-/// are without a configuration, too).
+/// `linux-binary` depends. Of 6.19, 7.0 and 7.1 the mirror has no `linux-base` (their other
+/// packages are without a configuration, too).
 fn available(names: &BTreeSet<&str>, release: String) -> Available {
     let named = |kind: &str| format!("linux-{kind}-{release}");
     let there = |name: &String| names.contains(name.as_str());

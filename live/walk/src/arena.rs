@@ -148,13 +148,14 @@ pub struct Ring<'arena> {
 }
 
 impl Ring<'_> {
-    /// Follows `steps` pointers. Each load needs the one before, so that this takes their latencies.
+    /// Follows `steps` pointers. Each load needs the one before, so that this takes their
+    /// latencies.
     #[inline(never)]
     pub fn walk(&mut self, steps: u64) {
         let mut position = self.position;
         for _ in 0..steps {
-            // SAFETY: by the invariant, `position` is a word that `link` wrote. The read is volatile
-            // so that it takes place although nobody wants its value.
+            // SAFETY: by the invariant, `position` is a word that `link` wrote. The read is
+            // volatile so that it takes place although nobody wants its value.
             position = unsafe { position.read_volatile() }.0;
         }
         self.position = position;

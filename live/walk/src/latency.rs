@@ -61,7 +61,8 @@ impl LatencyReport {
 
     /// The measured times in the terms of `machine`. Where memory could not be measured, `machine`
     /// keeps its assumption, or where that is less than a cache's latency, gets twice the latter.
-    /// Where noise made a farther level seem faster than a nearer one, it gets the nearer one's time.
+    /// Where noise made a farther level seem faster than a nearer one, it gets the nearer one's
+    /// time.
     pub fn for_machine(&self, machine: &MachineDescription) -> warmq_host::Latencies {
         let clock = machine.clock;
         let half_cycle = clock.time_of(Cycles(1)) / 2;

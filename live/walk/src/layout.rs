@@ -1,4 +1,5 @@
-//! Where the hot lines of a walk lie: arithmetic only, shared by the measured and the simulated walk.
+//! Where the hot lines of a walk lie: arithmetic only, shared by the measured and the simulated
+//! walk.
 
 use warmq_units::{Address, Bytes, Seed};
 

@@ -3,8 +3,8 @@
 //! Purpose: to do on real hardware what the simulated machine does, so that both stand side by
 //! side. Nothing of the simulated kernel is known here.
 //!
-//! Key decision: which sets of the cache a line uses is found out by timing, because no address that
-//! a program or a virtual machine can read shows them. What depends on what:
+//! Key decision: which sets of the cache a line uses is found out by timing, because no address
+//! that a program or a virtual machine can read shows them. What depends on what:
 //!
 //! - [`settings`], [`layout`] and [`geometry`] are arithmetic; [`arena`] is the memory and the ring
 //!   of pointers through it, [`timing`] times a walk of it.
@@ -12,9 +12,9 @@
 //! - [`sets`] finds out which lines share a set, by questions alone; [`evict`] answers them on the
 //!   real cache, with the latencies for a scale; [`placement`] puts both together and is what the
 //!   rest knows of sets: found, or unknown.
-//! - [`mod@measure`] walks blocks whose sets are known where that is possible; [`simulate`] does the same
-//!   walk on simulated caches with the same placement. Where that is unknown, it does it twice, with
-//!   the best and the worst that is possible, and says nothing in between.
+//! - [`mod@measure`] walks blocks whose sets are known where that is possible; [`simulate`] does
+//!   the same walk on simulated caches with the same placement. Where that is unknown, it does it
+//!   twice, with the best and the worst that is possible, and says nothing in between.
 //!
 //! Not here: counters of the hardware (virtual machines have none), and the choice of what to show.
 

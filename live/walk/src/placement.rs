@@ -15,8 +15,8 @@ use super::sets::{self, Line, Plan, Sets, Unknown};
 /// Wanted pages at most: more take longer than anybody wants to wait.
 const MOST_PAGES: usize = 16_384;
 
-/// Spare memory, in sizes of the cache: with lines of 64 bytes, the same line of all spare pages
-/// is twice as many lines as the cache holds, which overflows every set however the index is hashed.
+/// Spare memory, in sizes of the cache: with lines of 64 bytes, the same line of all spare pages is
+/// twice as many lines as the cache holds, which overflows every set however the index is hashed.
 const SPARE_CACHES: u64 = 2 * SMALL_PAGE / 64;
 
 /// The most spare memory.

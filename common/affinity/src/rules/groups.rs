@@ -37,8 +37,9 @@ impl<F, T> Default for Groups<F, T> {
 
 impl<F: Copy + Ord, T: Copy + Ord> Groups<F, T> {
     /// Lets `task` use `fragment` from now on, and says where: at the place of the fragment's group
-    /// if it has one, else at the least crowded place; `crowds` says how crowded each is, as by the number of running
-    /// tasks there, which is the paper's rule (of several such places at the one with the lowest number).
+    /// if it has one, else at the least crowded place; `crowds` says how crowded each is, as by the
+    /// number of running tasks there, which is the paper's rule (of several such places at the one
+    /// with the lowest number).
     ///
     /// This is the rule for a task that starts, wakes or changes its fragment; it leaves the group
     /// that it is in. The caller migrates it before it touches the data.
@@ -74,7 +75,8 @@ impl<F: Copy + Ord, T: Copy + Ord> Groups<F, T> {
         }
     }
 
-    /// Moves the whole group of `fragment` at `from` to `to`; one that is there already takes it in.
+    /// Moves the whole group of `fragment` at `from` to `to`; one that is there already takes it
+    /// in.
     pub fn shift(&mut self, fragment: F, from: Place, to: Place) {
         let Some(groups) = self.groups.get_mut(&fragment).filter(|_| from != to) else {
             return;

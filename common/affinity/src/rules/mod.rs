@@ -32,8 +32,8 @@ impl Place {
 /// Which of the tasks that wait at a place runs next, when one on the fragment `last` has run: the
 /// first on the same fragment, so that a group runs in succession; else the first of all.
 ///
-/// `waiting` has the fragment of each, in the order of the queue; none for unmanaged ones. The paper
-/// does not say which group follows: here it is that of whoever waits longest.
+/// `waiting` has the fragment of each, in the order of the queue; none for unmanaged ones. The
+/// paper does not say which group follows: here it is that of whoever waits longest.
 pub fn succession<F: PartialEq>(
     waiting: impl IntoIterator<Item = Option<F>>,
     last: Option<F>,

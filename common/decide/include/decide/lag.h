@@ -72,6 +72,7 @@ WARMQ_INLINE bool warmq_repays(const struct warmq_domain *domain, u64 lag)
  * The upper bound of the lag of something of `weight` that may have waited for a run of `ran` ns: the scaled lag_max, and what
  * such a run is worth to it. It waits for that before it may run, so whatever weighs little must keep it. It works the lag off
  * by running: that takes no more than lag_max and `ran` of CPU time, however large the lag is.
+ * Bounds: those of warmq_scale_lag(), and a run of 2 s at the least weight is less than 2^44 ns of vruntime.
  */
 WARMQ_INLINE u64 warmq_lag_most(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight, u64 ran)
 {

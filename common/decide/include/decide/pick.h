@@ -10,7 +10,7 @@ WARMQ_INLINE u64 warmq_succession(const struct warmq_policy *policy, bool group)
 }
 
 /*
- * Clamps an entity's lag while it is queued to what a succession explains, on both sides. Needed where an entity cannot get
+ * Clamps an entity's lag while it is queued: on both sides to lag_max (scaled) and what a succession explains. Needed where an entity cannot get
  * its share however small its vruntime is (a group whose home is one busy CPU): old lag must neither delay others nor the
  * entity itself. Only `shift` changes, so members keep their order.
  *

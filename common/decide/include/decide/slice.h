@@ -101,4 +101,25 @@ WARMQ_INLINE u64 warmq_wait_bound(const struct warmq_policy *policy, const struc
 	return 2 * (served + policy->batch_budget + policy->slice_max);
 }
 
+/*
+ * How long a task waits at most until it comes before all others of its domain, unless everybody waits longer: so that it
+ * runs within 5 s also where real-time tasks leave 50 ms of each second.
+ */
+#define WARMQ_LATE_MAX 3000000000ULL
+
+/*
+ * How long a task of `weight` waits until it comes before all others of its domain, in ns: as long as promised, but no longer
+ * than WARMQ_LATE_MAX, unless everybody waits that long because there are so many. (Half of the bound is what they wait where
+ * V is exact, and WARMQ_REPAY_MAX of that is for weights alone.)
+ *
+ * Virtual time alone does not bound a wait: deadlines of tasks that wait move with the lag of their entity, whatever clamps it.
+ */
+WARMQ_INLINE u64 warmq_late_after(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight)
+{
+	u64 bound = warmq_wait_bound(policy, domain, weight), most = bound / 2;
+
+	most = most < WARMQ_REPAY_MAX + WARMQ_LATE_MAX ? WARMQ_LATE_MAX : most - WARMQ_REPAY_MAX;
+	return bound < most ? bound : most;
+}
+
 #endif /* WARMQ_DECIDE_SLICE_H */

@@ -3,8 +3,8 @@
 //! Each wakeup and each sleep changes how the group's weight is divided between its CPUs, and the
 //! kernels from 6.13 on multiply what the group owes or is owed at each such change while it runs.
 //! The other group waits for good. It takes some 400 wakeups a second on the CPU, and something of
-//! the group that is runnable on another CPU, whether it runs there or waits: with all of it on one CPU
-//! nothing is divided.
+//! the group that is runnable on another CPU, whether it runs there or waits: with all of it on one
+//! CPU nothing is divided.
 
 use warmq_units::TaskId;
 

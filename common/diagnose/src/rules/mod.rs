@@ -2,12 +2,12 @@
 //! speaks:
 //!
 //! 1. [`Kind::Quota`]: whoever may not run waits for no CPU, whatever else is the matter.
-//! 2. [`Kind::Realtime`] and 3. [`Kind::Interrupts`]: these are served before any fair task, so that
-//!    no scheduler of fair tasks could have done better.
+//! 2. [`Kind::Realtime`] and 3. [`Kind::Interrupts`]: these are served before any fair task, so
+//!    that no scheduler of fair tasks could have done better.
 //! 4. [`Kind::Affinity`] and 5. [`Kind::IdleBeside`]: there was a CPU, and who ran instead matters
 //!    less than why that one was not used.
-//! 6. [`Kind::GroupStarved`] and 7. [`Kind::SleeperPreempts`]: faults of schedulers, the one between
-//!    groups before the one within a group, whose signs it has as well.
+//! 6. [`Kind::GroupStarved`] and 7. [`Kind::SleeperPreempts`]: faults of schedulers, the one
+//!    between groups before the one within a group, whose signs it has as well.
 //! 8. [`Kind::LeastWeight`] and 9. [`Kind::TooMany`]: it got what it was due, which is little.
 //! 10. [`Kind::Unexplained`]: it got less than it was due, and none of these fits.
 

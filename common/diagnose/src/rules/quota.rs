@@ -13,8 +13,9 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let all = case.facts.watcher.groups.upwards(case.group());
     let throttled = |group: &u32| case.facts.throttled(*group);
     let group = all.iter().copied().max_by_key(throttled);
-    // A recorder sees no throttling of single tasks, which look as if they waited, on idle CPUs, too;
-    // kernels count it for the group. What of that hit this task is at most what it seemed to wait.
+    // A recorder sees no throttling of single tasks, which look as if they waited, on idle CPUs,
+    // too; kernels count it for the group. What of that hit this task is at most what it seemed to
+    // wait.
     let of_group = group.map(|group| throttled(&group)).unwrap_or_default();
     let held = own + of_group.min(case.tally.waited + case.tally.doubted);
     let asked = case.wanted + own + case.tally.doubted;

@@ -16,8 +16,8 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
         return None;
     }
     let realtime = |id| facts.is_realtime(id);
-    // ksoftirqd does the work of interrupts, which is another rule; a thread of the kernel is as good
-    // as any other, and waits for real-time tasks alone.
+    // ksoftirqd does the work of interrupts, which is another rule; a thread of the kernel is as
+    // good as any other, and waits for real-time tasks alone.
     let waits = !facts.is_kernel(case.id);
     let kernel = |id| waits && facts.is_kernel(id) && !facts.is_softirqd(id);
     let of_realtime = case.share_beside(realtime);

@@ -1,7 +1,7 @@
 //! What the sums were at earlier times, so that a part of the time can be judged by itself.
 //!
-//! The sums are remembered at each step. Old steps are thinned out: the older, the coarser. So what is
-//! kept is bounded, however long a trace is.
+//! The sums are remembered at each step. Old steps are thinned out: the older, the coarser. So what
+//! is kept is bounded, however long a trace is.
 
 use std::sync::Arc;
 
@@ -64,7 +64,8 @@ impl History {
         }
     }
 
-    /// The latest step that is due by `at`, if one is. Where nothing was recorded, steps are left out.
+    /// The latest step that is due by `at`, if one is. Where nothing was recorded, steps are left
+    /// out.
     pub fn is_due(&self, at: Instant) -> Option<Instant> {
         let late = Duration(at.0.checked_sub(self.next.0)? / STEP.0 * STEP.0);
         Some(self.next + late)

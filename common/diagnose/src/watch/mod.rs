@@ -207,8 +207,8 @@ impl Watcher {
         self.llcs.get(cpu.index()).copied()
     }
 
-    /// No record shows a switch of `cpu`: who waits there may have run since, and where it seemed to
-    /// idle it may have been busy.
+    /// No record shows a switch of `cpu`: who waits there may have run since, and where it seemed
+    /// to idle it may have been busy.
     fn distrust(&mut self, at: Instant, cpu: CpuId) {
         let state = self.cpus.entry(cpu).or_default();
         let first = !std::mem::replace(&mut state.unsure, true);

@@ -39,8 +39,8 @@ impl Caches {
                 column += cache.ways as usize;
             }
             end += stride as usize * all[cache - 1].sets as usize;
-            // One line more than a power of two: else the same set of all caches of a level would lie
-            // in one set of the host's own caches.
+            // One line more than a power of two: else the same set of all caches of a level would
+            // lie in one set of the host's own caches.
             end = end.next_multiple_of(HOST_LINE) + HOST_LINE;
         }
         let words = vec![0; end];

@@ -1,4 +1,5 @@
-//! The same cache as `Cache`, seen by code that was compiled for its number of ways, under tree-PLRU.
+//! The same cache as `Cache`, seen by code that was compiled for its number of ways, under
+//! tree-PLRU.
 
 use super::lru::{Extent, Taken};
 use super::tree::{use_way, victim_of};
@@ -38,8 +39,9 @@ impl Caches {
         self.words[extent.start(line)]
     }
 
-    /// The cache at `extent`, which [`Cache::is_plru_of`] said has `WAYS` ways, gives up `line`: its
-    /// state, if it was held. An empty way is taken before the tree is asked, so that the tree stays.
+    /// The cache at `extent`, which [`Cache::is_plru_of`] said has `WAYS` ways, gives up `line`:
+    /// its state, if it was held. An empty way is taken before the tree is asked, so that the tree
+    /// stays.
     #[inline(always)]
     pub(crate) fn remove_plru<const WAYS: usize>(
         &mut self,

@@ -48,8 +48,8 @@ pub(super) fn close_up(set: &mut [u32], key: u32) -> u32 {
     by_length!(set, close_up_fixed, close_up_any, key)
 }
 
-/// Bits that stand for a way in what [`holders`] answers, shifted left by its number. Two of them: a
-/// single one lets the compiler turn the comparisons into scalar code.
+/// Bits that stand for a way in what [`holders`] answers, shifted left by its number. Two of them:
+/// a single one lets the compiler turn the comparisons into scalar code.
 const WAY: u32 = 0x1_0001;
 
 /// In which ways of `set` the line with `key` is: its [`WAY`], or nothing.

@@ -115,7 +115,8 @@ impl Held {
     /// What `row`, a bit for each group, says of the `own` groups, which are `inside` a part.
     #[inline(always)]
     pub(crate) fn of(row: &[u64], own: &Groups, inside: &Groups) -> Held {
-        // The largest machines that are common have four words; a length that is known needs no loop.
+        // The largest machines that are common have four words; a length that is known needs no
+        // loop.
         match (
             row.try_into(),
             own.0[..].try_into(),
@@ -225,8 +226,8 @@ impl Presence {
         !self.kept || words.fold(0, |all, (word, groups)| all | word & groups) != 0
     }
 
-    /// Where `line` is held, seen from `own` groups, which are `inside` a part; nowhere if nothing is
-    /// noted.
+    /// Where `line` is held, seen from `own` groups, which are `inside` a part; nowhere if nothing
+    /// is noted.
     #[inline]
     pub(crate) fn held(&self, line: Line, own: &Groups, inside: &Groups) -> Held {
         Held::of(self.table.get(line), own, inside)

@@ -31,7 +31,8 @@ impl Hierarchy {
         fill_pair: FillPair,
     ) {
         let depth = self.shape.paths[request.cpu].len();
-        // The farther levels that missed leave the line to the nearer ones, if they are victim caches.
+        // The farther levels that missed leave the line to the nearer ones, if they are victim
+        // caches.
         let only_nearer = level <= 2 || self.pairs[request.cpu].only_victims_behind;
         let new_data = depth > 2 && level == depth && fill.root == LineState::Modified;
         if !only_nearer || new_data {

@@ -116,7 +116,8 @@ impl Hierarchy {
         self.invalidate_found(request.line)
     }
 
-    /// For another CPU's write, or a device's: the groups that the last search found give up `line`.
+    /// For another CPU's write, or a device's: the groups that the last search found give up
+    /// `line`.
     pub(super) fn invalidate_found(&mut self, line: Line) -> Others {
         if self.holders.is_empty() {
             return NOBODY;

@@ -203,8 +203,8 @@ impl Hierarchy {
     }
 
     /// Of the groups that the last search found, one under the CPU's own root if that is a victim
-    /// cache: it supplies a clean line too. Victim caches lack most lines that nearer caches have, so
-    /// the hardware keeps the tags of those beside them.
+    /// cache: it supplies a clean line too. Victim caches lack most lines that nearer caches have,
+    /// so the hardware keeps the tags of those beside them.
     pub(super) fn neighbor(&self, cpu: usize) -> Option<usize> {
         let outermost = *self.shape.paths[cpu].last()?;
         if !self.shape.caches[outermost].victim {

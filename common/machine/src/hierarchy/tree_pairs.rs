@@ -1,9 +1,10 @@
-//! The same answers as `requests` and `others`, in a straight line, where every CPU has a level 1 and
-//! a level 2 to itself or with its siblings, both with tree-PLRU, and nothing is observed.
+//! The same answers as `requests` and `others`, in a straight line, where every CPU has a level 1
+//! and a level 2 to itself or with its siblings, both with tree-PLRU, and nothing is observed.
 //!
 //! Server processors are such machines, and what a scheduler for hundreds of CPUs reads has mostly
 //! been written elsewhere since: nearly every access misses level 1, and every copy that is made is
-//! invalidated again. What is rare goes the general way; tests compare both with the same slow model.
+//! invalidated again. What is rare goes the general way; tests compare both with the same slow
+//! model.
 
 use super::build::Shape;
 use super::others::{Others, SOMEBODY};
@@ -44,8 +45,8 @@ pub(super) struct TreePair {
     inclusive: bool,
     /// All farther levels are victim caches, or there are none.
     pub(super) only_victims_behind: bool,
-    /// How long a cache under the same root takes to supply a line that caches under others have too,
-    /// where these victim caches are such that it does.
+    /// How long a cache under the same root takes to supply a line that caches under others have
+    /// too, where these victim caches are such that it does.
     neighbor: Option<Duration>,
 }
 
@@ -57,8 +58,8 @@ pub(super) struct PairPlace {
 }
 
 impl TreePair {
-    /// The pairs of all CPUs, and the code for their numbers of ways; nothing if some CPU has no such
-    /// pair, or there is no code for it.
+    /// The pairs of all CPUs, and the code for their numbers of ways; nothing if some CPU has no
+    /// such pair, or there is no code for it.
     pub(super) fn all(
         shape: &Shape,
         links: &Links,

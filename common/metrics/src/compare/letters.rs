@@ -7,9 +7,9 @@ use super::{Decision, Left};
 /// Decisions on a line.
 const ON_A_LINE: usize = 50;
 
-/// For each decision why the task before it left (`+` it was preempted, `-` it slept, `.` nobody was
-/// there) and a letter for who runs; before them lines that begin with `#`: what `about` says, and
-/// who the letters are. More than 26 tasks share the last letter.
+/// For each decision why the task before it left (`+` it was preempted, `-` it slept, `.` nobody
+/// was there) and a letter for who runs; before them lines that begin with `#`: what `about` says,
+/// and who the letters are. More than 26 tasks share the last letter.
 pub fn letters(about: &str, decisions: &[Decision]) -> String {
     let mut letters: BTreeMap<String, char> = BTreeMap::new();
     let mut words = Vec::new();

@@ -66,8 +66,8 @@ fn wakeup(at: u64, task: u32) -> [(Instant, Record); 2] {
     [(ms(at), waking), (ms(at), woken)]
 }
 
-/// The hog runs, the napper (of id `nap`) preempts it at 4 ms and sleeps at 5, and is woken at 7; at
-/// 8 ms `last` follows.
+/// The hog runs, the napper (of id `nap`) preempts it at 4 ms and sleeps at 5, and is woken at 7;
+/// at 8 ms `last` follows.
 fn story(hog: u32, nap: u32, last: Vec<(Instant, Record)>) -> Recording {
     let mut records = vec![switch(0, None, false, Some(hog))];
     records.extend(wakeup(3, nap));

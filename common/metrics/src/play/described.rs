@@ -18,8 +18,8 @@ pub struct Described {
     pub what: String,
 }
 
-/// The figures that people look at first, of a scenario of these names: what it does, how long its spans
-/// take, and what each of its tasks gets and waits for.
+/// The figures that people look at first, of a scenario of these names: what it does, how long its
+/// spans take, and what each of its tasks gets and waits for.
 pub fn answers(names: &Names) -> Vec<String> {
     let counters = names.counters.iter().filter(|name| **name != names.work);
     let counters: Vec<String> = counters.cloned().collect();

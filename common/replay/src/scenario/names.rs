@@ -13,7 +13,8 @@ pub(super) struct Names {
     tasks: BTreeMap<TaskId, String>,
     inboxes: BTreeMap<TaskId, Kind>,
     groups: BTreeMap<u32, String>,
-    /// Those of more than one task that are all in the same group: an autogroup has whole processes.
+    /// Those of more than one task that are all in the same group: an autogroup has whole
+    /// processes.
     processes: BTreeSet<u32>,
 }
 

@@ -62,8 +62,8 @@ pub(super) fn body(id: TaskId, task: &Task, names: &Names) -> String {
     body.finish()
 }
 
-/// The tasks that post to the inbox of `task`, and what its row calls them. A row of which one other
-/// task posts needs no names: all is done in its order.
+/// The tasks that post to the inbox of `task`, and what its row calls them. A row of which one
+/// other task posts needs no names: all is done in its order.
 fn senders(task: &Task, names: &Names) -> BTreeMap<TaskId, String> {
     let from = task.row.moments.iter().filter_map(|moment| match moment {
         Moment::Await(kind, from) if kind.is_inbox() => *from,

@@ -84,8 +84,8 @@ impl SourceProgram {
         })
     }
 
-    /// The streams that the `number`th source draws from. Those of sources are numbered behind those
-    /// of all tasks.
+    /// The streams that the `number`th source draws from. Those of sources are numbered behind
+    /// those of all tasks.
     pub fn drawn<S: SharedStreams>(&self, seed: Seed, number: u64, shared: S) -> Drawn<S> {
         let owner = TaskKindId(u32::MAX - self.id.0);
         Drawn::new(&self.streams, seed, (owner, number), shared)

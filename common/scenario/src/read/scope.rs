@@ -10,7 +10,8 @@ use crate::expr::{Expr, Known, Lookup, Refusal, Spot, Tree, parse};
 use crate::quantity::{Quantity, alternatives};
 use crate::site::Resource;
 
-/// The numbers of the machine, settings, and the indexes of a table and of the repetitions around a step.
+/// The numbers of the machine, settings, and the indexes of a table and of the repetitions around a
+/// step.
 pub(super) struct Scope<'n> {
     pub(super) names: &'n Names,
     /// By slot; none for an index without a name.

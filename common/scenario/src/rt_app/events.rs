@@ -278,7 +278,8 @@ fn timed(verb: &str, item: &Item<'_>) -> Steps {
     }])
 }
 
-/// `runtime` looks at the clock after each 32 us of work: a negative time is over at the first look.
+/// `runtime` looks at the clock after each 32 us of work: a negative time is over at the first
+/// look.
 fn spun(item: &Item<'_>) -> Steps {
     const BETWEEN_LOOKS: i64 = 32;
     let (place, span) = (&item.node.place, whole(item, ANY)?);

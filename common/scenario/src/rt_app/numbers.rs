@@ -6,8 +6,8 @@ use warmq_config::{Fields, Item, NodeKind};
 
 /// The largest number of a script.
 pub(super) const LARGEST: i64 = i32::MAX as i64;
-/// All numbers of a script. rt-app refuses none, and takes a negative time or count as one without a sign: it
-/// lasts for ever ([`super::tree::endless`]).
+/// All numbers of a script. rt-app refuses none, and takes a negative time or count as one without
+/// a sign: it lasts for ever ([`super::tree::endless`]).
 pub(super) const ANY: RangeInclusive<i64> = i32::MIN as i64..=LARGEST;
 
 /// A whole number within `range`.

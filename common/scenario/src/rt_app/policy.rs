@@ -95,8 +95,8 @@ impl<'a> Scheduling<'a> {
         Some(read)
     }
 
-    /// The policy of a task of SCHED_DEADLINE: the period is the runtime where there is none, and the
-    /// deadline the period.
+    /// The policy of a task of SCHED_DEADLINE: the period is the runtime where there is none, and
+    /// the deadline the period.
     fn deadline(&self, at: &Item<'_>, remarks: &Remarks) -> Option<String> {
         let of = |key: &Option<(Item<'a>, i64)>, otherwise: i64| match key {
             Some((_, number)) if *number > 0 => *number,

@@ -1,9 +1,9 @@
 //! A JSON schema of the language, by which editors complete and check scenarios.
 //!
 //! Key decision: it is generated. Verbs, kinds of objects and units come from the tables by which
-//! the reader reads, keys from [`keys`]. The
-//! schema accepts whatever the reader accepts; what only the whole of a scenario shows (names, units
-//! within expressions, who waits for whom) it leaves to the reader.
+//! the reader reads, keys from [`keys`]. The schema accepts whatever the reader accepts; what only
+//! the whole of a scenario shows (names, units within expressions, who waits for whom) it leaves to
+//! the reader.
 
 mod json;
 mod law;

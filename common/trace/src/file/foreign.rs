@@ -59,7 +59,8 @@ const MAGICS: [(&[u8], Foreign); 15] = [
 ];
 
 impl Foreign {
-    /// What a file that begins with `head` seems to be. The more there is of it, the better: 4 KB are enough.
+    /// What a file that begins with `head` seems to be. The more there is of it, the better: 4 KB
+    /// are enough.
     pub fn of(head: &[u8]) -> Foreign {
         if head.is_empty() {
             return Foreign::Empty;
@@ -183,8 +184,8 @@ fn of_line(line: &str) -> Option<Foreign> {
     }
 }
 
-/// Whether the first packet of a protobuf `Trace` is one: field 1, its length, and within it fields whose tags and
-/// lengths fit, as far as `head` reaches.
+/// Whether the first packet of a protobuf `Trace` is one: field 1, its length, and within it fields
+/// whose tags and lengths fit, as far as `head` reaches.
 fn is_perfetto(head: &[u8]) -> bool {
     let Some((&0x0a, rest)) = head.split_first() else {
         return false;

@@ -20,9 +20,9 @@
 //!     Network           cpu0, cpu1...           instants: packets, drops, polls
 //! ```
 //!
-//! A task of a recording is the thread that it was ([`Record::Ids`]). Any other task n is the thread
-//! n + 1 (0 is Linux's idle task) of one process that stands for the machine. Perfetto's clock
-//! counts nanoseconds: picoseconds are cut off.
+//! A task of a recording is the thread that it was ([`Record::Ids`]). Any other task n is the
+//! thread n + 1 (0 is Linux's idle task) of one process that stands for the machine. Perfetto's
+//! clock counts nanoseconds: picoseconds are cut off.
 
 mod protos;
 mod scenario;

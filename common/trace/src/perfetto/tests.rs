@@ -236,7 +236,8 @@ fn a_long_run_is_written_as_it_goes() {
     assert_eq!(bundles, [256, 256, 256, 232]);
 }
 
-/// Every event on a track of ours as `TIME TRACK: EVENT`, in us; tracks of threads are called by tid.
+/// Every event on a track of ours as `TIME TRACK: EVENT`, in us; tracks of threads are called by
+/// tid.
 fn shown(records: &[(u64, Record)]) -> Vec<String> {
     let records: Vec<_> = records
         .iter()

@@ -129,8 +129,8 @@ pub(super) fn set(
     })
 }
 
-/// The kernel whose costs stand for those of one that a machine does not describe: the only one that
-/// machines had before 2.6 was measured on any.
+/// The kernel whose costs stand for those of one that a machine does not describe: the only one
+/// that machines had before 2.6 was measured on any.
 const OLDEST: &str = "linux-2.4";
 
 /// The costs of `kernel` on `machine`, or else those of Linux 2.4 there. A machine that has neither

@@ -181,8 +181,8 @@ fn measured(played: &Played, machine_cpus: usize) -> Result<Figures, RunError> {
 /// Less that the machine below had is not said.
 const LEAST_DELAY_S: f64 = 0.05;
 
-/// That a run is not fit to judge a scheduler by, and why, if it is not. How much was taken is a figure,
-/// so that all such runs of a point say the same.
+/// That a run is not fit to judge a scheduler by, and why, if it is not. How much was taken is a
+/// figure, so that all such runs of a point say the same.
 fn unfit(figures: &Figures) -> Option<String> {
     figures.get(TAKEN).filter(|taken| **taken >= MOST_TAKEN)?;
     let delay_s = figures.get(HOST_DELAY).copied().unwrap_or(0.0) / 1e6;

@@ -1,5 +1,5 @@
-//! The checker catches a scheduler that breaks an invariant which the kernel does not enforce; a program
-//! that breaks a rule is reported as such.
+//! The checker catches a scheduler that breaks an invariant which the kernel does not enforce; a
+//! program that breaks a rule is reported as such.
 
 use warmq_kernel::{Boot, Context, Pick, Scheduler, Task, TaskSpec, Why};
 use warmq_units::{CpuId, LockId, TaskId};
@@ -250,8 +250,9 @@ mod random {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// Shares are of tasks, with the interrupts that they suffer; idle time is without those that
-        /// come meanwhile. Of CPU times alone, the checker of each run sees to it that they add up.
+        /// Shares are of tasks, with the interrupts that they suffer; idle time is without those
+        /// that come meanwhile. Of CPU times alone, the checker of each run sees to it that they
+        /// add up.
         #[test]
         fn shares_of_tasks_and_idle_time_are_the_cpus(
             tasks in prop::collection::vec(task(), 1..4),

@@ -181,8 +181,8 @@ impl<'a> Scope<'a> {
         point
     }
 
-    /// Whether `setting` means nothing to `part` at `point`. A scheduler of the lab that is of no kernel is the same
-    /// whatever the kernel.
+    /// Whether `setting` means nothing to `part` at `point`. A scheduler of the lab that is of no
+    /// kernel is the same whatever the kernel.
     fn lacks(&self, part: Part, setting: &str, point: &Point) -> bool {
         let name = |part: Part| self.parts.name_at(part, point);
         let of_kernel = name(Part::World) != LAB || name(Part::Scheduler) == KERNEL;
@@ -191,7 +191,8 @@ impl<'a> Scope<'a> {
         }
         let settings = self.settings.get(&(part, name(part)));
         let settings = settings.into_iter().flatten();
-        // Schedulers of other worlds have settings that nobody knows here; a kernel's own has none in any world.
+        // Schedulers of other worlds have settings that nobody knows here; a kernel's own has none
+        // in any world.
         let mut settings = settings.peekable();
         let is_known = part == Part::World || name(part) == KERNEL || settings.peek().is_some();
         is_known && !settings.any(|known| known.name == setting)
@@ -262,14 +263,15 @@ impl<'a> Scope<'a> {
         with_some.map(of).collect::<Vec<_>>().join("; ")
     }
 
-    /// Checks that every part of a kind in use has what is set for all runs. What is swept means nothing to those that lack it.
+    /// Checks that every part of a kind in use has what is set for all runs. What is swept means
+    /// nothing to those that lack it.
     pub(super) fn is_everywhere(&self, target: &Target, item: &Item) -> bool {
         let Target::Setting(part, name) = target else {
             return true;
         };
         let lacking = self.settings.iter().find(|((of, _), settings)| {
-            // Schedulers of other worlds have no settings that anybody knows here, and a kernel's release means something in
-            // guests only.
+            // Schedulers of other worlds have no settings that anybody knows here, and a kernel's
+            // release means something in guests only.
             of == part
                 && *part != Part::World
                 && !settings.is_empty()

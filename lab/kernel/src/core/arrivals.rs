@@ -122,9 +122,9 @@ impl Core {
         of_driver.unwrap_or_else(|| true_size(bytes))
     }
 
-    /// Has `nic` interrupt the CPUs in `cpus` from now on; of a card with several queues, each queue
-    /// interrupts one of them. CPUs that the machine lacks are ignored;
-    /// if none is left, nothing changes.
+    /// Has `nic` interrupt the CPUs in `cpus` from now on; of a card with several queues, each
+    /// queue interrupts one of them. CPUs that the machine lacks are ignored; if none is left,
+    /// nothing changes.
     pub(crate) fn steer(&mut self, nic: Nic, cpus: &CpuSet) {
         let all = CpuSet::first_cpus(self.cpus.len() as u16);
         let existing = cpus.intersection(&all);

@@ -25,7 +25,8 @@ pub enum NeedResched {
 ///
 /// Invariant: `stack` belongs to `current`, or to the idle task when that is `None`; the stacks of
 /// all other tasks are kept in their task structures.
-// In this order: what every step looks at comes first, so that it is in three lines of a host's cache.
+// In this order: what every step looks at comes first, so that it is in three lines of a host's
+// cache.
 #[derive(Default)]
 #[repr(C, align(64))]
 pub(crate) struct Cpu {
@@ -96,8 +97,8 @@ pub(crate) struct Cpu {
     /// Packets of cards that are not polled, with their cards (`softnet_data.input_pkt_queue`).
     pub(crate) backlog: VecDeque<(Nic, Packet)>,
 
-    /// Tasks that other CPUs woke and left to this one, by when (`rq->ttwu_pending`, and the queue of
-    /// calls that it announces).
+    /// Tasks that other CPUs woke and left to this one, by when (`rq->ttwu_pending`, and the queue
+    /// of calls that it announces).
     pub(crate) wake_list: Vec<(TaskId, Why)>,
 
     // Changed by the timer, by idling and by going offline:

@@ -67,8 +67,9 @@ impl Core {
         Some(cpus.intersection(&all)).filter(online)
     }
 
-    /// The affinity of a task of `group` that asks for `asked`: those of the group's CPUs that it asks for, or all
-    /// of them if none of these is online (`cpuset_cpus_allowed()`, `__set_cpus_allowed_ptr()`).
+    /// The affinity of a task of `group` that asks for `asked`: those of the group's CPUs that it
+    /// asks for, or all of them if none of these is online (`cpuset_cpus_allowed()`,
+    /// `__set_cpus_allowed_ptr()`).
     fn confined(&self, group: GroupId, asked: Option<&CpuSet>) -> Option<CpuSet> {
         let online = self.online_cpus();
         let outer = self.groups.cpus_of(group, &online);
@@ -78,7 +79,8 @@ impl Core {
         }
     }
 
-    /// Makes the affinity of `task` that which it asks for, within the CPUs of its group. True if it changed.
+    /// Makes the affinity of `task` that which it asks for, within the CPUs of its group. True if
+    /// it changed.
     pub(crate) fn confine(&mut self, task: TaskId) -> bool {
         let state = self.task(task);
         let allowed = self.confined(state.group, state.asked.as_ref());

@@ -20,8 +20,9 @@ impl Core {
         }
     }
 
-    /// `task` is about to leave `cpu`, or the queue of `cpu`, and to wait for `waiting`. That of one that stays runnable is
-    /// always recorded, since without that it would look as if it slept and was woken.
+    /// `task` is about to leave `cpu`, or the queue of `cpu`, and to wait for `waiting`. That of
+    /// one that stays runnable is always recorded, since without that it would look as if it slept
+    /// and was woken.
     #[inline]
     pub(crate) fn record_block(&mut self, cpu: CpuId, task: TaskId, waiting: Waiting) {
         if !self.recorder.wants_details() && waiting != Waiting::Quota {

@@ -192,8 +192,8 @@ impl Memory {
         self.access(cpu, address, access, at, within) / self.overlap
     }
 
-    /// Makes the accesses of `touch` until `enough` time has passed or all are made. Returns how long it took; `touch` is
-    /// what is left then.
+    /// Makes the accesses of `touch` until `enough` time has passed or all are made. Returns how
+    /// long it took; `touch` is what is left then.
     ///
     /// Accesses of one touch do not depend on each other: see [`Memory::access_overlapped`].
     pub(crate) fn touch(

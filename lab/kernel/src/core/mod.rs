@@ -68,7 +68,8 @@ pub(crate) enum Event {
         socket: Socket,
         bytes: u64,
     },
-    /// Segments that were received on a socket, and that nobody has read, may now be old enough to be acknowledged.
+    /// Segments that were received on a socket, and that nobody has read, may now be old enough to
+    /// be acknowledged.
     DelayedAcknowledgement(Socket),
     /// A remote peer continues.
     Remote(Remote),

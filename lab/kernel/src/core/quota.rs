@@ -96,8 +96,8 @@ impl Core {
         Some(result)
     }
 
-    /// Charges what the current task of `cpu` has run since the last charge to those of its groups that
-    /// `concerns` names. True if one of them is throttled now and was not.
+    /// Charges what the current task of `cpu` has run since the last charge to those of its groups
+    /// that `concerns` names. True if one of them is throttled now and was not.
     pub(crate) fn charge_groups(
         &mut self,
         cpu: CpuId,
@@ -138,8 +138,8 @@ impl Core {
         self.each_queue_of(task, Bandwidth::check);
     }
 
-    /// Calls `visit` for the bandwidth of each group of `task`, with the task's CPU and whether a task of the group
-    /// runs there.
+    /// Calls `visit` for the bandwidth of each group of `task`, with the task's CPU and whether a
+    /// task of the group runs there.
     fn each_queue_of(
         &mut self,
         task: TaskId,

@@ -11,9 +11,9 @@ use crate::words::{Origin, Remote, TaskSpec};
 const OUTSIDE: &str = "warmq-source";
 
 impl Core {
-    /// Gives those who measure a place among the tasks, since the records of spans name one. It is a
-    /// task that never runs, has no memory and is unknown to the scheduler. Called when all tasks of
-    /// the start are there, so that their numbers are those that they have without it.
+    /// Gives those who measure a place among the tasks, since the records of spans name one. It is
+    /// a task that never runs, has no memory and is unknown to the scheduler. Called when all tasks
+    /// of the start are there, so that their numbers are those that they have without it.
     pub(crate) fn name_outside(&mut self) {
         if self
             .net

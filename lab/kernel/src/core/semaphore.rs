@@ -11,8 +11,8 @@ use crate::words::SemaphoreLocks;
 const ENTRY: u64 = 0x100;
 
 impl Core {
-    /// The lock of a set whose header is at `address`. Where each set has its own it lies in the header; sets beyond
-    /// the number that locks can have share the last one.
+    /// The lock of a set whose header is at `address`. Where each set has its own it lies in the
+    /// header; sets beyond the number that locks can have share the last one.
     pub(crate) fn lock_of_new_set(&mut self, address: Address) -> LockId {
         let own = self.settings.semaphore_locks == SemaphoreLocks::OneForEachSet;
         let word = match self.sync.semaphores.last_lock() {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use warmq_units::{Duration, Instant, TaskId};
 
-/// The time from one sample of a value to the next. The thesis of the starvation paper took one in 2 s;
-/// runs here are shorter.
+/// The time from one sample of a value to the next. The thesis of the starvation paper took one in
+/// 2 s; runs here are shorter.
 const PERIOD: Duration = Duration::from_ms(20);
 
 /// One of a scheduler's statistics, by its place in the scheduler's list of them.

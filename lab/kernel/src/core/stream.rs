@@ -8,8 +8,8 @@ use crate::core::{Core, Event};
 use crate::words::Socket;
 
 impl Core {
-    /// What the protocols do in a send or a receive besides `packets`. What goes through a pipe passes no protocol, and
-    /// what another machine sends has passed it.
+    /// What the protocols do in a send or a receive besides `packets`. What goes through a pipe
+    /// passes no protocol, and what another machine sends has passed it.
     pub(crate) fn stream_work(&self, loopback: bool, packets: u64) -> Duration {
         match loopback {
             true => self.times.stream_call + self.times.stream_packet * packets,
@@ -17,8 +17,8 @@ impl Core {
         }
     }
 
-    /// Where short segments have come to `socket`: from now on they wait to be acknowledged, unless others do already
-    /// (`tcp_send_delayed_ack()`).
+    /// Where short segments have come to `socket`: from now on they wait to be acknowledged, unless
+    /// others do already (`tcp_send_delayed_ack()`).
     pub(crate) fn delay_acknowledgement(&mut self, socket: Socket) {
         let (now, delay) = (self.now(), self.settings.loopback.delayed_acknowledgement);
         let end = &mut self.net.endpoints[socket];
@@ -31,8 +31,9 @@ impl Core {
         }
     }
 
-    /// What has waited long enough at `socket` is acknowledged (`tcp_delack_timer()`), and what stayed with the sender comes. That
-    /// takes no time here, as it happens 25 times a second at most; there was something to read before, so it wakes nobody.
+    /// What has waited long enough at `socket` is acknowledged (`tcp_delack_timer()`), and what
+    /// stayed with the sender comes. That takes no time here, as it happens 25 times a second at
+    /// most; there was something to read before, so it wakes nobody.
     pub(crate) fn acknowledge_late(&mut self, socket: Socket) {
         let now = self.now();
         let end = &mut self.net.endpoints[socket];

@@ -21,7 +21,8 @@ pub(crate) enum State {
 }
 
 /// A task as the kernel knows it.
-// In this order: what every system call looks at comes first, so that it is in one line of a host's cache.
+// In this order: what every system call looks at comes first, so that it is in one line of a host's
+// cache.
 #[repr(C, align(64))]
 pub(crate) struct TaskStruct {
     // The program.
@@ -68,7 +69,8 @@ pub(crate) struct TaskStruct {
     // Changed by the switch.
     pub(crate) on_cpu: Option<CpuId>,
     pub(crate) last_cpu: CpuId,
-    /// In whose queue it is, or was last: where it is put when it is woken, and not only when it runs.
+    /// In whose queue it is, or was last: where it is put when it is woken, and not only when it
+    /// runs.
     pub(crate) queue: CpuId,
     /// Where it waits to run for the first time.
     pub(crate) first_cpu: Option<CpuId>,

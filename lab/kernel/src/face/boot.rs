@@ -132,13 +132,15 @@ impl Boot<'_> {
         Ok(task)
     }
 
-    /// Two connected sockets with `TCP_NODELAY`, each with a receive buffer of `capacity` and the kernel's send buffer.
+    /// Two connected sockets with `TCP_NODELAY`, each with a receive buffer of `capacity` and the
+    /// kernel's send buffer.
     pub fn socket_pair(&mut self, capacity: Bytes) -> Result<(Socket, Socket), OutOfMemory> {
         self.stream(capacity, false)
     }
 
-    /// Two connected sockets, each with a receive buffer of `capacity` and the kernel's send buffer. With `nagle` an end
-    /// keeps what is sent while a short segment is not acknowledged (`tcp_nagle_check()`).
+    /// Two connected sockets, each with a receive buffer of `capacity` and the kernel's send
+    /// buffer. With `nagle` an end keeps what is sent while a short segment is not acknowledged
+    /// (`tcp_nagle_check()`).
     pub fn stream(
         &mut self,
         capacity: Bytes,
@@ -146,7 +148,8 @@ impl Boot<'_> {
     ) -> Result<(Socket, Socket), OutOfMemory> {
         let loopback = self.core.settings.loopback;
         let send_buffer = loopback.send_buffer;
-        // Without send buffers the receive buffer is memory of its own; with them, it is what happens to wait.
+        // Without send buffers the receive buffer is memory of its own; with them, it is what
+        // happens to wait.
         let memory = match send_buffer.0 {
             0 => capacity,
             _ => Bytes(1),
@@ -164,8 +167,9 @@ impl Boot<'_> {
         })
     }
 
-    /// The two ends of a pipe of `capacity`: as [`Boot::socket_pair`], and at the same cost, but a writer
-    /// wakes the reader itself (`pipe_write()`), where on a socket the softirq of the loopback device does.
+    /// The two ends of a pipe of `capacity`: as [`Boot::socket_pair`], and at the same cost, but a
+    /// writer wakes the reader itself (`pipe_write()`), where on a socket the softirq of the
+    /// loopback device does.
     pub fn pipe(&mut self, capacity: Bytes) -> Result<(Socket, Socket), OutOfMemory> {
         self.ends(|boot, peer| {
             let buffer = boot.core.memory.region(capacity)?;
@@ -236,8 +240,8 @@ impl Boot<'_> {
         self.core.record_cgroup(group);
     }
 
-    /// Lets the tasks of `group` use no other CPUs than `cpus` (`cpuset.cpus`). Those that the machine lacks are
-    /// ignored; if none is left, nothing changes.
+    /// Lets the tasks of `group` use no other CPUs than `cpus` (`cpuset.cpus`). Those that the
+    /// machine lacks are ignored; if none is left, nothing changes.
     pub fn cpuset(&mut self, group: GroupId, cpus: &CpuSet) {
         if let Some(cpus) = self.core.existing(cpus) {
             self.core.groups.set_cpus(group, cpus);

@@ -113,17 +113,18 @@ pub trait Scheduler {
         allowed.unwrap_or(view.last_cpu())
     }
 
-    /// The CPU on which a program begins that a shell on this CPU has forked and that is being loaded
-    /// (`sched_exec()`): the first tasks of a run. By default as at a fork. Where that leaves a child
-    /// on its parent's CPU, that of a first task is the next in turn: one task after another goes to
-    /// the CPU that has idled longest (`reschedule_idle()`), or is pulled by one that idles.
+    /// The CPU on which a program begins that a shell on this CPU has forked and that is being
+    /// loaded (`sched_exec()`): the first tasks of a run. By default as at a fork. Where that
+    /// leaves a child on its parent's CPU, that of a first task is the next in turn: one task after
+    /// another goes to the CPU that has idled longest (`reschedule_idle()`), or is pulled by one
+    /// that idles.
     fn exec_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
         self.select_cpu(context, task, Why::Fork)
     }
 
-    /// Whether it is left to `target`, another CPU, to queue `task`, which this CPU wakes and which is
-    /// on no queue: `target` does so in an interrupt or as it leaves idle, and its time pays. No lock is
-    /// held.
+    /// Whether it is left to `target`, another CPU, to queue `task`, which this CPU wakes and which
+    /// is on no queue: `target` does so in an interrupt or as it leaves idle, and its time pays. No
+    /// lock is held.
     fn leaves_wakeup(&mut self, _context: &mut Context<'_>, _task: TaskId, _target: CpuId) -> bool {
         false
     }

@@ -3,8 +3,8 @@
 //!
 //! Purpose: round trips as the other side sees them. A peer that measures begins a span with each
 //! datagram that it numbers, and the first answer that is back ends it. A datagram that is lost, or
-//! that nobody answers, leaves a span that never ends. Links lose no answers, and what the card does
-//! when one has left costs no interrupt, as on streams.
+//! that nobody answers, leaves a span that never ends. Links lose no answers, and what the card
+//! does when one has left costs no interrupt, as on streams.
 
 use warmq_units::{Bytes, CpuId};
 
@@ -23,8 +23,8 @@ impl Engine {
         self.copy_datagram(cpu, copied, Step::TransmitAnswer { to, bytes })
     }
 
-    /// Sends an answer that was copied over the link of its card. That enables softirqs again, so that
-    /// those that are left over run.
+    /// Sends an answer that was copied over the link of its card. That enables softirqs again, so
+    /// that those that are left over run.
     pub(crate) fn transmit_answer(&mut self, cpu: CpuId, to: Origin, bytes: u64) -> Flow {
         let now = self.core.now();
         let at = self.core.net.cards[to.nic].send(bytes, now);

@@ -13,17 +13,18 @@
 //! ```
 //!
 //! A group may thus be throttled on one CPU while it has time left on another one, and a period's
-//! quota may not be used though a task waits for it. Each of the groups that a task is in is charged.
-//! Charges are made where `update_curr()` makes them: at the tick, at switches, and when a task of
-//! the same group is woken on that CPU; so each CPU may overrun the quota by a tick, which is paid back.
-//! Real-time tasks and threads of the kernel are neither charged nor throttled.
+//! quota may not be used though a task waits for it. Each of the groups that a task is in is
+//! charged. Charges are made where `update_curr()` makes them: at the tick, at switches, and when a
+//! task of the same group is woken on that CPU; so each CPU may overrun the quota by a tick, which
+//! is paid back. Real-time tasks and threads of the kernel are neither charged nor throttled.
 //!
-//! Who has no such queues ([`Throttling::Pool`]) lets all CPUs draw from the pool directly. When the
-//! periods of a group begin may be drawn (`Settings::staggered_periods`).
+//! Who has no such queues ([`Throttling::Pool`]) lets all CPUs draw from the pool directly. When
+//! the periods of a group begin may be drawn (`Settings::staggered_periods`).
 //!
-//! Not modelled: that slices expire with their period, as before Linux 5.4; that 7.3 takes 1 ns instead of a
-//! slice for a queue in which nobody runs; that the unthrottling of another CPU's queue takes an
-//! interrupt there; periods that the kernel prolongs since they are too short for it.
+//! Not modelled: that slices expire with their period, as before Linux 5.4; that 7.3 takes 1 ns
+//! instead of a slice for a queue in which nobody runs; that the unthrottling of another CPU's
+//! queue takes an interrupt there; periods that the kernel prolongs since they are too short for
+//! it.
 
 use std::cmp::Reverse;
 
@@ -46,8 +47,8 @@ impl Engine {
         }
     }
 
-    /// `cpu` wakes `task` on `target`, whose current task is charged to the groups that both are in: the
-    /// enqueue calls `update_curr()` for their queues. Returns how long that takes.
+    /// `cpu` wakes `task` on `target`, whose current task is charged to the groups that both are
+    /// in: the enqueue calls `update_curr()` for their queues. Returns how long that takes.
     pub(crate) fn charge_before_enqueue(
         &mut self,
         cpu: CpuId,
@@ -65,8 +66,8 @@ impl Engine {
         }
     }
 
-    /// A group of the current task of `there` is out of quota there, as `cpu` found out. Returns how long it takes
-    /// to let it know.
+    /// A group of the current task of `there` is out of quota there, as `cpu` found out. Returns
+    /// how long it takes to let it know.
     fn throttled_current(&mut self, cpu: CpuId, there: CpuId) -> Duration {
         if self.core.settings.throttling == Throttling::Groups {
             self.core.cpu(there).need_resched = NeedResched::Now;
@@ -75,8 +76,9 @@ impl Engine {
         current.map_or(Duration::ZERO, |current| self.notify(cpu, current))
     }
 
-    /// `schedule()` charges the current task, and may find that its groups have nothing left. Before Linux 6.18
-    /// it leaves then, also within the kernel (`check_cfs_rq_runtime()` in `put_prev_entity()`).
+    /// `schedule()` charges the current task, and may find that its groups have nothing left.
+    /// Before Linux 6.18 it leaves then, also within the kernel (`check_cfs_rq_runtime()` in
+    /// `put_prev_entity()`).
     pub(crate) fn charge_at_pick(&mut self, cpu: CpuId) {
         let throttling = self.core.settings.throttling;
         if !self.core.has_bandwidth() || throttling == Throttling::Pool {
@@ -114,8 +116,8 @@ impl Engine {
         self.unthrottled(cpu, group, &freed.unwrap_or_default())
     }
 
-    /// The queues `freed` of `group` are not throttled any more. Who waits there goes on: who left last is first
-    /// (`tg_unthrottle_up()` of 6.18).
+    /// The queues `freed` of `group` are not throttled any more. Who waits there goes on: who left
+    /// last is first (`tg_unthrottle_up()` of 6.18).
     fn unthrottled(&mut self, cpu: CpuId, group: GroupId, freed: &[usize]) -> Flow {
         let Some(bandwidth) = self.core.groups.bandwidth_mut(group).cloned() else {
             return Flow::Next;

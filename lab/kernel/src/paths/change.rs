@@ -14,8 +14,8 @@ use crate::paths::{Engine, Flow};
 use crate::words::{Change, Fragment, GroupId, Limits, Step};
 
 impl Engine {
-    /// `task` waits, out of quota, in the queue of a CPU that it may not use any more: it goes to another
-    /// one, where it may run on (`enqueue_throttled_task()`).
+    /// `task` waits, out of quota, in the queue of a CPU that it may not use any more: it goes to
+    /// another one, where it may run on (`enqueue_throttled_task()`).
     fn leave_forbidden_queue(&mut self, cpu: CpuId, task: TaskId) -> Flow {
         let state = self.core.task(task);
         let (waits, from) = (state.held_back.is_some(), state.queue);

@@ -112,7 +112,8 @@ impl Engine {
         let here = self.core.cpu(cpu);
         if here.may_schedule() {
             if here.current.is_none() && !here.wake_list.is_empty() {
-                // Before it leaves idle, or idles on (flush_smp_call_function_queue() in do_idle()).
+                // Before it leaves idle, or idles on (flush_smp_call_function_queue() in
+                // do_idle()).
                 self.push_wake_list(cpu);
             }
             let here = self.core.cpu(cpu);

@@ -64,7 +64,8 @@ impl Engine {
         }
     }
 
-    /// A CPU that polls in idle notices `need_resched` and what was left to it, if it is still idle.
+    /// A CPU that polls in idle notices `need_resched` and what was left to it, if it is still
+    /// idle.
     fn idle_poll(&mut self, cpu: CpuId) {
         let here = self.core.cpu(cpu);
         let called = here.need_resched != NeedResched::No || !here.wake_list.is_empty();

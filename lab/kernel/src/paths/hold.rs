@@ -1,12 +1,12 @@
 //! Tasks that may not run: stopped ones, and those whose group is frozen or has used up its quota.
 //!
 //! As in Linux, whatever holds a task takes effect on its way to user mode: there it leaves its CPU
-//! as if it slept, and what it does in the kernel, perhaps with locks, it does to the end. (Throttled
-//! tasks: since Linux 6.18.) So no scheduler needs to know of it. A task that sleeps goes on
-//! sleeping; when it is woken, the wakeup waits until nothing holds the task any more, but for tasks
-//! whose group is out of quota where `Throttling::Tasks` is set. Where `Throttling::Groups` is set,
-//! a task that is out of quota leaves at the next call of `schedule()`, wherever it is in the
-//! kernel.
+//! as if it slept, and what it does in the kernel, perhaps with locks, it does to the end.
+//! (Throttled tasks: since Linux 6.18.) So no scheduler needs to know of it. A task that sleeps
+//! goes on sleeping; when it is woken, the wakeup waits until nothing holds the task any more, but
+//! for tasks whose group is out of quota where `Throttling::Tasks` is set. Where
+//! `Throttling::Groups` is set, a task that is out of quota leaves at the next call of
+//! `schedule()`, wherever it is in the kernel.
 
 use warmq_units::{CpuId, Duration, TaskId};
 

@@ -1,5 +1,6 @@
-//! SysV semaphores. One spin lock guards all sets of the system in Linux 2.4, and one each set since 2.6 (`ipc_lock()`).
-//! That 3.10 gave each semaphore a lock of its own, and wakes after it is released, is not modelled.
+//! SysV semaphores. One spin lock guards all sets of the system in Linux 2.4, and one each set
+//! since 2.6 (`ipc_lock()`). That 3.10 gave each semaphore a lock of its own, and wakes after it is
+//! released, is not modelled.
 //!
 //! `semop()` holds the lock while it searches the set's sleepers and during the wakeup, hence also
 //! while it waits for a run-queue lock. A woken task takes it again and retries.

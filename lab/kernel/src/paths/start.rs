@@ -86,8 +86,8 @@ impl Engine {
         });
     }
 
-    /// Where a first task begins: as the programs of a shell do that runs on the first CPU, and waits
-    /// whenever it has started one. So those before it are counted, and the shell is not.
+    /// Where a first task begins: as the programs of a shell do that runs on the first CPU, and
+    /// waits whenever it has started one. So those before it are counted, and the shell is not.
     fn place_first(&mut self, id: TaskId) -> CpuId {
         let shell = self.core.online_or_first(CpuId(0));
         let mut target = shell;

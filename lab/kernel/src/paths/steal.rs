@@ -1,5 +1,5 @@
-//! CPUs that are taken away for a while: by a hypervisor, or by firmware. The kernel does not know of
-//! it: to its clocks the time passes, and interrupts wait.
+//! CPUs that are taken away for a while: by a hypervisor, or by firmware. The kernel does not know
+//! of it: to its clocks the time passes, and interrupts wait.
 
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration};
@@ -9,8 +9,9 @@ use crate::paths::{Engine, Flow};
 use crate::words::Step;
 
 impl Engine {
-    /// A CPU is taken away, for as long as is drawn: at once, or as soon as it takes interrupts. The
-    /// next gap begins now, so the share of the time that is taken is span / every where the CPU is taken at once.
+    /// A CPU is taken away, for as long as is drawn: at once, or as soon as it takes interrupts.
+    /// The next gap begins now, so the share of the time that is taken is span / every where the
+    /// CPU is taken at once.
     pub(crate) fn steal(&mut self, which: usize) {
         let (cpu, span) = self.core.next_steal(which);
         let here = self.core.cpu(cpu);

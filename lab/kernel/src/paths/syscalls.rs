@@ -302,8 +302,8 @@ impl Engine {
         )
     }
 
-    /// Makes a call of `current` the owner of `socket`, where calls own sockets. Returns false if another one is: then the
-    /// task sleeps, and does `operation` when that is over.
+    /// Makes a call of `current` the owner of `socket`, where calls own sockets. Returns false if
+    /// another one is: then the task sleeps, and does `operation` when that is over.
     fn own_socket(
         &mut self,
         cpu: CpuId,

@@ -49,8 +49,8 @@ impl Engine {
         Flow::Takes(took, self.mode(cpu, false))
     }
 
-    /// Where `task` is to run, and how long it takes to find out. One that was out of quota stays in its queue
-    /// (`tg_unthrottle_up()`), but under schedulers that have no queues of groups.
+    /// Where `task` is to run, and how long it takes to find out. One that was out of quota stays
+    /// in its queue (`tg_unthrottle_up()`), but under schedulers that have no queues of groups.
     fn select_cpu(&mut self, cpu: CpuId, task: TaskId, why: Why) -> (CpuId, Duration) {
         let own = self.core.task(task).queue;
         let stays = matches!(why, Why::Wakeup(wakeup) if wakeup.slept == Waiting::Quota)
@@ -66,8 +66,8 @@ impl Engine {
         (target, took)
     }
 
-    /// Whether `task`, which is about to join the queue of `target`, has to wait there until its group
-    /// has time.
+    /// Whether `task`, which is about to join the queue of `target`, has to wait there until its
+    /// group has time.
     fn throttled_on_arrival(&mut self, task: TaskId, target: CpuId) -> bool {
         let groups = self.core.settings.throttling == Throttling::Groups;
         if !groups || !self.core.has_bandwidth() || target.index() >= self.core.cpus.len() {
@@ -78,10 +78,10 @@ impl Engine {
         self.core.is_throttled(task, target)
     }
 
-    /// `target` was chosen for a task that waits in a throttled queue there. If it idles it calls `schedule()` all
-    /// the same (`wakeup_preempt()`: every class comes before that of the idle task), by which schedulers
-    /// learn that it idles on: they may have taken it for a CPU to which the task comes. Returns how long
-    /// it takes to let it know.
+    /// `target` was chosen for a task that waits in a throttled queue there. If it idles it calls
+    /// `schedule()` all the same (`wakeup_preempt()`: every class comes before that of the idle
+    /// task), by which schedulers learn that it idles on: they may have taken it for a CPU to which
+    /// the task comes. Returns how long it takes to let it know.
     fn leaves_idle_for_nobody(&mut self, cpu: CpuId, target: CpuId) -> Duration {
         let there = self.core.cpu(target);
         match there.online && there.chosen.is_none() {
@@ -133,9 +133,9 @@ impl Engine {
         self.push_locked(cpu, locks, Step::Activate { task, target, why });
     }
 
-    /// Puts `task` on the list of those that `target` is to make runnable itself, if the scheduler leaves
-    /// it to that CPU (`ttwu_queue_wakelist()`); returns how long that takes. The first on a list
-    /// interrupts the CPU, unless that polls in idle.
+    /// Puts `task` on the list of those that `target` is to make runnable itself, if the scheduler
+    /// leaves it to that CPU (`ttwu_queue_wakelist()`); returns how long that takes. The first on a
+    /// list interrupts the CPU, unless that polls in idle.
     fn leave_to(&mut self, cpu: CpuId, task: TaskId, target: CpuId, why: Why) -> Option<Duration> {
         let other = target != cpu && self.core.cpu(target).online;
         let sleeps = matches!(why, Why::Wakeup(_)) && !self.core.task(task).queued;

@@ -28,7 +28,8 @@ impl<O: Observer> Kernel<O> {
         self.core().cpus.iter().map(|cpu| cpu.spent).collect()
     }
 
-    /// The locks that the scheduler declared, with their names; the kernel's own are not among them.
+    /// The locks that the scheduler declared, with their names; the kernel's own are not among
+    /// them.
     pub fn run_queue_locks(&self) -> impl Iterator<Item = (LockId, &'static str)> {
         self.core().locks.of_scheduler()
     }

@@ -10,8 +10,8 @@ use crate::words::{Nic, Remote};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Sender(pub(crate) Option<Origin>);
 
-/// Where [`Operation::ReceiveDatagram`](crate::words::operation::Operation::ReceiveDatagram) puts the
-/// sender.
+/// Where [`Operation::ReceiveDatagram`](crate::words::operation::Operation::ReceiveDatagram) puts
+/// the sender.
 pub(crate) type SenderSlot = Rc<Cell<Sender>>;
 
 /// A datagram of a remote peer.

@@ -31,11 +31,11 @@ pub enum Change {
     Quota(GroupId, Duration),
     /// How much CPU time a group keeps of what periods left unused (`cpu.max.burst`).
     Burst(GroupId, Duration),
-    /// Whether the tasks of a group run only where nobody else wants to (`cpu.idle`). A group that is no longer
-    /// idle has the default weight.
+    /// Whether the tasks of a group run only where nobody else wants to (`cpu.idle`). A group that
+    /// is no longer idle has the default weight.
     Idle(GroupId, bool),
-    /// The CPUs that the tasks of a group may use (`cpuset.cpus`). CPUs that the machine lacks are ignored; if
-    /// none is left, nothing changes.
+    /// The CPUs that the tasks of a group may use (`cpuset.cpus`). CPUs that the machine lacks are
+    /// ignored; if none is left, nothing changes.
     Cpuset(GroupId, CpuSet),
     /// Freezes a group with all groups in it (`cgroup.freeze`).
     Freeze(GroupId),

@@ -24,8 +24,8 @@ pub struct Group {
     pub name: Comm,
     /// The group that it is part of; `None` for the root.
     pub parent: Option<GroupId>,
-    /// Its weight among its siblings, as `cpu.weight` of cgroup v2: 1 to 10,000. That of an autogroup
-    /// is [`group_weight_of_nice`](crate::group_weight_of_nice).
+    /// Its weight among its siblings, as `cpu.weight` of cgroup v2: 1 to 10,000. That of an
+    /// autogroup is [`group_weight_of_nice`](crate::group_weight_of_nice).
     pub weight: u32,
     /// Its tasks run only where nobody else wants to (`cpu.idle`). Its weight is the least then.
     pub idle: bool,

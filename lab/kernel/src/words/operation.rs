@@ -152,7 +152,8 @@ pub(crate) struct NewTask {
     pub(crate) program: BoxedProgram,
 }
 
-/// A system call, or computation. It is handed over at each of them, so what is large and rare is elsewhere.
+/// A system call, or computation. It is handed over at each of them, so what is large and rare is
+/// elsewhere.
 pub(crate) enum Operation {
     Compute(Cycles),
     /// Computes for as long as it takes a CPU that does nothing else.

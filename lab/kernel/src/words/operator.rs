@@ -43,8 +43,8 @@ impl Operator {
         self.note(Record::Count { counter, total }).await;
     }
 
-    /// Changes something, at no cost but that of what the kernel does for it. Changes that operators
-    /// ask for take place one after another.
+    /// Changes something, at no cost but that of what the kernel does for it. Changes that
+    /// operators ask for take place one after another.
     pub async fn change(&self, change: Change) {
         ask(&self.mailbox, Act::Change(change)).await;
     }

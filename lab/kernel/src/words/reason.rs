@@ -42,7 +42,8 @@ pub enum Why {
 /// When [`Scheduler::balance`](crate::Scheduler::balance) is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Balance {
-    /// In the softirq that [`Context::raise_balance`](crate::Context::raise_balance) raised, on a busy CPU.
+    /// In the softirq that [`Context::raise_balance`](crate::Context::raise_balance) raised, on a
+    /// busy CPU.
     Tick,
     /// The same on an idle CPU.
     Idle,

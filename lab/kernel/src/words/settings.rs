@@ -167,30 +167,33 @@ pub enum ReceiveCharge {
 /// How TCP streams over the loopback device work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loopback {
-    /// What the sender's end keeps when the receive buffer is full; 0: no send buffer is modelled, and the receive buffer
-    /// stands for both.
+    /// What the sender's end keeps when the receive buffer is full; 0: no send buffer is modelled,
+    /// and the receive buffer stands for both.
     pub send_buffer: Bytes,
     /// The longest segment, without headers.
     pub segment: Bytes,
-    /// How many short segments of a new stream may be unacknowledged (`TCP_INIT_CWND`); `u64::MAX`: any number, not
-    /// modelled.
+    /// How many short segments of a new stream may be unacknowledged (`TCP_INIT_CWND`); `u64::MAX`:
+    /// any number, not modelled.
     pub congestion_window: u64,
-    /// How many short segments of a new stream are acknowledged at once, at most (`TCP_MAX_QUICKACKS`).
+    /// How many short segments of a new stream are acknowledged at once, at most
+    /// (`TCP_MAX_QUICKACKS`).
     pub quick_acknowledgements: u64,
-    /// After what time short segments are acknowledged that were not read (`TCP_DELACK_MIN`); `None`: never, not modelled.
+    /// After what time short segments are acknowledged that were not read (`TCP_DELACK_MIN`);
+    /// `None`: never, not modelled.
     pub delayed_acknowledgement: Option<Duration>,
-    /// The most acknowledgements, which are one packet more each, that a receiver sends which has emptied its buffer: one
-    /// that opens the window at once, and another one when it reads the first of several segments that then come, as they
-    /// are more than one that is not acknowledged (`tcp_cleanup_rbuf()`). 0: they are in what a packet costs.
+    /// The most acknowledgements, which are one packet more each, that a receiver sends which has
+    /// emptied its buffer: one that opens the window at once, and another one when it reads the
+    /// first of several segments that then come, as they are more than one that is not acknowledged
+    /// (`tcp_cleanup_rbuf()`). 0: they are in what a packet costs.
     pub acknowledgements: u64,
-    /// Whether a send or a receive owns its end of the stream until it is over, so that another task's waits, also where
-    /// the owner is preempted (`lock_sock()`).
+    /// Whether a send or a receive owns its end of the stream until it is over, so that another
+    /// task's waits, also where the owner is preempted (`lock_sock()`).
     pub owned: bool,
 }
 
 impl Loopback {
-    /// In how many segments `bytes` come to an end with a receive buffer of `window`: each is at most half of that
-    /// (`tcp_bound_to_half_wnd()`), where there is a send buffer.
+    /// In how many segments `bytes` come to an end with a receive buffer of `window`: each is at
+    /// most half of that (`tcp_bound_to_half_wnd()`), where there is a send buffer.
     pub(crate) fn segments(&self, bytes: u64, window: u64) -> u64 {
         let longest = match self.send_buffer.0 {
             0 => self.segment.0,
@@ -199,15 +202,16 @@ impl Loopback {
         bytes.div_ceil(longest)
     }
 
-    /// How many short segments are acknowledged at once that come to a new end with a receive buffer of `window`: one for two
-    /// segments of which it holds the bytes, two at least (`tcp_incr_quickack()`).
+    /// How many short segments are acknowledged at once that come to a new end with a receive
+    /// buffer of `window`: one for two segments of which it holds the bytes, two at least
+    /// (`tcp_incr_quickack()`).
     pub(crate) fn quick_acknowledgements(&self, window: u64) -> u64 {
         self.quick_acknowledgements
             .min((window / (2 * SHORT)).max(2))
     }
 
-    /// As the figures of the papers were calibrated: the buffers of both ends are one, segments are as long as on
-    /// Ethernet, and a packet's cost has its acknowledgement in it.
+    /// As the figures of the papers were calibrated: the buffers of both ends are one, segments are
+    /// as long as on Ethernet, and a packet's cost has its acknowledgement in it.
     pub const BEFORE_LINUX_6: Loopback = Loopback {
         send_buffer: Bytes(0),
         segment: Bytes(SEGMENT),
@@ -218,9 +222,10 @@ impl Loopback {
         owned: false,
     };
 
-    /// Linux 2.6.4. The device has an MTU of 16,436 bytes (`loopback.c`). The send buffer is what that of a connection
-    /// becomes when it is full for the first time: 8 times a segment (`tcp_new_space()`), and at most `tcp_wmem[2]`.
-    /// Table 1 of the affinity paper was calibrated with one acknowledgement.
+    /// Linux 2.6.4. The device has an MTU of 16,436 bytes (`loopback.c`). The send buffer is what
+    /// that of a connection becomes when it is full for the first time: 8 times a segment
+    /// (`tcp_new_space()`), and at most `tcp_wmem[2]`. Table 1 of the affinity paper was calibrated
+    /// with one acknowledgement.
     pub const LINUX_2_6_4: Loopback = Loopback {
         send_buffer: Bytes::from_kb(128),
         segment: Bytes(16_384),
@@ -231,10 +236,11 @@ impl Loopback {
         owned: true,
     };
 
-    /// Linux 6, where the device has an MTU of 64 KB. The send buffer is what that of a connection has become when it is
-    /// full: `SO_SNDBUF` under 6.18.44. It begins at 2,626,560 (`tcp_sndbuf_expand()`, ten segments) and may grow to 4 MB
-    /// (`tcp_wmem`). Acknowledgements were seen in guests of 6.12, 6.18 and 7.2; those that a stream delays because it
-    /// answers (`inet_csk_in_pingpong_mode()`) are not modelled.
+    /// Linux 6, where the device has an MTU of 64 KB. The send buffer is what that of a connection
+    /// has become when it is full: `SO_SNDBUF` under 6.18.44. It begins at 2,626,560
+    /// (`tcp_sndbuf_expand()`, ten segments) and may grow to 4 MB (`tcp_wmem`). Acknowledgements
+    /// were seen in guests of 6.12, 6.18 and 7.2; those that a stream delays because it answers
+    /// (`inet_csk_in_pingpong_mode()`) are not modelled.
     pub const LINUX_6: Loopback = Loopback {
         send_buffer: Bytes(3_939_840),
         segment: Bytes(65_483),
@@ -252,15 +258,15 @@ const SK_BUFF_I386: Bytes = Bytes(164);
 /// What happens to the tasks of a group that has used up its quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throttling {
-    /// All CPUs draw from one pool without slices, and each task leaves on its way to user mode. Who is woken
-    /// waits for the next period. So does scx_warmq; kernels before 3.2 have no quotas, and are played as if they
-    /// had these.
+    /// All CPUs draw from one pool without slices, and each task leaves on its way to user mode.
+    /// Who is woken waits for the next period. So does scx_warmq; kernels before 3.2 have no
+    /// quotas, and are played as if they had these.
     Pool,
-    /// The group leaves the queue of a CPU with all that is in it there, and who is woken there waits for the next
-    /// period (`throttle_cfs_rq()` before Linux 6.18).
+    /// The group leaves the queue of a CPU with all that is in it there, and who is woken there
+    /// waits for the next period (`throttle_cfs_rq()` before Linux 6.18).
     Groups,
-    /// Each task leaves on its way to user mode, also one that is woken there, which runs that far first
-    /// (`throttle_cfs_rq_work()`, since 6.18).
+    /// Each task leaves on its way to user mode, also one that is woken there, which runs that far
+    /// first (`throttle_cfs_rq_work()`, since 6.18).
     Tasks,
 }
 
@@ -278,11 +284,12 @@ pub enum LastPoll {
 pub struct Settings {
     /// The period of the tick: 1 / HZ.
     pub tick: Duration,
-    /// Whether the CPUs tick one after another, evenly spread over the period, as 2.4 sets its APICs up
-    /// (`setup_APIC_timer()`). Else all tick at the same time, as Linux 6 does without `skew_tick=1`
-    /// (`tick_setup_sched_timer()`), on machines of which something takes CPUs away now and then; on others
-    /// they are spread in any case, since without anything random they would stay in step to the nanosecond,
-    /// which no machine does: a CPU that balances at its tick would find each other one in the middle of a switch.
+    /// Whether the CPUs tick one after another, evenly spread over the period, as 2.4 sets its
+    /// APICs up (`setup_APIC_timer()`). Else all tick at the same time, as Linux 6 does without
+    /// `skew_tick=1` (`tick_setup_sched_timer()`), on machines of which something takes CPUs away
+    /// now and then; on others they are spread in any case, since without anything random they
+    /// would stay in step to the nanosecond, which no machine does: a CPU that balances at its tick
+    /// would find each other one in the middle of a switch.
     pub skewed_ticks: bool,
     /// Whether the seed says where in a period of the ticks the work begins, as a real start may be
     /// anywhere: who is charged, throttled or preempted first depends on it. Else it begins as a
@@ -318,16 +325,17 @@ pub struct Settings {
     pub receive_charge: ReceiveCharge,
     /// When the driver `e100` stops polling.
     pub e100_last_poll: LastPoll,
-    /// The cache lines of a socket that the protocols write when something is sent there, comes there, or is taken out of
-    /// it, and when an acknowledgement comes; 0: what a socket keeps is not modelled. Only sockets of a stream to this machine have them.
+    /// The cache lines of a socket that the protocols write when something is sent there, comes
+    /// there, or is taken out of it, and when an acknowledgement comes; 0: what a socket keeps is
+    /// not modelled. Only sockets of a stream to this machine have them.
     pub socket_lines: u32,
     /// What happens to the tasks of a group that has used up its quota.
     pub throttling: Throttling,
     /// How much CPU time a group's queue takes from the group's pool at once
     /// (`/proc/sys/kernel/sched_cfs_bandwidth_slice_us`).
     pub bandwidth_slice: Duration,
-    /// Whether each group's periods begin at a time that is drawn (`init_cfs_bandwidth()`, since Linux 6.4); else all
-    /// begin at multiples of their length, and so at a tick.
+    /// Whether each group's periods begin at a time that is drawn (`init_cfs_bandwidth()`, since
+    /// Linux 6.4); else all begin at multiples of their length, and so at a tick.
     pub staggered_periods: bool,
     /// Which spin lock guards a set of SysV semaphores.
     pub semaphore_locks: SemaphoreLocks,
@@ -372,8 +380,8 @@ impl Settings {
     }
 
     /// Linux 2.6.16 on x86 as Fedora Core 5 builds it: HZ 250, sleeps in whole jiffies, voluntary
-    /// preemption, the tick never stops, idle CPUs in `mwait`, and the default receive buffer of its
-    /// sockets. Locks and memory as in [`Settings::linux24`].
+    /// preemption, the tick never stops, idle CPUs in `mwait`, and the default receive buffer of
+    /// its sockets. Locks and memory as in [`Settings::linux24`].
     pub fn linux2616(seed: Seed) -> Settings {
         Settings {
             tick: Duration::from_ms(4),
@@ -393,10 +401,11 @@ impl Settings {
         }
     }
 
-    /// Linux 2.6.4 on x86: HZ 1000 and no preemption in the kernel, else as [`Settings::linux2616`]. That
-    /// its softirqs have the limits of 2.6.16, and that it was built without preemption: assumed. The
-    /// lines of a socket are calibrated on the seconds of table 1 of the affinity paper; a `tcp_sock` has some 15 lines
-    /// of 64 bytes, and they stand for all that a packet passes: buffers, routes, wait queues.
+    /// Linux 2.6.4 on x86: HZ 1000 and no preemption in the kernel, else as
+    /// [`Settings::linux2616`]. That its softirqs have the limits of 2.6.16, and that it was built
+    /// without preemption: assumed. The lines of a socket are calibrated on the seconds of table 1
+    /// of the affinity paper; a `tcp_sock` has some 15 lines of 64 bytes, and they stand for all
+    /// that a packet passes: buffers, routes, wait queues.
     pub fn linux264(seed: Seed) -> Settings {
         Settings {
             preemption: Preemption::None,
@@ -426,8 +435,8 @@ impl Settings {
         }
     }
 
-    /// The same at another `hz`. A kernel that counts the ends of sleeps and the time of the receive
-    /// softirq in jiffies goes on doing so: both stay as many of them.
+    /// The same at another `hz`. A kernel that counts the ends of sleeps and the time of the
+    /// receive softirq in jiffies goes on doing so: both stay as many of them.
     pub fn at_hz(self, hz: u64) -> Settings {
         let tick = Duration::from_s(1) / hz.max(1);
         let jiffies = |span: Duration| match span < self.tick {
@@ -507,8 +516,8 @@ impl fmt::Display for LockKind {
     }
 }
 
-/// The longest segment that is not acknowledged when it comes, as the receiver takes it for less than a whole one
-/// (`TCP_MIN_RCVMSS`, `__tcp_ack_snd_check()`), in bytes.
+/// The longest segment that is not acknowledged when it comes, as the receiver takes it for less
+/// than a whole one (`TCP_MIN_RCVMSS`, `__tcp_ack_snd_check()`), in bytes.
 pub(crate) const SHORT: u64 = 536;
 
 /// A full segment on Ethernet with TCP time stamps.

@@ -85,7 +85,8 @@ pub(crate) enum Step {
         left: Duration,
         user: bool,
     },
-    /// Goes back to the user code that was interrupted, after everything that is done on the way there.
+    /// Goes back to the user code that was interrupted, after everything that is done on the way
+    /// there.
     ReturnToUser(Duration),
     /// Touches memory.
     Touch {

@@ -1,5 +1,5 @@
-//! Streams over the loopback device of Linux 6: send buffers, windows, acknowledgements, Nagle's algorithm, and who owns a
-//! socket.
+//! Streams over the loopback device of Linux 6: send buffers, windows, acknowledgements, Nagle's
+//! algorithm, and who owns a socket.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -24,8 +24,8 @@ fn linux6(cpus: u16) -> Stage {
     on
 }
 
-/// One task sends messages of 100 bytes, `sends` of them; when it is through, another receives `receives` of them, from
-/// 1 ms on.
+/// One task sends messages of 100 bytes, `sends` of them; when it is through, another receives
+/// `receives` of them, from 1 ms on.
 fn passes(on: Stage, sends: u64, receives: u64) -> Story {
     passes_by(on, false, sends, receives)
 }
@@ -340,7 +340,8 @@ fn what_waits_needs_memory() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is sent and however it is asked for, by whichever tasks: all of it comes, and nobody is left asleep.
+    /// Whatever is sent and however it is asked for, by whichever tasks: all of it comes, and
+    /// nobody is left asleep.
     #[test]
     fn every_byte_arrives_once(
         sizes in proptest::collection::vec(1..9_000_u64, 1..30),

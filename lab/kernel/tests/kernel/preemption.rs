@@ -63,7 +63,8 @@ fn each_model_preempts_the_kernel_where_it_says() {
     );
 }
 
-/// What a program pays on its way back from an interrupt does not delay the task that takes its CPU.
+/// What a program pays on its way back from an interrupt does not delay the task that takes its
+/// CPU.
 #[test]
 fn the_way_back_to_user_code_comes_after_the_switches() {
     let exits = |back: u64| {

@@ -1,4 +1,5 @@
-//! Invariants over random workloads under round robin; those under real schedulers are in lab/sched.
+//! Invariants over random workloads under round robin; those under real schedulers are in
+//! lab/sched.
 
 use proptest::prelude::*;
 

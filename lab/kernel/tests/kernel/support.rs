@@ -204,7 +204,8 @@ impl Stage {
 }
 
 impl Story {
-    /// Checks every invariant of a run: those of the checker, coherence, and that no CPU time is lost.
+    /// Checks every invariant of a run: those of the checker, coherence, and that no CPU time is
+    /// lost.
     pub fn keeps_the_laws(&self) {
         let watch = self.kernel.observer();
         let now = self.kernel.now();

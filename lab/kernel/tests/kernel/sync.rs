@@ -152,8 +152,9 @@ fn a_wait_gives_the_mutex_back_and_ends_with_it() {
     );
 }
 
-/// Whoever comes last wakes all others, and none of them needs anything that another one holds: with a long run each after the
-/// barrier, all are past it before the first is through with its run.
+/// Whoever comes last wakes all others, and none of them needs anything that another one holds:
+/// with a long run each after the barrier, all are past it before the first is through with its
+/// run.
 #[test]
 fn a_barrier_lets_all_go_at_once_and_opens_again() {
     let said = Said::default();

@@ -35,9 +35,17 @@ impl Player {
                     false => self.task.notify_one(condition).await,
                 }
             }
-            Do::Raise(it) => self.task.raise(objects.semaphores[self.place(it)?]).await,
-            Do::Lower(it) => self.task.lower(objects.semaphores[self.place(it)?]).await,
-            Do::Barrier(it) => self.task.meet(objects.barriers[self.place(it)?]).await,
+            Do::Raise(object) => {
+                self.task
+                    .raise(objects.semaphores[self.place(object)?])
+                    .await
+            }
+            Do::Lower(object) => {
+                self.task
+                    .lower(objects.semaphores[self.place(object)?])
+                    .await
+            }
+            Do::Barrier(object) => self.task.meet(objects.barriers[self.place(object)?]).await,
             Do::Put(queue) => self.put(queue).await?,
             Do::Take(queue) => self.take(queue).await?,
             Do::Send(to, link, bytes) => self.send(to, *link, bytes).await?,
@@ -171,7 +179,8 @@ impl Player {
         }
     }
 
-    /// Answers what came last. Where nothing has come, or a task sent it, nobody waits for an answer.
+    /// Answers what came last. Where nothing has come, or a task sent it, nobody waits for an
+    /// answer.
     async fn reply(&mut self, socket: &Which, bytes: &Number) -> Result<(), Left> {
         let (place, bytes) = (self.place(socket)?, Bytes(self.get(bytes)?));
         if let Some(sender) = self.senders.get(&place) {

@@ -1,7 +1,8 @@
 //! The cards by which sources reach the machine.
 //!
 //! All sources that do not say which CPUs take their interrupts share a card; so do those that name
-//! the same CPUs, if they name the same model. One that a change moves has a card of its own, so that it moves no other.
+//! the same CPUs, if they name the same model. One that a change moves has a card of its own, so
+//! that it moves no other.
 
 use warmq_kernel::{Boot, Nic};
 use warmq_machine::CardModel;
@@ -12,8 +13,8 @@ use warmq_units::{CpuSet, Duration};
 use super::Trouble;
 use super::stage::Stage;
 
-/// The link of each card: 1 Gbit/s unless its model says otherwise, and 50 us for each packet. A source
-/// that names no model has that of the machine, if it is known.
+/// The link of each card: 1 Gbit/s unless its model says otherwise, and 50 us for each packet. A
+/// source that names no model has that of the machine, if it is known.
 const LINK: (u64, Duration) = (1_000_000_000, Duration::from_us(50));
 
 /// What is wrong with a source whose interrupts no CPU could take.
@@ -27,8 +28,8 @@ type Kind = (Option<CpuSet>, Option<Card>);
 pub(super) struct Cards(Vec<(Kind, Nic)>);
 
 impl Cards {
-    /// The card of those that name neither CPUs nor a model, if there are any. It is the first, so that its
-    /// interrupts go to the same CPUs wherever those of other sources go.
+    /// The card of those that name neither CPUs nor a model, if there are any. It is the first, so
+    /// that its interrupts go to the same CPUs wherever those of other sources go.
     pub(super) fn new(stage: &Stage, boot: &mut Boot<'_>) -> Cards {
         let anywhere = |object: &Object| match &object.kind {
             ObjectKind::Source(source) => source.cpu.is_none() && source.card.is_none(),
@@ -86,7 +87,7 @@ mod tests {
     fn every_card_that_a_scenario_can_name_has_a_model() {
         let modelled: Vec<_> = warmq_machine::CARD_MODELS
             .iter()
-            .map(|it| it.name)
+            .map(|model| model.name)
             .collect();
         assert_eq!(Card::NAMES.map(|(name, _)| name).to_vec(), modelled);
         for (name, card) in Card::NAMES {

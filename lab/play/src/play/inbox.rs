@@ -1,7 +1,8 @@
 //! Who sent the messages that begin parts of rows.
 //!
 //! A task that several others wake does for each what its message asks for, whoever comes first. A
-//! semaphore or a socket does not say who raised it or sent; the tasks of a recording note that here.
+//! semaphore or a socket does not say who raised it or sent; the tasks of a recording note that
+//! here.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -28,7 +29,7 @@ impl Inboxes {
                 tables.extend(
                     steps
                         .filter_map(inbox_of)
-                        .map(|it| (it.table(), BTreeMap::new())),
+                        .map(|inbox| (inbox.table(), BTreeMap::new())),
                 );
             }
         }
@@ -42,8 +43,8 @@ impl Inboxes {
         }
     }
 
-    /// Who sent the oldest message of an inbox, which is taken out; none if it came from a source, or
-    /// from a step outside of rows.
+    /// Who sent the oldest message of an inbox, which is taken out; none if it came from a source,
+    /// or from a step outside of rows.
     pub fn taken(&self, (table, number): Inbox) -> Option<TaskKindId> {
         let mut tables = self.0.borrow_mut();
         tables.get_mut(&table)?.get_mut(&number)?.pop_front()

@@ -1,8 +1,8 @@
 //! Plays a scenario as simulated tasks.
 //!
 //! Purpose: what `common/scenario` reads becomes objects and tasks of the simulated kernel. A task
-//! runs through its compiled steps (`warmq_scenario::program`) and asks the kernel for what each says
-//! ([`player`]).
+//! runs through its compiled steps (`warmq_scenario::program`) and asks the kernel for what each
+//! says ([`player`]).
 
 mod actions;
 mod cards;
@@ -77,7 +77,7 @@ fn not_played(scenario: &Scenario) -> Option<&'static str> {
     let file = |object: &warmq_scenario::Object| matches!(object.kind, ObjectKind::File { .. });
     let mut changes = scenario.changes().iter();
     match scenario {
-        _ if changes.any(|it| matches!(it.target, Target::Scheduler)) => {
+        _ if changes.any(|change| matches!(change.target, Target::Scheduler)) => {
             Some("a change of the scheduler")
         }
         _ if scenario.objects().iter().any(file) => Some("a file"),

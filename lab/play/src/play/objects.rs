@@ -164,8 +164,8 @@ impl Maker<'_, '_> {
             }
             ObjectKind::Process => self.objects.processes.push(self.boot.mm()),
             ObjectKind::Timer { .. } => self.objects.timers.push(Cell::new(None)),
-            // Sets of semaphores are made at once, and groups by themselves; files and senders outside
-            // the machine are no objects of it.
+            // Sets of semaphores are made at once, and groups by themselves; files and senders
+            // outside the machine are no objects of it.
             ObjectKind::Semaphore { .. }
             | ObjectKind::Group { .. }
             | ObjectKind::Autogroup { .. }

@@ -8,7 +8,8 @@ use warmq_units::Instant;
 
 use super::stage::Stage;
 
-/// The changes of one source that are still to come: their times, and their places among all changes.
+/// The changes of one source that are still to come: their times, and their places among all
+/// changes.
 pub(super) struct Orders(Vec<(Occurrences, usize)>);
 
 impl Orders {

@@ -124,8 +124,11 @@ impl Player {
     }
 
     async fn rounds(&mut self, program: &Program) -> Result<(), Left> {
-        let most =
-            |number: &Option<Number>| number.as_ref().map_or(Ok(u64::MAX), |it| self.get(it));
+        let most = |number: &Option<Number>| {
+            number
+                .as_ref()
+                .map_or(Ok(u64::MAX), |number| self.get(number))
+        };
         let (times, end) = (most(&program.times)?, most(&program.end)?);
         let mut begins = self.task.now().await;
         self.began = begins;

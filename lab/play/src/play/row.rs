@@ -1,8 +1,8 @@
 //! What was recorded of a task, played again.
 //!
 //! A recorded time is all CPU time that the task took, with its system calls, wakeups and switches.
-//! The steps of a row cost what they cost here; what they took is left out of the next computation. So
-//! the task takes as much CPU time as it was seen to take, whatever its steps cost.
+//! The steps of a row cost what they cost here; what they took is left out of the next computation.
+//! So the task takes as much CPU time as it was seen to take, whatever its steps cost.
 
 use warmq_scenario::program::{self, Do, Which};
 use warmq_scenario::{Moment, TaskKindId};

@@ -38,8 +38,8 @@ impl Default for Looks {
 /// A place as a CPU that balances sees it.
 #[derive(Default)]
 struct Seen {
-    /// Tasks that wait there and may run on the CPU that looks, by CPU and in the order in which they
-    /// may leave.
+    /// Tasks that wait there and may run on the CPU that looks, by CPU and in the order in which
+    /// they may leave.
     waiting: Vec<(CpuId, TaskId, Option<Fragment>)>,
     /// How many others each group has.
     bound: BTreeMap<Fragment, u32>,
@@ -230,8 +230,8 @@ impl<B: Base> Affinity<B> {
         }
     }
 
-    /// Moves the whole group of `fragment` here, if the locks of all CPUs where its tasks wait can be
-    /// had at once.
+    /// Moves the whole group of `fragment` here, if the locks of all CPUs where its tasks wait can
+    /// be had at once.
     fn take_group(
         &mut self,
         context: &mut Context<'_>,

@@ -8,7 +8,8 @@ use super::places::Places;
 
 /// A scheduler on which the layer can be put.
 ///
-/// All but `steering` concern run queues, one of each CPU; who calls `move_to` holds the locks of both.
+/// All but `steering` concern run queues, one of each CPU; who calls `move_to` holds the locks of
+/// both.
 pub(crate) trait Base: Scheduler {
     /// How many statistics of its own it keeps; those of the layer come after them.
     const STATISTICS: u8;
@@ -31,8 +32,8 @@ pub(crate) trait Base: Scheduler {
     /// Moves `task`, which waits, to the queue of `to`, and preempts who runs there if it should.
     fn move_to(&mut self, context: &mut Context<'_>, task: TaskId, to: CpuId);
 
-    /// `task`, which runs on `here` and is runnable, is not to be picked there by the `pick_next` that
-    /// follows; when the CPU has switched away from it, it joins the queue of `to`.
+    /// `task`, which runs on `here` and is runnable, is not to be picked there by the `pick_next`
+    /// that follows; when the CPU has switched away from it, it joins the queue of `to`.
     fn send_away(&mut self, task: TaskId, here: CpuId, to: CpuId);
 }
 

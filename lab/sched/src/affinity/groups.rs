@@ -68,8 +68,8 @@ impl<B: Base> Affinity<B> {
         }
     }
 
-    /// `task` uses `fragment` from now on, or nothing that has a name: it leaves its group and joins
-    /// another.
+    /// `task` uses `fragment` from now on, or nothing that has a name: it leaves its group and
+    /// joins another.
     pub(super) fn name(
         &mut self,
         context: &mut Context<'_>,
@@ -117,8 +117,8 @@ impl<B: Base> Affinity<B> {
         *groups.entry(fragment).or_insert_with(new)
     }
 
-    /// How crowded each place is for a new group with `task`, for each CPU: by groups if they count, then by
-    /// runnable tasks.
+    /// How crowded each place is for a new group with `task`, for each CPU: by groups if they
+    /// count, then by runnable tasks.
     fn crowds(&self, context: &Context<'_>, task: TaskId) -> Vec<(u32, u32)> {
         let runnable = self.runnable(context, task);
         let groups = self.places.all().map(|place| match self.options.by_groups {
@@ -188,8 +188,8 @@ impl<B: Base> Affinity<B> {
         *fewest.expect("it is its home")
     }
 
-    /// Where a task whose group is at `place` goes when it wakes: where the base would wake it, if that
-    /// is there.
+    /// Where a task whose group is at `place` goes when it wakes: where the base would wake it, if
+    /// that is there.
     pub(super) fn select(
         &mut self,
         context: &mut Context<'_>,

@@ -2,10 +2,10 @@
 //!
 //! Purpose: the scheduler of the affinity paper. A task names the data that it is about to use, a
 //! *fragment*. The tasks of a fragment are a *group*; a group has a *place*, a CPU or a last-level
-//! cache, and its tasks run there, one after another if the base lets them. Which group is where, and
-//! what moves, the rules of `warmq_affinity` decide; priorities, slices and all about tasks that name
-//! nothing stay the base's. Groups may also be those of a process, of a cgroup, or inferred from wakeups
-//! (`grouping`): what follows speaks of named data for all of them.
+//! cache, and its tasks run there, one after another if the base lets them. Which group is where,
+//! and what moves, the rules of `warmq_affinity` decide; priorities, slices and all about tasks
+//! that name nothing stay the base's. Groups may also be those of a process, of a cgroup, or
+//! inferred from wakeups (`grouping`): what follows speaks of named data for all of them.
 //!
 //! ```text
 //! task, CPU      kernel          Affinity<B>                              B: Base (o1, cfs, eevdf)
@@ -17,24 +17,24 @@
 //!                pull            or a part of a group, by move_to       |  which leave groups where they are
 //! ```
 //!
-//! The layer reaches its base by [`Base`] alone, and a base asks the layer by [`Steering`] alone: which
-//! tasks its own balancing may take, and which it should prefer.
+//! The layer reaches its base by [`Base`] alone, and a base asks the layer by [`Steering`] alone:
+//! which tasks its own balancing may take, and which it should prefer.
 //!
 //! It does badly
 //! - where a group is larger than what its place can serve: the others idle until it is split;
-//! - where fragments have little data, or tasks change them often: each change can cost a preemption
-//!   and a migration, and nothing is saved;
+//! - where fragments have little data, or tasks change them often: each change can cost a
+//!   preemption and a migration, and nothing is saved;
 //! - where hints are wrong: tasks that share nothing wait for one another.
 //!
 //! What the paper leaves open is said at each setting. Besides:
-//! - A task that sleeps stays in its group, and so does one that was split off: only a change or its end
-//!   takes it out.
+//! - A task that sleeps stays in its group, and so does one that was split off: only a change or
+//!   its end takes it out.
 //! - A task that may run nowhere at its group's place (affinity, offline CPUs) runs where the base
 //!   likes, and counts there as one that cannot move.
-//! - A group that moves is taken to the queue of the CPU that pulls. Under a cache with several CPUs the
-//!   base spreads it from there.
-//! - The map of fragments has no lock of its own here; the lines of groups and places are fetched and
-//!   written, but nobody waits for another CPU that changes them.
+//! - A group that moves is taken to the queue of the CPU that pulls. Under a cache with several
+//!   CPUs the base spreads it from there.
+//! - The map of fragments has no lock of its own here; the lines of groups and places are fetched
+//!   and written, but nobody waits for another CPU that changes them.
 
 mod balance;
 mod base;
@@ -67,8 +67,8 @@ use self::succession::Turn;
 
 /// The layer, and the scheduler under it.
 ///
-/// Invariant: a managed task waits and runs at its group's place, but for one that may not run there,
-/// and one that was queued while its group moved, until it has run.
+/// Invariant: a managed task waits and runs at its group's place, but for one that may not run
+/// there, and one that was queued while its group moved, until it has run.
 pub(crate) struct Affinity<B> {
     base: B,
     options: Options,

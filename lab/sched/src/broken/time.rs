@@ -1,9 +1,9 @@
 //! Virtual time: a tree of entities, in which groups are the inner nodes and tasks the leaves.
 //!
-//! An entity's vruntime is what it ran, in ns, times 1024 over its weight. There is one tree for the
-//! whole machine. Entities that cannot use their share (a thread of a heavy group, tasks that are
-//! bound to one CPU) fall behind the others without end, so a gap between neighbors is closed when
-//! it is larger than what slices make.
+//! An entity's vruntime is what it ran, in ns, times 1024 over its weight. There is one tree for
+//! the whole machine. Entities that cannot use their share (a thread of a heavy group, tasks that
+//! are bound to one CPU) fall behind the others without end, so a gap between neighbors is closed
+//! when it is larger than what slices make.
 
 use warmq_kernel::weight_of_nice;
 

@@ -52,9 +52,9 @@ impl Base for Cfs {
 }
 
 impl State {
-    /// Who runs instead of the task of `first`, the leftmost of `queue` that can: the leftmost of the
-    /// group that is in succession, if it is not behind by more than a wakeup granularity, as the
-    /// `next` buddy of later kernels. Nobody goes before tasks of other cgroups.
+    /// Who runs instead of the task of `first`, the leftmost of `queue` that can: the leftmost of
+    /// the group that is in succession, if it is not behind by more than a wakeup granularity, as
+    /// the `next` buddy of later kernels. Nobody goes before tasks of other cgroups.
     pub(super) fn successor(
         &mut self,
         context: &mut Context<'_>,

@@ -10,8 +10,8 @@ use warmq_units::CpuId;
 use crate::fair::spans::{Span, SpanOf, spans};
 
 /// What holds for all domains of a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`). Indices
-/// say which average of the load is used: 0 is the load of now, n the n-th average. The values are those of
-/// a header of 2.6.18 to 2.6.20; that of 2.6.24 was not to be had.
+/// say which average of the load is used: 0 is the load of now, n the n-th average. The values are
+/// those of a header of 2.6.18 to 2.6.20; that of 2.6.24 was not to be had.
 pub(super) struct Level {
     /// Its CPUs are threads of one core (`SD_SHARE_CPUPOWER`).
     pub(super) shares_core: bool,

@@ -30,8 +30,8 @@
 //! - A CPU whose tick is stopped in idle loses that time on its clock, as on a machine whose idle
 //!   loop does not report it.
 //! - Only the first tasks are balanced as programs that are loaded; no task of a run calls exec.
-//! - A domain's interval is at most 100 ms for each CPU that there is, where the kernel counts those
-//!   that it was built for.
+//! - A domain's interval is at most 100 ms for each CPU that there is, where the kernel counts
+//!   those that it was built for.
 //! - Costs besides memory accesses are those of `linux-2.4` where a machine has no `linux-2.6.24`.
 
 mod account;

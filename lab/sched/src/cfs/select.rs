@@ -112,8 +112,8 @@ impl State {
         cpu
     }
 
-    /// The idlest CPU for a new task, from the largest domain down (`sched_balance_self()`). All levels
-    /// have it for programs that are loaded (`SD_BALANCE_EXEC`).
+    /// The idlest CPU for a new task, from the largest domain down (`sched_balance_self()`). All
+    /// levels have it for programs that are loaded (`SD_BALANCE_EXEC`).
     pub(super) fn idlest(&self, context: &mut Context<'_>, task: TaskId) -> CpuId {
         let size = |domain: &Domain| domain.span.len();
         let idlest = descend(

@@ -10,8 +10,8 @@ use super::settings::{Granularity, Tunables};
 use super::state::{Class, State};
 use super::weights::delta_fair;
 
-/// Whether an entity whose vruntime is `woken` preempts one whose vruntime is `running`: it must be less by
-/// more than `granularity`. All in virtual ns.
+/// Whether an entity whose vruntime is `woken` preempts one whose vruntime is `running`: it must be
+/// less by more than `granularity`. All in virtual ns.
 pub(super) fn preempts(woken: i64, granularity: i64, running: i64) -> bool {
     woken.saturating_add(granularity) < running
 }

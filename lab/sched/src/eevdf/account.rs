@@ -9,8 +9,8 @@ use super::rules::Protection;
 use super::state::{Class, QueueId, State, What};
 
 impl State {
-    /// Charges the running entity of `queue` for what it ran since it was charged last, and asks its
-    /// CPU to pick again if that entity's turn is over (`update_curr()`).
+    /// Charges the running entity of `queue` for what it ran since it was charged last, and asks
+    /// its CPU to pick again if that entity's turn is over (`update_curr()`).
     pub(super) fn charge(&mut self, queue: QueueId) {
         let queue = self.timeline_of(queue);
         let Some(current) = self.queues[queue].current else {
@@ -43,8 +43,8 @@ impl State {
         }
     }
 
-    /// If the deadline of `entity` has come, the next slice begins. What it ran too long is not made up
-    /// for in deadlines (`update_deadline()`).
+    /// If the deadline of `entity` has come, the next slice begins. What it ran too long is not
+    /// made up for in deadlines (`update_deadline()`).
     fn renew_if_expired(&mut self, entity: EntityId) -> bool {
         let state = &self.entities[entity];
         if state.vruntime < state.deadline {

@@ -1,6 +1,6 @@
-//! Balancing: a CPU pulls tasks from the busiest CPU of the busiest group, in intervals, and when it
-//! is about to idle (`sched_balance_rq()`, `sched_balance_newidle()`). An idle CPU whose tick is stopped
-//! does so when a busy one asks for it (`idle.rs`).
+//! Balancing: a CPU pulls tasks from the busiest CPU of the busiest group, in intervals, and when
+//! it is about to idle (`sched_balance_rq()`, `sched_balance_newidle()`). An idle CPU whose tick is
+//! stopped does so when a busy one asks for it (`idle.rs`).
 
 use warmq_kernel::{Balance, Context};
 use warmq_machine::Access;
@@ -48,8 +48,8 @@ impl State {
         })
     }
 
-    /// A CPU that is about to idle pulls one task, unless a wakeup was left to it, no task waits anywhere,
-    /// idling has been short or looking rarely paid.
+    /// A CPU that is about to idle pulls one task, unless a wakeup was left to it, no task waits
+    /// anywhere, idling has been short or looking rarely paid.
     fn look_newly_idle(&mut self, context: &mut Context<'_>) -> Option<(CpuId, Pull)> {
         let here = context.cpu();
         let clock = self.cpu(here).clock;
@@ -95,13 +95,14 @@ impl State {
         *next = due.min(*next);
     }
 
-    /// Whether `cpu` should look in a domain, by a throw of dice weighted by how often that found something
-    /// (`NI_RANDOM`); and for how many tries it counts if it finds something.
+    /// Whether `cpu` should look in a domain, by a throw of dice weighted by how often that found
+    /// something (`NI_RANDOM`); and for how many tries it counts if it finds something.
     fn newidle_pays(&self, cpu: CpuId, domain: usize) -> Option<u32> {
         if !self.rules.newidle_random {
             return Some(1);
         }
-        // The low bits of the clock: what the kernel draws is as unpredictable, and this can be replayed.
+        // The low bits of the clock: what the kernel draws is as unpredictable, and this can be
+        // replayed.
         let drawn = (self.cpu(cpu).clock / 7) % 1_024;
         self.cpu(cpu).domains[domain].newidle.throw(drawn as u32)
     }
@@ -113,8 +114,8 @@ impl State {
             .count(found, now, rate);
     }
 
-    /// Balances each domain of `here` that is due, up to the first for which it is another CPU's turn
-    /// (`sched_balance_domains()`).
+    /// Balances each domain of `here` that is due, up to the first for which it is another CPU's
+    /// turn (`sched_balance_domains()`).
     pub(super) fn look_in_intervals(
         &mut self,
         context: &mut Context<'_>,
@@ -162,8 +163,8 @@ impl State {
         jiffies.clamp(1, most.max(1)) * tick
     }
 
-    /// One CPU of each group balances for it (`should_we_balance()`): above cores, the first on an idle
-    /// core; then the first that is idle, or the first.
+    /// One CPU of each group balances for it (`should_we_balance()`): above cores, the first on an
+    /// idle core; then the first that is idle, or the first.
     fn is_our_turn(&self, context: &Context<'_>, here: CpuId, domain: usize) -> bool {
         let domain = &self.cpu(here).domains[domain];
         let own = domain.groups[0].iter().copied();
@@ -182,8 +183,8 @@ impl State {
         self.cpu(cpu).clock >= self.cpu(cpu).next_balance
     }
 
-    /// What can be pulled in a domain; if nothing, from whom it was tried. CPUs whose tasks may all not
-    /// run here are left out, and it looks again.
+    /// What can be pulled in a domain; if nothing, from whom it was tried. CPUs whose tasks may all
+    /// not run here are left out, and it looks again.
     fn search(
         &mut self,
         context: &mut Context<'_>,
@@ -268,8 +269,8 @@ impl State {
         offer
     }
 
-    /// The tasks that wait on `cpu`, that which had it longest ago first. Delayed ones are not among
-    /// them.
+    /// The tasks that wait on `cpu`, that which had it longest ago first. Delayed ones are not
+    /// among them.
     pub(super) fn waiting(&self, cpu: CpuId) -> Vec<TaskId> {
         let there = self.cpu(cpu);
         let all = there.recency.iter().copied();
@@ -313,12 +314,13 @@ impl State {
             return false;
         }
         let domain = &self.cpu(here).domains[pull.domain];
-        // The kernel tries hot tasks last, in active balancing, which follows at once where one is drawn.
+        // The kernel tries hot tasks last, in active balancing, which follows at once where one is
+        // drawn.
         drawn || !self.is_hot(task, from) || domain.failed > domain.level.cache_nice_tries
     }
 
-    /// Another CPU of the group of `pull.to` where `task` may run, in number order (`LBF_DST_PINNED`).
-    /// One that is about to idle does not look for others.
+    /// Another CPU of the group of `pull.to` where `task` may run, in number order
+    /// (`LBF_DST_PINNED`). One that is about to idle does not look for others.
     fn elsewhere(&self, context: &Context<'_>, task: TaskId, pull: Pull) -> Option<CpuId> {
         if pull.idleness == Idleness::NewlyIdle {
             return None;
@@ -346,8 +348,8 @@ impl State {
         since < self.rules.migration_cost
     }
 
-    /// Counts a failed attempt of `here`, if there was an imbalance and no task was held for the sake of a
-    /// cache.
+    /// Counts a failed attempt of `here`, if there was an imbalance and no task was held for the
+    /// sake of a cache.
     fn pulled_nothing(
         &mut self,
         context: &mut Context<'_>,
@@ -399,7 +401,8 @@ impl State {
         }
     }
 
-    /// Whether the only task of a CPU whose time others take would have more of it on `here`, which idles.
+    /// Whether the only task of a CPU whose time others take would have more of it on `here`, which
+    /// idles.
     fn gains_capacity(&self, here: CpuId, domain: usize, attempt: Failed) -> bool {
         let pct = self.cpu(here).domains[domain].level.imbalance_pct;
         let (there, own) = (self.capacity(attempt.from), self.capacity(here));

@@ -50,8 +50,8 @@ impl Base for Eevdf {
 
 impl State {
     /// Who runs instead of `best`: of the tasks of `queue` that are of the group in succession, and
-    /// eligible, the one with the earliest deadline. The running task keeps the CPU where it would, and
-    /// nobody goes before tasks of other cgroups.
+    /// eligible, the one with the earliest deadline. The running task keeps the CPU where it would,
+    /// and nobody goes before tasks of other cgroups.
     pub(super) fn successor(&mut self, queue: QueueId, best: EntityId) -> Option<EntityId> {
         let there = &self.queues[queue];
         let cpu = there.cpu;

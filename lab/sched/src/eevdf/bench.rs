@@ -1,7 +1,7 @@
 //! One CPU under the rules of a version, without machine and kernel, for tests of decisions.
 //!
-//! Weights are in those of nice 0, times in virtual or real ms. The rules are those of two CPUs, where
-//! a slice is 1.4 ms, and of HZ 250.
+//! Weights are in those of nice 0, times in virtual or real ms. The rules are those of two CPUs,
+//! where a slice is 1.4 ms, and of HZ 250.
 
 #![expect(clippy::float_arithmetic, reason = "cases are given in ms")]
 

@@ -30,8 +30,8 @@ impl Amount {
         )
     }
 
-    /// Whether a task of `load` and `util` fits; if so, it is taken off. After failures, larger ones
-    /// fit.
+    /// Whether a task of `load` and `util` fits; if so, it is taken off. After failures, larger
+    /// ones fit.
     pub(super) fn takes(&mut self, load: u64, util: u64, failed: u32) -> bool {
         let shrunk = |value: u64| value >> failed.min(63);
         match self {
@@ -94,7 +94,8 @@ pub(super) struct Standing {
     idle: u64,
     /// The most load of a fair task that is alone on its CPU and has too little of that.
     misfit: u64,
-    /// How many tasks prefer the cache of the CPU that balances, and whether one of them is to go there.
+    /// How many tasks prefer the cache of the CPU that balances, and whether one of them is to go
+    /// there.
     pub(super) preferring: u64,
     pub(super) is_drawn: bool,
     /// One of its CPUs has a task that waits.
@@ -135,8 +136,8 @@ impl Standing {
         self.capacity * 100 > self.util * imbalance_pct
     }
 
-    /// Whether it has so much load itself that nothing is pulled from `busiest`, `mean` being the average
-    /// of all groups. Where it is not overloaded, other rules say so.
+    /// Whether it has so much load itself that nothing is pulled from `busiest`, `mean` being the
+    /// average of all groups. Where it is not overloaded, other rules say so.
     fn is_loaded_like(&self, busiest: &Standing, mean: u64, imbalance_pct: u64) -> bool {
         let own = self.average_load();
         self.fullness == Fullness::Overloaded
@@ -165,8 +166,9 @@ impl Standing {
         self
     }
 
-    /// Whether it is busier than `other` (`update_sd_pick_busiest()`). The load of what is not overloaded
-    /// does not count: of fully busy groups the first core of several threads is taken, or else the last.
+    /// Whether it is busier than `other` (`update_sd_pick_busiest()`). The load of what is not
+    /// overloaded does not count: of fully busy groups the first core of several threads is taken,
+    /// or else the last.
     fn is_busier_than(&self, other: &Standing) -> bool {
         if self.fullness != other.fullness {
             return self.fullness > other.fullness;
@@ -184,8 +186,8 @@ impl Standing {
         }
     }
 
-    /// How many tasks it has more than `local`, by the number of their cores if those differ, where the
-    /// CPU that balances idles (`sibling_imbalance()`).
+    /// How many tasks it has more than `local`, by the number of their cores if those differ, where
+    /// the CPU that balances idles (`sibling_imbalance()`).
     ///
     /// ```text
     ///     2 (l B - b L) / (l + b), rounded      l, b := cores of local and busiest   L, B := tasks
@@ -473,8 +475,8 @@ mod tests {
         imbalance(&local, &busiest, &[local, busiest], terms)
     }
 
-    /// A core whose threads are all busy gives one task to an idle core, and none where that would only
-    /// turn the difference round.
+    /// A core whose threads are all busy gives one task to an idle core, and none where that would
+    /// only turn the difference round.
     #[test]
     fn an_idle_core_relieves_one_with_several_busy_threads() {
         let one = Some(Amount::Tasks(1));
@@ -504,8 +506,8 @@ mod tests {
         assert_eq!(caches(4, 3).more_than(&caches(4, 1)), 2);
     }
 
-    /// Of cores with a thread to spare the one is busiest that has most tasks; a core of one thread comes
-    /// before one of several that would be left empty.
+    /// Of cores with a thread to spare the one is busiest that has most tasks; a core of one thread
+    /// comes before one of several that would be left empty.
     #[test]
     fn which_core_is_the_busiest() {
         assert!(core(2, 2).is_busier_than(&core(2, 1)));
@@ -543,8 +545,8 @@ mod tests {
         assert_eq!(amount(of(2, 2_048), of(1, 1_024), Idleness::Busy), None);
     }
 
-    /// A CPU that a real-time task keeps has next to no capacity. Nobody gives it a second task, as it
-    /// has room for what runs there, which is nothing; and what waits there is taken away.
+    /// A CPU that a real-time task keeps has next to no capacity. Nobody gives it a second task, as
+    /// it has room for what runs there, which is nothing; and what waits there is taken away.
     #[test]
     fn a_real_time_task_is_not_relieved_of_others() {
         let urgent = |fair: u64| {

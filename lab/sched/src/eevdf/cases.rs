@@ -87,8 +87,8 @@ fn case_7_who_is_alone_goes_on_and_begins_another_slice() {
     assert_eq!(state.best(0, true), Some(alone));
 }
 
-/// Two hogs are asked to change places by the first tick that finds a slice over; with HRTICK a timer
-/// is set to the end of the slice.
+/// Two hogs are asked to change places by the first tick that finds a slice over; with HRTICK a
+/// timer is set to the end of the slice.
 #[test]
 fn case_8_slices_end_with_a_tick_or_by_a_timer() {
     for (version, timer) in [(V6_12, None), (V6_18, None), (V7_1, Some(ns(1.4)))] {
@@ -202,8 +202,8 @@ fn case_12_an_empty_queue_forgets_lag_and_a_child_gets_half_a_slice() {
     assert!(close(state.entities[child].deadline, 101.4));
 }
 
-/// r has run for 0.02 ms and sleeps beside b, which is at 0 and goes on to `b_at`. Where r stands when
-/// it wakes.
+/// r has run for 0.02 ms and sleeps beside b, which is at 0 and goes on to `b_at`. Where r stands
+/// when it wakes.
 fn after_a_delayed_sleep(version: Version, b_at: f64) -> (State, EntityId) {
     let mut state = bench(version);
     let b = state.waits((1.0, 0.0, 1.4));
@@ -398,8 +398,8 @@ fn case_24_and_back_again_it_is_further_behind_than_it_was() {
     }
 }
 
-/// x is how far the entity that changes, and runs, is behind the other one. With a limit on lag that
-/// does not bind.
+/// x is how far the entity that changes, and runs, is behind the other one. With a limit on lag
+/// that does not bind.
 #[test]
 fn case_25_a_wakeup_and_a_sleep_multiply_lag() {
     let x = |version, weights: &[f64], x: f64| {
@@ -468,8 +468,8 @@ fn case_27_a_yield_gives_away_the_slice_of_whoever_is_owed() {
     assert!(close(state.v(e), 0.2), "alone on the CPU: nothing");
 }
 
-/// Tasks of groups with so many shares (0: the root) on one CPU, as the flat run queue weighs them, in
-/// 12ths.
+/// Tasks of groups with so many shares (0: the root) on one CPU, as the flat run queue weighs them,
+/// in 12ths.
 fn flat_weights(of: &[(f64, &[f64])]) -> Vec<Vec<i64>> {
     let mut state = bench(V7_3);
     state.cpus[0].clock = ns(100.0);
@@ -565,9 +565,9 @@ fn case_31_only_a_real_sleep_changes_the_weight_of_a_group() {
     }
 }
 
-/// The first rounds of section 11: how far B is behind A, in virtual ms, after r has slept, before it
-/// wakes and after it has woken. B runs for 0.98 ms at half of A's weight, then for 0.02 ms, with r, at
-/// two thirds of it. Beyond 5.7 the distance grows from round to round; below, it falls.
+/// The first rounds of section 11: how far B is behind A, in virtual ms, after r has slept, before
+/// it wakes and after it has woken. B runs for 0.98 ms at half of A's weight, then for 0.02 ms,
+/// with r, at two thirds of it. Beyond 5.7 the distance grows from round to round; below, it falls.
 fn rounds(version: Version, start: f64, rounds: usize) -> Vec<[f64; 3]> {
     let (mut state, b) = reweighed(version, true, (0.5, 0.0, 1e3), start, &[]);
     let behind = |state: &State| start - ms(state.v(b));

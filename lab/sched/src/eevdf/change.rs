@@ -92,8 +92,8 @@ impl State {
         }
     }
 
-    /// The number of the group in which the tasks of `id` count; the root has none. A session is none
-    /// without autogroups.
+    /// The number of the group in which the tasks of `id` count; the root has none. A session is
+    /// none without autogroups.
     fn group_in_force(&mut self, context: &mut Context<'_>, id: GroupId) -> Option<usize> {
         if id == GroupId::ROOT {
             return None;
@@ -211,8 +211,8 @@ impl State {
         }
     }
 
-    /// The nice value, policy, slice or group of `task` has changed: it leaves its queue, and joins the
-    /// one where it belongs (`sched_change_begin()`, `sched_change_end()`).
+    /// The nice value, policy, slice or group of `task` has changed: it leaves its queue, and joins
+    /// the one where it belongs (`sched_change_begin()`, `sched_change_end()`).
     pub(super) fn parameters_changed(&mut self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
         let (weight, slice) = (weight_of(view), view.slice());

@@ -1,7 +1,7 @@
 //! Scheduling domains: which CPUs a CPU balances with, from near to far (`sd_init()`).
 //!
-//! The levels are the threads of a core, the CPUs under a last-level cache, a socket, and all sockets
-//! (a NUMA node each). A level that has no more CPUs than the one below is left out.
+//! The levels are the threads of a core, the CPUs under a last-level cache, a socket, and all
+//! sockets (a NUMA node each). A level that has no more CPUs than the one below is left out.
 
 use warmq_kernel::Attach;
 use warmq_units::CpuId;
@@ -67,12 +67,12 @@ pub(super) struct Domain {
     pub(super) newidle: NewIdle,
 }
 
-/// How well looking for work pays for a CPU that is about to idle (`newidle_call`, `newidle_success`, `newidle_ratio`,
-/// `newidle_stamp`).
+/// How well looking for work pays for a CPU that is about to idle (`newidle_call`,
+/// `newidle_success`, `newidle_ratio`, `newidle_stamp`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewIdle {
-    /// How often it was about to idle, whether it looked or not, and what it found: each success counts for the tries
-    /// that were left out.
+    /// How often it was about to idle, whether it looked or not, and what it found: each success
+    /// counts for the tries that were left out.
     calls: u32,
     successes: u32,
     /// Of 1024 times that it is about to idle, it looks this often.
@@ -93,15 +93,17 @@ impl Default for NewIdle {
 }
 
 impl NewIdle {
-    /// Throws dice (`drawn`, of 1024) whether to look: the tries for which finding something would count, if so.
+    /// Throws dice (`drawn`, of 1024) whether to look: the tries for which finding something would
+    /// count, if so.
     pub(super) fn throw(&self, drawn: u32) -> Option<u32> {
         let weight = 1 + self.ratio;
         (drawn <= weight).then_some((1_024 + weight / 2) / weight)
     }
 
-    /// Counts a time that it was about to idle, with what it found; after 1024 of them its successes are the new ratio,
-    /// and half of them are forgotten (`update_newidle_stats()`). `rate`: the more rarely it idles, the less it costs to look:
-    /// the 512 of them that are new each time, in 4 s, are rare enough to look always (`NI_RATE`, 7.1).
+    /// Counts a time that it was about to idle, with what it found; after 1024 of them its
+    /// successes are the new ratio, and half of them are forgotten (`update_newidle_stats()`).
+    /// `rate`: the more rarely it idles, the less it costs to look: the 512 of them that are new
+    /// each time, in 4 s, are rare enough to look always (`NI_RATE`, 7.1).
     pub(super) fn count(&mut self, found: u32, now: i64, rate: bool) {
         self.calls += 1;
         self.successes += found;
@@ -160,7 +162,8 @@ mod tests {
 
     const S: i64 = 1_000_000_000;
 
-    /// What of 1024 times a CPU looks after it was about to idle 512 times, within `time` ns, each time with `found`.
+    /// What of 1024 times a CPU looks after it was about to idle 512 times, within `time` ns, each
+    /// time with `found`.
     fn ratio_after(time: i64, found: u32, rate: bool) -> u32 {
         let mut newidle = NewIdle::default();
         (0..512).for_each(|_| newidle.count(found, time, rate));

@@ -1,5 +1,5 @@
-//! What a decision does to the machine: accesses to memory, and CPUs that are to pick again. They are
-//! collected, and made when the decision is taken, so that decisions need no machine.
+//! What a decision does to the machine: accesses to memory, and CPUs that are to pick again. They
+//! are collected, and made when the decision is taken, so that decisions need no machine.
 
 use warmq_kernel::Context;
 use warmq_machine::Access;

@@ -1,14 +1,15 @@
-//! Groups without queues of their own in virtual time: P. Zijlstra's "Flatten the pick", version 3 of
-//! June 2026 (message 20260605124052.227463677, commit 85570f10a4c6 of 7.3).
+//! Groups without queues of their own in virtual time: P. Zijlstra's "Flatten the pick", version 3
+//! of June 2026 (message 20260605124052.227463677, commit 85570f10a4c6 of 7.3).
 //!
-//! Only tasks compete, all in the queue of their CPU. A group keeps its queue on each CPU, its entity
-//! there and the weights and averages of both, as before, but virtual time is no matter of theirs: the
-//! weight of a task in it is the product of the parts that its entity and those above it are of their
-//! queues ([`State::refresh_flat_weight`]). That is brought up to date when the task is queued, is
-//! picked and is found running by a tick; of a task that waits it is what it was. V stays where it is.
+//! Only tasks compete, all in the queue of their CPU. A group keeps its queue on each CPU, its
+//! entity there and the weights and averages of both, as before, but virtual time is no matter of
+//! theirs: the weight of a task in it is the product of the parts that its entity and those above
+//! it are of their queues ([`State::refresh_flat_weight`]). That is brought up to date when the
+//! task is queued, is picked and is found running by a tick; of a task that waits it is what it
+//! was. V stays where it is.
 //!
-//! So no group owes or is owed time, none is anybody's buddy or has a slice, and what a wakeup compares
-//! are tasks.
+//! So no group owes or is owed time, none is anybody's buddy or has a slice, and what a wakeup
+//! compares are tasks.
 
 use crate::fair::tree::EntityId;
 

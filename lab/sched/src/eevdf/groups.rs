@@ -1,13 +1,13 @@
-//! Group scheduling: a group is an entity on each CPU, whose weight is the part of the group's shares
-//! that its load there is of all its load (`calc_group_shares()`).
+//! Group scheduling: a group is an entity on each CPU, whose weight is the part of the group's
+//! shares that its load there is of all its load (`calc_group_shares()`).
 //!
 //! ```text
 //!     load   := max(weight of the group's queue on the CPU, its average)
 //!     weight := shares * load / (load of the group elsewhere + load)     from 2 to shares
 //! ```
 //!
-//! With many CPUs the parts of a group that runs on all of them are small, each no more than a task of
-//! nice 19 on 64 CPUs. [`CgroupMode`] says what its shares are multiplied by against that.
+//! With many CPUs the parts of a group that runs on all of them are small, each no more than a task
+//! of nice 19 on 64 CPUs. [`CgroupMode`] says what its shares are multiplied by against that.
 
 use crate::fair::tree::EntityId;
 
@@ -27,9 +27,9 @@ impl CgroupMode {
         matches!(self, CgroupMode::Concurrent | CgroupMode::Tasks)
     }
 
-    /// The weight of a group of `shares` where its load is `load` of `total`, on one of `cpus` CPUs; on
-    /// average, `runnable` 1024ths of its tasks are runnable on all of them (`calc_up_shares()` to
-    /// `calc_tasks_shares()`).
+    /// The weight of a group of `shares` where its load is `load` of `total`, on one of `cpus`
+    /// CPUs; on average, `runnable` 1024ths of its tasks are runnable on all of them
+    /// (`calc_up_shares()` to `calc_tasks_shares()`).
     fn weight(self, shares: u64, (load, total): (u64, u64), cpus: u64, runnable: u64) -> u64 {
         let tasks = (runnable >> 10).max(1);
         let scaled = match self {
@@ -110,7 +110,8 @@ mod tests {
         }
     }
 
-    /// Section 13: of 1024 shares on 8 CPUs, half of the load is here, and so many tasks are runnable.
+    /// Section 13: of 1024 shares on 8 CPUs, half of the load is here, and so many tasks are
+    /// runnable.
     #[test]
     fn shares_are_multiplied_by_what_the_mode_says() {
         use CgroupMode::{Concurrent, Max, Smp, Tasks, Up};
@@ -138,8 +139,8 @@ mod tests {
     proptest::proptest! {
         #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
 
-        /// The weights of a group on all CPUs come to its shares, but for rounding, if its load is what
-        /// its queues have contributed.
+        /// The weights of a group on all CPUs come to its shares, but for rounding, if its load is
+        /// what its queues have contributed.
         #[test]
         fn the_weights_of_a_group_come_to_its_shares(
             loads in proptest::collection::vec(1u64..100_000, 1..64),

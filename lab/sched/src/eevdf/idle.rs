@@ -1,5 +1,5 @@
-//! Balancing for CPUs that idle without a tick: a busy CPU wakes one of them, and that balances for all
-//! (`nohz_balancer_kick()`, `_nohz_idle_balance()`).
+//! Balancing for CPUs that idle without a tick: a busy CPU wakes one of them, and that balances for
+//! all (`nohz_balancer_kick()`, `_nohz_idle_balance()`).
 
 use warmq_kernel::Context;
 use warmq_units::CpuId;
@@ -8,8 +8,8 @@ use super::balance::{Idleness, Pull};
 use super::state::State;
 
 impl State {
-    /// At its tick a busy CPU wakes an idle one if it could be relieved of a task and some idle CPU is due.
-    /// All others that could be relieved wake the same one, so that it is woken once.
+    /// At its tick a busy CPU wakes an idle one if it could be relieved of a task and some idle CPU
+    /// is due. All others that could be relieved wake the same one, so that it is woken once.
     pub(super) fn kick_idle(&mut self, context: &mut Context<'_>) {
         let here = context.cpu();
         if !self.could_be_relieved(here) {
@@ -27,9 +27,9 @@ impl State {
         }
     }
 
-    /// Whether tasks wait on `cpu`, others take a part of its time, or another CPU under its cache is busy,
-    /// too: its threads may be crowded on fewer cores than there are, and other caches may be idle. From
-    /// here it is not known where, so whoever is woken finds out.
+    /// Whether tasks wait on `cpu`, others take a part of its time, or another CPU under its cache
+    /// is busy, too: its threads may be crowded on fewer cores than there are, and other caches may
+    /// be idle. From here it is not known where, so whoever is woken finds out.
     fn could_be_relieved(&self, cpu: CpuId) -> bool {
         let there = self.cpu(cpu);
         let waits = self.running(cpu) >= 2;
@@ -60,8 +60,9 @@ impl State {
         })
     }
 
-    /// Balances for every idle CPU that is due, from the next one round to this one. If something can be
-    /// pulled, that comes first, and this CPU goes on afterwards. It stops once it has a task itself.
+    /// Balances for every idle CPU that is due, from the next one round to this one. If something
+    /// can be pulled, that comes first, and this CPU goes on afterwards. It stops once it has a
+    /// task itself.
     pub(super) fn look_for_all_idle(&mut self, context: &mut Context<'_>) -> Option<(CpuId, Pull)> {
         let here = context.cpu();
         let (before, after): (Vec<CpuId>, Vec<CpuId>) = self

@@ -18,8 +18,8 @@ const CONTRIBUTION_PART: u64 = 64;
 pub(super) const CAPACITY: u64 = 1_024;
 
 impl State {
-    /// Brings the averages of `entity` and of its queue up to date, those of an entity that is new there
-    /// join them, and, if `contributes`, the queue's group learns of it.
+    /// Brings the averages of `entity` and of its queue up to date, those of an entity that is new
+    /// there join them, and, if `contributes`, the queue's group learns of it.
     pub(super) fn update_load(&mut self, entity: EntityId, contributes: bool) {
         let queue = self.entities[entity].queue;
         let now = self.now(queue);
@@ -71,8 +71,8 @@ impl State {
         there.load.of_queue(now, since)
     }
 
-    /// What tasks have brought to the queue of a group, or taken from it, changes its entity and the
-    /// queue above. True if there was such (`propagate_entity_load_avg()`).
+    /// What tasks have brought to the queue of a group, or taken from it, changes its entity and
+    /// the queue above. True if there was such (`propagate_entity_load_avg()`).
     fn propagate(&mut self, entity: EntityId) -> bool {
         let state = &mut self.entities[entity];
         let What::Group(own) = state.what else {
@@ -180,8 +180,8 @@ impl State {
         self.queues[self.cpu(cpu).root].runnable == 1 && self.lacks_capacity(cpu, pct)
     }
 
-    /// Whether the averages of the queue of a group, and those of its entity, are nothing and stay so
-    /// (`cfs_rq_is_decayed()`, `skip_blocked_update()`).
+    /// Whether the averages of the queue of a group, and those of its entity, are nothing and stay
+    /// so (`cfs_rq_is_decayed()`, `skip_blocked_update()`).
     fn has_decayed(&self, queue: QueueId) -> bool {
         let there = &self.queues[queue];
         let owner = there.owner.map(|owner| self.entities[owner].load);

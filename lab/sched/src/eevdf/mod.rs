@@ -1,34 +1,36 @@
 //! EEVDF: the fair scheduler of Linux 6.12 to 7.3 (Earliest Eligible Virtual Deadline First).
 //!
-//! Purpose: what users run today, so that the laboratory can say where it does badly. Each CPU has a
-//! queue for each task group, and a group is an entity with a weight in the queue above. Running for t
-//! moves an entity's vruntime by t / weight. The average of a queue is V; an entity whose vruntime is
-//! not after V is owed time and is *eligible*. Of the eligible entities the one with the earliest
-//! virtual deadline runs, which is its vruntime when its slice began, and the slice by its weight; it
-//! keeps the CPU for the slice. What an entity is owed or owes when it leaves, its lag, it has again
-//! when it comes back; whoever sleeps while owing stays queued until that is paid.
+//! Purpose: what users run today, so that the laboratory can say where it does badly. Each CPU has
+//! a queue for each task group, and a group is an entity with a weight in the queue above. Running
+//! for t moves an entity's vruntime by t / weight. The average of a queue is V; an entity whose
+//! vruntime is not after V is owed time and is *eligible*. Of the eligible entities the one with
+//! the earliest virtual deadline runs, which is its vruntime when its slice began, and the slice by
+//! its weight; it keeps the CPU for the slice. What an entity is owed or owes when it leaves, its
+//! lag, it has again when it comes back; whoever sleeps while owing stays queued until that is
+//! paid.
 //!
 //! It does badly
-//! - from 6.13 to 7.0, where a group's tasks sleep and wake often: each change of the group's weight
-//!   multiplies its lag while it runs, and a group beside it gets nothing (`reweight`);
+//! - from 6.13 to 7.0, where a group's tasks sleep and wake often: each change of the group's
+//!   weight multiplies its lag while it runs, and a group beside it gets nothing (`reweight`);
 //! - where a slice ends only with a tick: up to 7.0 two hogs take turns of 4 ms at HZ 250, not of a
 //!   slice;
-//! - under lazy preemption, where another CPU wakes a task beside a hog: it waits for the hog's next
-//!   interrupt, up to a tick;
+//! - under lazy preemption, where another CPU wakes a task beside a hog: it waits for the hog's
+//!   next interrupt, up to a tick;
 //! - where a receiver is owed nothing: it waits for a slice, as it preempts only whoever owes time.
 //!
 //! Different from the kernels:
 //! - Time in interrupts is charged to who runs, as in Debian's kernels.
-//! - The averages of a task that moves in its sleep leave its group's queue at once; in the kernel, when
-//!   that is next looked at.
-//! - Balancing looks for what it can pull before it takes locks, pulls in one domain a time, and pushes
-//!   a running task without a migration thread. NUMA distances and preferred nodes are unknown to it.
+//! - The averages of a task that moves in its sleep leave its group's queue at once; in the kernel,
+//!   when that is next looked at.
+//! - Balancing looks for what it can pull before it takes locks, pulls in one domain a time, and
+//!   pushes a running task without a migration thread. NUMA distances and preferred nodes are
+//!   unknown to it.
 //! - Newly idle CPUs draw from the clock whether to look; what that costs does not decay.
-//! - No core scheduling, uclamp, energy model; real-time tasks stay on the CPUs on which they are woken:
-//!   they are neither pushed to CPUs nor pulled by CPUs that run lesser ones.
+//! - No core scheduling, uclamp, energy model; real-time tasks stay on the CPUs on which they are
+//!   woken: they are neither pushed to CPUs nor pulled by CPUs that run lesser ones.
 //! - Balancing at exec is modelled for the first tasks only: the programs of scenarios call none.
-//! - Costs besides memory accesses are those of `linux-6.18`; of `linux-2.4` on a machine that has only
-//!   these; and those of `linux-6.18` on `epyc-12llc` where a machine has neither, as `host`.
+//! - Costs besides memory accesses are those of `linux-6.18`; of `linux-2.4` on a machine that has
+//!   only these; and those of `linux-6.18` on `epyc-12llc` where a machine has neither, as `host`.
 
 mod account;
 mod balance;
@@ -203,8 +205,8 @@ impl State {
         next
     }
 
-    /// If the running task may not stay here, or is to be pushed elsewhere, it leaves the queue; when
-    /// this CPU has switched away from it, it joins another.
+    /// If the running task may not stay here, or is to be pushed elsewhere, it leaves the queue;
+    /// when this CPU has switched away from it, it joins another.
     fn send_away(&mut self, context: &mut Context<'_>, current: TaskId) {
         let here = context.cpu();
         if !self.task(current).runnable {
@@ -309,8 +311,8 @@ impl Scheduler for Eevdf {
         if state.task(task).displaced.is_some() {
             return;
         }
-        // The clock is that of the enqueue (ttwu_do_activate() updates it once): were the running task
-        // charged for the nanoseconds since, it would be ahead of whoever was placed at V.
+        // The clock is that of the enqueue (ttwu_do_activate() updates it once): were the running
+        // task charged for the nanoseconds since, it would be ahead of whoever was placed at V.
         let sync = matches!(why, Why::Wakeup(wakeup) if wakeup.sync);
         let unthrottled = matches!(why, Why::Wakeup(wakeup) if wakeup.slept == Waiting::Quota);
         if unthrottled && state.cpu(cpu).current.is_some() {

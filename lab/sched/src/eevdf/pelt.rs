@@ -88,7 +88,8 @@ pub(super) struct Average {
 /// What counts since the last time that an average was brought up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Since {
-    /// The weight of what is queued, without bits behind the point; of an entity, whether it is queued.
+    /// The weight of what is queued, without bits behind the point; of an entity, whether it is
+    /// queued.
     pub(super) load: u64,
     /// Tasks that were runnable.
     pub(super) runnable: u64,
@@ -105,8 +106,8 @@ impl Since {
     };
 }
 
-/// Adds what an average and its sum have changed by. Rounding may have left less than is taken off, and
-/// a sum is at least what its average stands for (`__update_sa()`).
+/// Adds what an average and its sum have changed by. Rounding may have left less than is taken off,
+/// and a sum is at least what its average stands for (`__update_sa()`).
 fn shift(average: &mut u64, sum: &mut u64, by: (i64, i64)) {
     *average = average.saturating_add_signed(by.0);
     *sum = sum.saturating_add_signed(by.1);
@@ -179,7 +180,8 @@ impl Average {
         MOST - PERIOD + self.part
     }
 
-    /// The same of an entity: while queued, its load is its `weight`, without bits behind the point.
+    /// The same of an entity: while queued, its load is its `weight`, without bits behind the
+    /// point.
     pub(super) fn of_entity(&mut self, now: i64, weight: u64, since: Since) {
         if self.advance(now, since) {
             self.load = weight * self.load_sum / self.divider();
@@ -221,9 +223,9 @@ impl Average {
         self.load_sum
     }
 
-    /// The tasks of `own`, the queue of a group whose entities weigh `own_weight`, have brought or taken
-    /// averages with them, whose unweighted sums come to `moved`. `self`, the group's entity of `weight`,
-    /// follows, and with it the queue `above` that it is in (`update_tg_cfs_util()`,
+    /// The tasks of `own`, the queue of a group whose entities weigh `own_weight`, have brought or
+    /// taken averages with them, whose unweighted sums come to `moved`. `self`, the group's entity
+    /// of `weight`, follows, and with it the queue `above` that it is in (`update_tg_cfs_util()`,
     /// `update_tg_cfs_runnable()`, `update_tg_cfs_load()`).
     pub(super) fn follow(
         &mut self,
@@ -244,8 +246,8 @@ impl Average {
         if moved == 0 {
             return;
         }
-        // Of what came, all counts until the CPU is full. Of what is left when something went, it is
-        // assumed that all tasks were runnable equally long.
+        // Of what came, all counts until the CPU is full. Of what is left when something went, it
+        // is assumed that all tasks were runnable equally long.
         let runnable = match moved > 0 {
             true => self.load_sum.saturating_add_signed(moved).min(divider),
             false => self.load_sum.min(match own_weight {
@@ -367,8 +369,8 @@ mod tests {
             prop_assert_eq!(queue.runnable, before.runnable);
         }
 
-        /// A group's entity counts what tasks bring to the group, in the queue above, too, and no longer
-        /// when they have taken it away again.
+        /// A group's entity counts what tasks bring to the group, in the queue above, too, and no
+        /// longer when they have taken it away again.
         #[test]
         fn what_moves_with_tasks_counts_above_their_group(
             util in 0u64..1_024,

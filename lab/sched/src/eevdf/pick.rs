@@ -8,8 +8,9 @@ use super::queueing::Leaving;
 use super::state::{Class, QueueId, State, What};
 
 impl State {
-    /// The entity of `queue` to run next. The running one goes on while it is protected and eligible, if
-    /// `protects`; else somebody with an earlier deadline, or an equal one, goes before it.
+    /// The entity of `queue` to run next. The running one goes on while it is protected and
+    /// eligible, if `protects`; else somebody with an earlier deadline, or an equal one, goes
+    /// before it.
     pub(super) fn best(&mut self, queue: QueueId, protects: bool) -> Option<EntityId> {
         let there = &self.queues[queue];
         let current = there
@@ -30,8 +31,8 @@ impl State {
         current.filter(earlier).or(first)
     }
 
-    /// The eligible entity of the tree with the earliest deadline. The kernel finds it on one way down,
-    /// as each node knows the least vruntime below it.
+    /// The eligible entity of the tree with the earliest deadline. The kernel finds it on one way
+    /// down, as each node knows the least vruntime below it.
     fn first_eligible(&mut self, queue: QueueId) -> Option<EntityId> {
         let mut visits = 0;
         let tree = &self.queues[queue].tree;
@@ -56,7 +57,8 @@ impl State {
         Some(self.successor(queue, best).unwrap_or(best))
     }
 
-    /// The fair task to run next on `cpu` (`pick_task_fair()`). Delayed entities that are met leave.
+    /// The fair task to run next on `cpu` (`pick_task_fair()`). Delayed entities that are met
+    /// leave.
     pub(super) fn pick_fair(&mut self, cpu: CpuId) -> Option<TaskId> {
         let root = self.cpu(cpu).root;
         let mut queue = root;

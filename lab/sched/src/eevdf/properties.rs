@@ -1,5 +1,5 @@
-//! What holds whatever tasks do: random trees of groups and tasks on one CPU, which run, sleep, wake,
-//! yield and change in weight, under the rules of each version.
+//! What holds whatever tasks do: random trees of groups and tasks on one CPU, which run, sleep,
+//! wake, yield and change in weight, under the rules of each version.
 
 use proptest::prelude::*;
 use warmq_kernel::weight_of_nice;
@@ -29,8 +29,9 @@ enum Act {
     Elsewhere(usize, u64),
 }
 
-/// Groups, by the number of the one around them (0 is the root) and their shares in 100ths; and tasks,
-/// by their group, nice value, slice in us (0 is that of the kernel), and whether they may sleep.
+/// Groups, by the number of the one around them (0 is the root) and their shares in 100ths; and
+/// tasks, by their group, nice value, slice in us (0 is that of the kernel), and whether they may
+/// sleep.
 #[derive(Clone, Debug)]
 struct Tree {
     groups: Vec<(usize, u64)>,
@@ -309,8 +310,8 @@ impl Play {
         Ok(())
     }
 
-    /// What is picked is eligible, and no eligible entity has an earlier deadline, unless the picked one
-    /// runs and is protected. (Buddies go before either; they are not asked here.)
+    /// What is picked is eligible, and no eligible entity has an earlier deadline, unless the
+    /// picked one runs and is protected. (Buddies go before either; they are not asked here.)
     fn check_pick(&mut self) -> Result<(), TestCaseError> {
         for queue in self.queues() {
             let members = self.competing(queue);
@@ -399,11 +400,12 @@ proptest! {
         }
     }
 
-    /// Tasks that never sleep have their parts of the CPU at any time: at each level of the tree, an
-    /// entity is at most two of the longest turns ahead of what is due to it, and as much behind; the second,
-    /// because a turn that a tick ended late begins the next slice, and nothing is taken off that. What is due
-    /// to a task is due to the groups above it, too, so that its bound is the sum over its levels, also
-    /// where only tasks compete: a weight that is not up to date errs by no more.
+    /// Tasks that never sleep have their parts of the CPU at any time: at each level of the tree,
+    /// an entity is at most two of the longest turns ahead of what is due to it, and as much
+    /// behind; the second, because a turn that a tick ended late begins the next slice, and nothing
+    /// is taken off that. What is due to a task is due to the groups above it, too, so that its
+    /// bound is the sum over its levels, also where only tasks compete: a weight that is not up to
+    /// date errs by no more.
     #[test]
     fn who_always_runs_has_its_part_at_any_time(
         tree in trees(false),
@@ -426,10 +428,10 @@ proptest! {
         }
     }
 
-    /// Who never sleeps has what is due to it beside tasks that sleep and wake often, however the weights
-    /// of their groups follow, within three of the longest turns at each level and a tenth: whoever leaves
-    /// with lag leaves it to the others. That a reweight places a group again, the rule of 6.13 to 7.0, is
-    /// left out: it breaks this.
+    /// Who never sleeps has what is due to it beside tasks that sleep and wake often, however the
+    /// weights of their groups follow, within three of the longest turns at each level and a tenth:
+    /// whoever leaves with lag leaves it to the others. That a reweight places a group again, the
+    /// rule of 6.13 to 7.0, is left out: it breaks this.
     #[test]
     fn who_always_runs_is_not_starved_by_who_sleeps(
         tree in trees(true),

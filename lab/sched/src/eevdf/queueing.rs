@@ -2,8 +2,8 @@
 //!
 //! A task is queued with all entities above it that are not. When it sleeps, it leaves with those
 //! above it whose queues become empty. But an entity that owes time is not let go: it stays queued,
-//! *delayed*, counts as before in averages and weights, and leaves when it is picked or is taken back
-//! when it wakes.
+//! *delayed*, counts as before in averages and weights, and leaves when it is picked or is taken
+//! back when it wakes.
 
 use warmq_units::TaskId;
 
@@ -132,7 +132,8 @@ impl State {
         self.join(entity);
     }
 
-    /// The levels from `next` up are queued already: their load, weights and slices are made up to date.
+    /// The levels from `next` up are queued already: their load, weights and slices are made up to
+    /// date.
     fn refresh(&mut self, next: Option<EntityId>, slice: Option<i64>) {
         let (mut next, mut slice) = (next, slice);
         while let Some(entity) = next {
@@ -154,8 +155,8 @@ impl State {
         }
     }
 
-    /// An entity and those above it whose queues become empty leave. Where one is delayed, those above
-    /// it stay as they are.
+    /// An entity and those above it whose queues become empty leave. Where one is delayed, those
+    /// above it stay as they are.
     fn dequeue_entities(&mut self, entity: EntityId, leaving: Leaving) {
         let sleeps = leaving.sleeps();
         let (mut next, mut how) = (Some(entity), leaving);
@@ -199,8 +200,8 @@ impl State {
         true
     }
 
-    /// Whether an entity that is about to leave stays queued, as it sleeps and owes time; if so, it is
-    /// delayed from now on (`set_delayed()`).
+    /// Whether an entity that is about to leave stays queued, as it sleeps and owes time; if so, it
+    /// is delayed from now on (`set_delayed()`).
     pub(super) fn is_delayed_by(&mut self, entity: EntityId, leaving: Leaving) -> bool {
         let may = leaving == Leaving::Sleeps && self.rules.delay_dequeue;
         if !may || self.is_eligible(entity) {
@@ -221,8 +222,8 @@ impl State {
         }
     }
 
-    /// The averages of an entity that leaves are made up to date; those of a task that moves to another
-    /// CPU go with it (`DO_DETACH`).
+    /// The averages of an entity that leaves are made up to date; those of a task that moves to
+    /// another CPU go with it (`DO_DETACH`).
     pub(super) fn leave_load(&mut self, entity: EntityId, leaving: Leaving) {
         match leaving {
             Leaving::Moves => self.detach_load(entity),

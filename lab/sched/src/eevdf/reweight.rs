@@ -3,8 +3,8 @@
 //! The weight of a group on a CPU changes whenever one of its tasks there sleeps or wakes, and the
 //! entity that stands for it usually runs then. From 6.13 to 7.0 it is placed again as if it joined
 //! the queue, with an average that it is still part of: its lag is compensated twice, so that each
-//! change multiplies it. A group whose tasks sleep and wake often so never owes anything, and another
-//! one starves.
+//! change multiplies it. A group whose tasks sleep and wake often so never owes anything, and
+//! another one starves.
 
 use crate::fair::tree::EntityId;
 
@@ -45,8 +45,8 @@ impl State {
         self.effects.write(self.entities[entity].line);
     }
 
-    /// Where only tasks are queued: the weight of `task`, an entity that competes, among all of its CPU
-    /// follows those of the groups above it (`__calc_prop_weight()`, `reweight_eevdf()`).
+    /// Where only tasks are queued: the weight of `task`, an entity that competes, among all of its
+    /// CPU follows those of the groups above it (`__calc_prop_weight()`, `reweight_eevdf()`).
     ///
     /// ```text
     ///     1 * product over the levels of (weight of the entity / weight of its queue)
@@ -92,7 +92,8 @@ impl State {
         }
     }
 
-    /// An entity that does not compete has its lag, and the distance to its deadline, by its new weight.
+    /// An entity that does not compete has its lag, and the distance to its deadline, by its new
+    /// weight.
     fn rescale(&mut self, entity: EntityId, weight: u64) {
         let weights = (self.virtual_weight(entity), weight);
         let state = &mut self.entities[entity];
@@ -133,8 +134,8 @@ impl State {
         }
     }
 
-    /// The entity is placed as if it were not counted. In fact it is if it runs, with its old vruntime
-    /// and its new weight.
+    /// The entity is placed as if it were not counted. In fact it is if it runs, with its old
+    /// vruntime and its new weight.
     fn reweigh_and_place(&mut self, entity: EntityId, weight: u64) {
         let queue = self.timeline(entity);
         let weights = (self.virtual_weight(entity), weight);

@@ -11,7 +11,8 @@ pub(super) const MS: i64 = 1_000_000;
 /// What a change of weight does to an entity that is queued (`reweight_entity()`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reweight {
-    /// Its lag in CPU time stays, and so does the average of its queue (6.12, from 7.1, and 6.18.45).
+    /// Its lag in CPU time stays, and so does the average of its queue (6.12, from 7.1, and
+    /// 6.18.45).
     KeepsAverage,
     /// It is placed again as if it joined its queue, also while it runs and is still counted there
     /// (6.13 to 7.0).
@@ -76,7 +77,8 @@ pub(super) enum CgroupMode {
 /// in ns.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
-    /// The slice of whoever asks for none, and the same for one CPU (`normalized_sysctl_sched_base_slice`).
+    /// The slice of whoever asks for none, and the same for one CPU
+    /// (`normalized_sysctl_sched_base_slice`).
     pub(super) base_slice: i64,
     pub(super) one_cpu_slice: i64,
     pub(super) tick: i64,

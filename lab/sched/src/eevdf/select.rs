@@ -17,8 +17,8 @@ use super::state::{Class, State};
 const FLIPS_HALVED: i64 = 1_000_000_000;
 
 impl State {
-    /// The CPU in whose queue `task` should go. One that is still being switched away from, or whose
-    /// dequeue is delayed, stays where it is.
+    /// The CPU in whose queue `task` should go. One that is still being switched away from, or
+    /// whose dequeue is delayed, stays where it is.
     pub(super) fn select(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
         let view = context.task(task);
         let last = self.task(task).cpu;
@@ -223,7 +223,8 @@ impl State {
         self.scan_cache(context, task, target).unwrap_or(target)
     }
 
-    /// With SMT, the first thread of an idle core under the cache of `target` (`select_idle_core()`).
+    /// With SMT, the first thread of an idle core under the cache of `target`
+    /// (`select_idle_core()`).
     fn idle_core(&self, context: &Context<'_>, task: TaskId, target: CpuId) -> Option<CpuId> {
         if self.threads(target).is_empty() {
             return None;
@@ -253,8 +254,8 @@ impl State {
             .copied()
     }
 
-    /// The first idle CPU after `target` under its cache; the busier they are, the fewer are looked at
-    /// (`select_idle_cpu()`).
+    /// The first idle CPU after `target` under its cache; the busier they are, the fewer are looked
+    /// at (`select_idle_cpu()`).
     fn scan_cache(&self, context: &mut Context<'_>, task: TaskId, target: CpuId) -> Option<CpuId> {
         let most = match self.rules.sis_util {
             true => {
@@ -308,8 +309,8 @@ impl State {
         allowed_near(context, task, idlest)
     }
 
-    /// The idlest CPU of the idlest group of a domain; `None` if that is the own group, which is then
-    /// looked at more closely.
+    /// The idlest CPU of the idlest group of a domain; `None` if that is the own group, which is
+    /// then looked at more closely.
     fn idlest_in(
         &self,
         context: &mut Context<'_>,

@@ -48,14 +48,15 @@ impl State {
         self.servers.push(cpu);
     }
 
-    /// The fair task that runs on `cpu` before all real-time ones, if the server serves. If there is
-    /// none, it stops (`__pick_task_dl()`).
+    /// The fair task that runs on `cpu` before all real-time ones, if the server serves. If there
+    /// is none, it stops (`__pick_task_dl()`).
     pub(super) fn pick_served(&mut self, cpu: CpuId) -> Option<TaskId> {
         if !self.cpu(cpu).server.serves() {
             return None;
         }
         let next = self.pick_fair(cpu);
-        // What is charged on the way may have used up the runtime; who was found runs, as in the kernel.
+        // What is charged on the way may have used up the runtime; who was found runs, as in the
+        // kernel.
         if next.is_none() {
             self.stop_server(cpu);
         }

@@ -8,8 +8,8 @@ use super::cache_aware;
 const FEATURES: &str = "Linux, kernel/sched/features.h";
 const TUNABLES: &str = "Linux, kernel/sched/fair.c";
 
-/// A kernel whose scheduler is a default of the settings. The commits that divide them, and the stable
-/// releases that have them, are in the sources of the settings.
+/// A kernel whose scheduler is a default of the settings. The commits that divide them, and the
+/// stable releases that have them, are in the sources of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Version {
     /// 6.12 as Debian 13 has it.

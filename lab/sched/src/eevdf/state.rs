@@ -30,8 +30,8 @@ pub(super) struct Entity {
     pub(super) what: What,
     /// With ten bits behind the point: nice 0 is 2^20.
     pub(super) weight: u64,
-    /// That of a task among all tasks of its CPU, where only tasks are queued; of no meaning otherwise
-    /// (`h_load`).
+    /// That of a task among all tasks of its CPU, where only tasks are queued; of no meaning
+    /// otherwise (`h_load`).
     pub(super) flat_weight: u64,
     /// In virtual ns, on the scale of its queue; of no meaning while it is in none.
     pub(super) vruntime: i64,
@@ -43,8 +43,8 @@ pub(super) struct Entity {
     pub(super) custom_slice: bool,
     /// What it was owed when it left its queue or was reweighted last, in virtual ns.
     pub(super) lag: i64,
-    /// Until when it keeps the CPU, in virtual ns. Under [`Protection::Deadline`](super::rules::Protection):
-    /// the deadline when it was picked.
+    /// Until when it keeps the CPU, in virtual ns. Under
+    /// [`Protection::Deadline`](super::rules::Protection): the deadline when it was picked.
     pub(super) protected: i64,
     /// When it was last charged, in ns (`exec_start`).
     pub(super) charged_at: i64,
@@ -77,13 +77,14 @@ pub(super) enum What {
 /// The entities of one group on one CPU, or those of a CPU (`struct cfs_rq`).
 ///
 /// It has two sides. On the one it is a node of the tree of groups, with `weight`, `path` and the
-/// averages of load. On the other it is a line of virtual time, in which entities compete: from `tree`
-/// to `unlike`. Where only tasks are queued, the second is that of the CPU's own queue alone.
+/// averages of load. On the other it is a line of virtual time, in which entities compete: from
+/// `tree` to `unlike`. Where only tasks are queued, the second is that of the CPU's own queue
+/// alone.
 ///
-/// Invariant: `weight` is the sum of the weights of the queued entities that belong in it, `entities`
-/// the number of those that compete in it; `sum` and `tree_weight` are those of w * (v - zero) and w
-/// over the tree, with w as it counts in averages; `runnable` is the number of tasks below that do not
-/// sleep.
+/// Invariant: `weight` is the sum of the weights of the queued entities that belong in it,
+/// `entities` the number of those that compete in it; `sum` and `tree_weight` are those of w * (v -
+/// zero) and w over the tree, with w as it counts in averages; `runnable` is the number of tasks
+/// below that do not sleep.
 pub(super) struct Queue {
     pub(super) cpu: CpuId,
     /// The group whose tasks they are; `None` for the CPU's own queue.
@@ -97,8 +98,8 @@ pub(super) struct Queue {
     pub(super) weight: u64,
     pub(super) runnable: u64,
     pub(super) load: Average,
-    /// Its tasks' averages have changed by more than time since its entity learnt of it, and the sum of
-    /// that (`propagate`, `prop_runnable_sum`).
+    /// Its tasks' averages have changed by more than time since its entity learnt of it, and the
+    /// sum of that (`propagate`, `prop_runnable_sum`).
     pub(super) propagates: bool,
     pub(super) moved: i64,
     /// What of `load` counts in the group's, and since when (`tg_load_avg_contrib`).
@@ -189,8 +190,8 @@ pub(super) struct CpuState {
     pub(super) domains: Vec<Domain>,
     /// When to balance next, in ns.
     pub(super) next_balance: i64,
-    /// If it is the first under a last-level cache: at how many of the CPUs there a wakeup looks for an
-    /// idle one (`nr_idle_scan`).
+    /// If it is the first under a last-level cache: at how many of the CPUs there a wakeup looks
+    /// for an idle one (`nr_idle_scan`).
     pub(super) scanned: usize,
     pub(super) pull: Option<super::balance::Pull>,
     /// A busy CPU has woken it to balance for all that idle (`nohz_flags`).

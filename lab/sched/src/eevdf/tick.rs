@@ -68,8 +68,8 @@ impl State {
         }
     }
 
-    /// The timer of a slice has expired on `cpu` (`hrtick()`): the same as a tick for what runs, and
-    /// the CPU picks again.
+    /// The timer of a slice has expired on `cpu` (`hrtick()`): the same as a tick for what runs,
+    /// and the CPU picks again.
     pub(super) fn slice_is_over(&mut self, cpu: CpuId) {
         self.cpu_mut(cpu).hrtick = None;
         let current = self.cpu(cpu).current.filter(|task| {
@@ -82,8 +82,8 @@ impl State {
         }
     }
 
-    /// `cpu` has a task more, which was not queued in its sleep: a timer is to end the slice of the one
-    /// that runs, unless one is armed, for whomever (`hrtick_update()`).
+    /// `cpu` has a task more, which was not queued in its sleep: a timer is to end the slice of the
+    /// one that runs, unless one is armed, for whomever (`hrtick_update()`).
     pub(super) fn begin_hrtick(&mut self, cpu: CpuId) {
         if self.cpu(cpu).hrtick.is_some() {
             return;
@@ -95,9 +95,9 @@ impl State {
         }
     }
 
-    /// In how many ns of CPU time the slice of the running task is over, if a timer is to end it, as the
-    /// task is not alone (`hrtick_start_fair()`). Those that are still queued in their sleep count;
-    /// groups above it are not asked.
+    /// In how many ns of CPU time the slice of the running task is over, if a timer is to end it,
+    /// as the task is not alone (`hrtick_start_fair()`). Those that are still queued in their sleep
+    /// count; groups above it are not asked.
     pub(super) fn left_of_slice(&self, cpu: CpuId) -> Option<i64> {
         let there = self.cpu(cpu);
         let queued = self.queues[there.root].runnable + there.delayed;
@@ -110,8 +110,8 @@ impl State {
         Some((left >> 20) as i64)
     }
 
-    /// Lets the timer of `cpu` expire in `span` ns. One that would expire hardly earlier or later stays
-    /// (`hrtick_needs_rearm()`).
+    /// Lets the timer of `cpu` expire in `span` ns. One that would expire hardly earlier or later
+    /// stays (`hrtick_needs_rearm()`).
     pub(super) fn arm_hrtick(&mut self, context: &mut Context<'_>, cpu: CpuId, span: i64) {
         let at = context.now() + Duration::from_ns(span.max(SHORTEST_HRTICK) as u64);
         if let Some((timer, due)) = self.cpu(cpu).hrtick {
@@ -125,8 +125,8 @@ impl State {
         context.compute(self.hrtick_cost);
     }
 
-    /// This CPU has switched to `next` (`hrtick_schedule_exit()`). Its slice begins now; if it needs no
-    /// timer, that of its predecessor stays armed. An idle CPU needs none.
+    /// This CPU has switched to `next` (`hrtick_schedule_exit()`). Its slice begins now; if it
+    /// needs no timer, that of its predecessor stays armed. An idle CPU needs none.
     pub(super) fn switched(&mut self, context: &mut Context<'_>, next: Option<TaskId>) {
         let here = context.cpu();
         if let Some(slice) = self.cpu_mut(here).hrtick_after_switch.take() {
@@ -138,8 +138,8 @@ impl State {
         }
     }
 
-    /// `yield_task_fair()` and `yield_task_rt()`. The CPU picks again in any case. Returns whether the task was
-    /// charged for that.
+    /// `yield_task_fair()` and `yield_task_rt()`. The CPU picks again in any case. Returns whether
+    /// the task was charged for that.
     pub(super) fn yields(&mut self, task: TaskId) -> bool {
         let state = self.task(task);
         let (entity, cpu, class) = (state.entity, state.cpu, state.class);

@@ -1,5 +1,5 @@
-//! What tasks are expected to use of a CPU: an average forgets while a task sleeps, and falls while it
-//! waits for its turn; what it came to when the task slept last does not (`util_est_update()`).
+//! What tasks are expected to use of a CPU: an average forgets while a task sleeps, and falls while
+//! it waits for its turn; what it came to when the task slept last does not (`util_est_update()`).
 
 use warmq_units::CpuId;
 
@@ -14,10 +14,10 @@ const MARGIN: u64 = CAPACITY / 100;
 /// An estimate that falls moves by a part in 2^2 (`UTIL_EST_WEIGHT_SHIFT`).
 const WEIGHT_SHIFT: u32 = 2;
 
-/// The estimate of a task that used `util` when it slept, was runnable for `runnable`, and was expected to
-/// use `before`. It follows at once where that was too little; it does not fall where the task had to wait.
-/// The kernel leaves it alone if the average is still that of the last time, which is at most a ms ago; here it
-/// is then moved again.
+/// The estimate of a task that used `util` when it slept, was runnable for `runnable`, and was
+/// expected to use `before`. It follows at once where that was too little; it does not fall where
+/// the task had to wait. The kernel leaves it alone if the average is still that of the last time,
+/// which is at most a ms ago; here it is then moved again.
 fn renewed(before: u64, util: u64, runnable: u64) -> u64 {
     if before <= util {
         return util;

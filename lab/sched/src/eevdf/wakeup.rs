@@ -1,4 +1,5 @@
-//! Whether a woken task preempts the running one (`wakeup_preempt()`, `check_preempt_wakeup_fair()`).
+//! Whether a woken task preempts the running one (`wakeup_preempt()`,
+//! `check_preempt_wakeup_fair()`).
 
 use warmq_units::{CpuId, TaskId};
 

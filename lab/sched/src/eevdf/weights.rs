@@ -35,8 +35,8 @@ impl Precision {
         }
     }
 
-    /// How far the vruntime of an entity of `weight` gets while it runs for `span` ns, in virtual ns
-    /// (`calc_delta_fair()`).
+    /// How far the vruntime of an entity of `weight` gets while it runs for `span` ns, in virtual
+    /// ns (`calc_delta_fair()`).
     ///
     /// ```text
     ///     span * 2^20 / weight
@@ -81,7 +81,8 @@ pub(super) fn weight_of(view: View<'_>) -> u64 {
     }
 }
 
-/// The shares of a group (`cpu.weight`, where 100 is 1024 shares); an idle one weighs as a SCHED_IDLE task.
+/// The shares of a group (`cpu.weight`, where 100 is 1024 shares); an idle one weighs as a
+/// SCHED_IDLE task.
 pub(super) fn shares_of(group: &Group) -> u64 {
     if group.idle {
         return IDLE;

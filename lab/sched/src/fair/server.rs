@@ -1,24 +1,26 @@
 //! The deadline server of fair tasks on one CPU (`dl_server_start()`, `update_curr_dl_se()`,
 //! `dl_server_timer()`; from 6.12 on).
 //!
-//! Real-time tasks run before fair ones, and would starve them. So fair tasks have a reservation: some
-//! CPU time in each period. What they run beside the real-time tasks counts, and so does idle time.
-//! Only where that is too little does the server start: at the latest time at which the rest of its
-//! runtime still fits before its deadline (zero laxity). From then on fair tasks run before real-time
-//! ones until the runtime is used up, which is refilled at the deadline, a period after the server began.
+//! Real-time tasks run before fair ones, and would starve them. So fair tasks have a reservation:
+//! some CPU time in each period. What they run beside the real-time tasks counts, and so does idle
+//! time. Only where that is too little does the server start: at the latest time at which the rest
+//! of its runtime still fits before its deadline (zero laxity). From then on fair tasks run before
+//! real-time ones until the runtime is used up, which is refilled at the deadline, a period after
+//! the server began.
 //!
 //! ```text
 //!     starting:  deadline = now + period    left = runtime    the timer expires at deadline - left
 //!     serving:   deadline = now + period    left = runtime - what was overrun
 //! ```
 //!
-//! Beside a real-time task that never sleeps, a fair one waits for `period - runtime`, runs for `runtime`
-//! and until the next tick, and so on.
+//! Beside a real-time task that never sleeps, a fair one waits for `period - runtime`, runs for
+//! `runtime` and until the next tick, and so on.
 //!
-//! This is arithmetic only: times are those of the CPU's clock, in ns, and who calls it arms the timer
-//! for [`Server::due`] and lets fair tasks go first while [`Server::serves`].
+//! This is arithmetic only: times are those of the CPU's clock, in ns, and who calls it arms the
+//! timer for [`Server::due`] and lets fair tasks go first while [`Server::serves`].
 //!
-//! Different from the kernel: arming the timer takes no time, and frequencies do not scale runtimes.
+//! Different from the kernel: arming the timer takes no time, and frequencies do not scale
+//! runtimes.
 
 /// Below this, in ns, a deferred start is not put off again (`dl_server_min_res`).
 const LEAST_DELAY: i64 = 1_000_000;
@@ -32,8 +34,8 @@ const SCALE: u32 = 10;
 pub(crate) enum IdleTime {
     /// It uses up the runtime, down to zero (`dl_server_update_idle_time()`, 6.12).
     Spends,
-    /// When it has used up the runtime, a new period begins; if the CPU idles all of that, the server
-    /// stops (`dl_defer_idle`).
+    /// When it has used up the runtime, a new period begins; if the CPU idles all of that, the
+    /// server stops (`dl_defer_idle`).
     Stops,
 }
 
@@ -50,8 +52,8 @@ pub(crate) struct Reservation {
 /// Where the server is in its period. The letters are those of the kernel's chart of states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// A: no fair task has asked for it since it stopped. `served`: it stopped while it served, and may
-    /// go on at once with what is left (`dl_defer_running`).
+    /// A: no fair task has asked for it since it stopped. `served`: it stopped while it served, and
+    /// may go on at once with what is left (`dl_defer_running`).
     Stopped { served: bool },
     /// B: it waits for zero laxity.
     Deferred,
@@ -145,8 +147,8 @@ impl Server {
         self.due = None;
     }
 
-    /// Fair tasks ran for `ran` until `now` (`dl_server_update()`). Returns whether the server has just
-    /// used up its runtime, so that the CPU must pick again.
+    /// Fair tasks ran for `ran` until `now` (`dl_server_update()`). Returns whether the server has
+    /// just used up its runtime, so that the CPU must pick again.
     pub(crate) fn charge(&mut self, now: i64, ran: i64) -> bool {
         if matches!(self.phase, Phase::Stopped { .. }) || ran <= 0 {
             return false;
@@ -304,8 +306,8 @@ mod tests {
         server
     }
 
-    /// Lets the fair task run whenever it may, and charges it at ticks of 4 ms. Returns what it had,
-    /// and its longest wait.
+    /// Lets the fair task run whenever it may, and charges it at ticks of 4 ms. Returns what it
+    /// had, and its longest wait.
     fn beside_a_hog(server: &mut Server, until: i64) -> (i64, i64) {
         let (mut now, mut had, mut waited, mut longest) = (0, 0, 0, 0);
         server.start(0);

@@ -1,4 +1,5 @@
-//! Spans of scheduling domains: which CPUs a CPU balances with, from near to far, and in which groups.
+//! Spans of scheduling domains: which CPUs a CPU balances with, from near to far, and in which
+//! groups.
 
 use warmq_units::CpuId;
 
@@ -12,7 +13,8 @@ pub(crate) struct Span<L> {
     pub(crate) groups: Vec<Vec<CpuId>>,
 }
 
-/// The spans of `cpu`, the smallest first. A level that has no more CPUs than the one below is left out.
+/// The spans of `cpu`, the smallest first. A level that has no more CPUs than the one below is left
+/// out.
 pub(crate) fn spans<'a, L>(
     cpu: CpuId,
     levels: impl IntoIterator<Item = (L, &'a SpanOf<'a>)>,
@@ -35,8 +37,8 @@ pub(crate) fn spans<'a, L>(
     spans
 }
 
-/// The CPU that is reached from `from` by going to the idlest of a domain, if `idlest_in` says one, from the largest domain
-/// down. `sizes` are those of a CPU's domains, the smallest first.
+/// The CPU that is reached from `from` by going to the idlest of a domain, if `idlest_in` says one,
+/// from the largest domain down. `sizes` are those of a CPU's domains, the smallest first.
 pub(crate) fn descend(
     from: CpuId,
     sizes: impl Fn(CpuId) -> Vec<usize>,

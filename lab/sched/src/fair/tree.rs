@@ -48,8 +48,8 @@ impl Tree {
         self.waiting.iter().map(|(_, entity)| *entity)
     }
 
-    /// Queues `entity` behind all whose key is not greater (`__enqueue_entity()`). `nodes` says where
-    /// each entity's node lies, `head` where the tree begins, and `touch` makes the accesses.
+    /// Queues `entity` behind all whose key is not greater (`__enqueue_entity()`). `nodes` says
+    /// where each entity's node lies, `head` where the tree begins, and `touch` makes the accesses.
     pub(crate) fn insert(
         &mut self,
         mut touch: impl FnMut(Address, Access),

@@ -7,8 +7,8 @@ use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context};
 use warmq_units::{Address, Bytes, TaskId};
 
-/// Offset of `state`, in the line with `need_resched` (0x14), which whoever wakes or preempts a task
-/// writes.
+/// Offset of `state`, in the line with `need_resched` (0x14), which whoever wakes or preempts a
+/// task writes.
 const STATE: u64 = 0x00;
 /// Offset of `has_cpu`, the field that the walk reads first.
 const HAS_CPU: u64 = 0x30;

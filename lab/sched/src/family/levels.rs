@@ -87,8 +87,8 @@ impl Levels {
         Some(level)
     }
 
-    /// Walks over `level` until `most` tasks that can run here were seen, and keeps the best of them and of `best`. Returns
-    /// how many were visited.
+    /// Walks over `level` until `most` tasks that can run here were seen, and keeps the best of
+    /// them and of `best`. Returns how many were visited.
     pub(crate) fn walk(
         &self,
         common: &mut Common,

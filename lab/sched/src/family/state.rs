@@ -125,8 +125,8 @@ impl Common {
         context.touch(flag, Access::Write);
     }
 
-    /// One visit of a walk: whether `task` can run here now. The line of `ahead` is on its way while
-    /// goodness() is computed (Sears's prefetch).
+    /// One visit of a walk: whether `task` can run here now. The line of `ahead` is on its way
+    /// while goodness() is computed (Sears's prefetch).
     #[inline]
     pub(crate) fn visit(
         &mut self,

@@ -69,8 +69,9 @@ fn imbalance(own: Group, max: Group, average: u64, imbalance_pct: u64) -> Option
     }
 }
 
-/// Whether the groups do more after one task has moved: a group does as much as it has load for, up to
-/// its power. Where all groups have the power of one CPU, moving one would only turn the imbalance round.
+/// Whether the groups do more after one task has moved: a group does as much as it has load for, up
+/// to its power. Where all groups have the power of one CPU, moving one would only turn the
+/// imbalance round.
 fn more_gets_done(own: Group, max: Group) -> bool {
     let done = |group: Group, load: u64| group.power * load.min(LOAD_SCALE);
     let now = done(max, max.load) + done(own, own.load);
@@ -324,8 +325,8 @@ impl O1 {
     }
 
     /// Whether `task`, whose affinity allows it, may move: it has no CPU, and has been off its last
-    /// one for long enough (`can_migrate_task()`); in 2.6.4, it was neither queued nor taken off a CPU
-    /// lately.
+    /// one for long enough (`can_migrate_task()`); in 2.6.4, it was neither queued nor taken off a
+    /// CPU lately.
     fn may_move(&self, context: &Context<'_>, task: TaskId, movable: Movable) -> bool {
         let runs = context.task(task).on_cpu().is_some();
         let since_tick = self.queue(movable.from).ticked_at;
@@ -376,7 +377,8 @@ mod tests {
         }
     }
 
-    /// Two tasks on the two threads of a core, and an idle core: one is to move, as more gets done then.
+    /// Two tasks on the two threads of a core, and an idle core: one is to move, as more gets done
+    /// then.
     #[test]
     fn a_core_with_two_busy_threads_gives_one_away() {
         let core = |tasks: u64| Group {

@@ -54,9 +54,9 @@ impl O1 {
         Base::move_to(self, context, task, to);
     }
 
-    /// The task to run when `best` is the first of the queue of `cpu`: the first of the group that is in
-    /// succession there, where that may go before it. (A kernel would keep the tasks of a group in
-    /// a list in each list; no visit costs anything here but the one that finds.)
+    /// The task to run when `best` is the first of the queue of `cpu`: the first of the group that
+    /// is in succession there, where that may go before it. (A kernel would keep the tasks of a
+    /// group in a list in each list; no visit costs anything here but the one that finds.)
     pub(super) fn successor(&self, context: &mut Context<'_>, cpu: CpuId, best: TaskId) -> TaskId {
         let (steering, first) = (&self.steering, self.task(best));
         if !steering.favours(cpu) || steering.prefers(cpu, best) || first.is_real_time() {

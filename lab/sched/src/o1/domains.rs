@@ -12,8 +12,8 @@ use crate::fair::spans::{Span, SpanOf, descend, spans};
 use super::O1;
 use super::queue::LOAD_SCALE;
 
-/// What holds for all domains of a level (`SD_SIBLING_INIT`, `SD_CPU_INIT`). Indices say which average of
-/// the load is used: 0 is the load of now, n the n-th average.
+/// What holds for all domains of a level (`SD_SIBLING_INIT`, `SD_CPU_INIT`). Indices say which
+/// average of the load is used: 0 is the load of now, n the n-th average.
 #[derive(Debug)]
 pub(super) struct Level {
     /// Its CPUs are threads of one core (`SD_SHARE_CPUPOWER`).
@@ -94,8 +94,8 @@ pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId, last: u64) -> Vec<Domain>
     spans(cpu, levels).into_iter().map(domain).collect()
 }
 
-/// How much load a group of `cpus` threads of one core is built for (`cpu_power`): each thread but the
-/// first adds a tenth.
+/// How much load a group of `cpus` threads of one core is built for (`cpu_power`): each thread but
+/// the first adds a tenth.
 pub(super) fn power(cpus: usize) -> u64 {
     LOAD_SCALE + LOAD_SCALE * (cpus as u64 - 1) / 10
 }
@@ -113,8 +113,8 @@ impl O1 {
         self.allowed_near(context.task(task), idlest)
     }
 
-    /// The idlest CPU of the idlest other group of a domain; `None` if the own group has no more load
-    /// (`find_idlest_group()`).
+    /// The idlest CPU of the idlest other group of a domain; `None` if the own group has no more
+    /// load (`find_idlest_group()`).
     fn idlest_in(&self, context: &mut Context<'_>, task: TaskId, domain: &Domain) -> Option<CpuId> {
         let lines = domain.span.iter().map(|cpu| self.queue(*cpu).line);
         context.touch_all(lines, Access::Read);

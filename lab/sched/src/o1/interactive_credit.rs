@@ -1,8 +1,8 @@
 //! `interactive_credit` of Linux 2.6.4: what sleeping and running are worth to whom.
 //!
-//! It starts at 0 and lies between -101 and 101. Each sleep longer than L, and each sleep that takes
-//! `sleep_avg` to its greatest value, adds one; each run that uses `sleep_avg` up takes one away.
-//! Above 100 it never falls, below -100 it rises again by sleeping only.
+//! It starts at 0 and lies between -101 and 101. Each sleep longer than L, and each sleep that
+//! takes `sleep_avg` to its greatest value, adds one; each run that uses `sleep_avg` up takes one
+//! away. Above 100 it never falls, below -100 it rises again by sleeping only.
 //!
 //! ```text
 //!            credit > 100 (high)                      else                  credit < -100 (low)

@@ -19,8 +19,8 @@
 //! end in the active array, and the others starve until the starvation clock lets them go on.
 //!
 //! Different from 2.6.16:
-//! - Two levels of balancing domains: the threads of a core, and all CPUs. NUMA nodes have a level of
-//!   their own there, and a hyperthread is kept idle beside a task of a much better nice value
+//! - Two levels of balancing domains: the threads of a core, and all CPUs. NUMA nodes have a level
+//!   of their own there, and a hyperthread is kept idle beside a task of a much better nice value
 //!   (`dependent_sleeper()`).
 //! - Balancing follows the tick in a softirq; in 2.6.16 the handler of the tick balances itself.
 //! - No migration thread preempts a CPU from which its running task is to be pushed: the CPU picks

@@ -1,4 +1,5 @@
-//! Balancing of Linux 2.6.4, by the lengths of run queues (`find_busiest_queue()`, `load_balance()`).
+//! Balancing of Linux 2.6.4, by the lengths of run queues (`find_busiest_queue()`,
+//! `load_balance()`).
 //!
 //! A CPU looks at the queues of all others, and pulls from the longest that has at least two tasks:
 //!
@@ -49,7 +50,8 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// How many tasks a CPU with `own` tasks pulls from one with `busiest`, at most; `None` if none.
+    /// How many tasks a CPU with `own` tasks pulls from one with `busiest`, at most; `None` if
+    /// none.
     fn pulls(self, idle: bool, own: usize, busiest: usize) -> Option<usize> {
         let imbalance = busiest.checked_sub(own).filter(|_| busiest >= 2)?;
         let reference = match self.quarter_of {
@@ -81,8 +83,8 @@ impl O1 {
         }
     }
 
-    /// The CPU with the longest queue, if this one should pull from there. How many tasks is kept for
-    /// [`O1::pull_by_length`].
+    /// The CPU with the longest queue, if this one should pull from there. How many tasks is kept
+    /// for [`O1::pull_by_length`].
     pub(super) fn longest_queue(
         &mut self,
         context: &mut Context<'_>,
@@ -115,8 +117,8 @@ impl O1 {
         Some(from)
     }
 
-    /// Pulls tasks from `from`, under the locks of both queues, unless that is no longer than this one
-    /// by now. An idle CPU takes also what is cache-hot.
+    /// Pulls tasks from `from`, under the locks of both queues, unless that is no longer than this
+    /// one by now. An idle CPU takes also what is cache-hot.
     pub(super) fn pull_by_length(&mut self, context: &mut Context<'_>, from: CpuId, when: Balance) {
         let here = context.cpu();
         if self.queue(from).running() <= self.queue(here).running() {

@@ -73,13 +73,14 @@ impl O1 {
         }
     }
 
-    /// Whether the waker says that it is about to sleep. In 2.6.4 a pipe's readers and writers say so
-    /// (`wake_up_interruptible_sync()`).
+    /// Whether the waker says that it is about to sleep. In 2.6.4 a pipe's readers and writers say
+    /// so (`wake_up_interruptible_sync()`).
     fn is_sync(&self, wakeup: &Wakeup) -> bool {
         wakeup.sync || (self.rules.release == Release::V2_6_4 && wakeup.pipe)
     }
 
-    /// Whether a wakeup may preempt at all: a waker that is about to sleep leaves its own CPU anyway.
+    /// Whether a wakeup may preempt at all: a waker that is about to sleep leaves its own CPU
+    /// anyway.
     pub(super) fn may_preempt(&self, wakeup: &Wakeup, to: CpuId, waker: CpuId) -> bool {
         may_preempt(self.is_sync(wakeup), to, waker)
     }
@@ -128,9 +129,10 @@ impl O1 {
         found.copied().unwrap_or(cpu)
     }
 
-    /// Puts a woken task at the end of its list in the active array. A sleep in a pipe is no sign of
-    /// an interactive task (`TASK_NONINTERACTIVE`), and leaves everything as it was; any other is
-    /// credited. In 2.6.4 it is the sync wakeup on the waker's CPU that leaves everything as it was.
+    /// Puts a woken task at the end of its list in the active array. A sleep in a pipe is no sign
+    /// of an interactive task (`TASK_NONINTERACTIVE`), and leaves everything as it was; any other
+    /// is credited. In 2.6.4 it is the sync wakeup on the waker's CPU that leaves everything as it
+    /// was.
     pub(super) fn activate(&mut self, context: &mut Context<'_>, task: TaskId, wakeup: &Wakeup) {
         let cpu = self.task(task).cpu;
         let counts = match self.rules.release {
@@ -200,7 +202,8 @@ fn may_preempt(sync: bool, to: CpuId, waker: CpuId) -> bool {
     !sync || to != waker
 }
 
-/// Whether a sleep is uninterruptible (`TASK_UNINTERRUPTIBLE`): those in the freezer and for a socket's owner are.
+/// Whether a sleep is uninterruptible (`TASK_UNINTERRUPTIBLE`): those in the freezer and for a
+/// socket's owner are.
 fn is_uninterruptible(slept: Waiting) -> bool {
     match slept {
         Waiting::Thaw | Waiting::Socket(_) => true,

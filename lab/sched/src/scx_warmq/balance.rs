@@ -1,6 +1,7 @@
-//! Balance: whole groups move, at first none that runs. Where no group can move, unmanaged tasks do. If the
-//! queue of a group has not been empty for long, it moves although it runs, or is split if it is too large.
-//! A CPU that would go idle balances for itself; a timer balances among busy places.
+//! Balance: whole groups move, at first none that runs. Where no group can move, unmanaged tasks
+//! do. If the queue of a group has not been empty for long, it moves although it runs, or is split
+//! if it is too large. A CPU that would go idle balances for itself; a timer balances among busy
+//! places.
 
 use warmq_decide::{self as decide, Domain, Reach, Relief};
 use warmq_kernel::Context;
@@ -18,12 +19,15 @@ enum Remedy {
     SplitGroup(usize),
 }
 
-/// How often queued tasks are clamped, in rounds of the balance timer.
+/// At how many tasks of a queue `help_late` looks.
+const LATE_LOOKS: usize = 8;
+/// How often queued tasks are clamped, and those that are late helped, in rounds of the balance
+/// timer.
 const CLAMPS_EVERY: u64 = 16;
 
 impl State {
-    /// Takes work from elsewhere for a CPU without any. Whatever waits in the own node comes before all that waits
-    /// in others.
+    /// Takes work from elsewhere for a CPU without any. Whatever waits in the own node comes before
+    /// all that waits in others.
     pub(super) fn pull(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
         let near = self.pull_from(context, false);
         let several = self.topology.nodes() > 1;
@@ -68,8 +72,8 @@ impl State {
         Some(task)
     }
 
-    /// Takes a waiting unmanaged task of the nearest other domain of the node or, `far`, of another for a CPU
-    /// without work.
+    /// Takes a waiting unmanaged task of the nearest other domain of the node or, `far`, of another
+    /// for a CPU without work.
     fn pull_unmanaged(&mut self, context: &mut Context<'_>, far: bool) -> Option<TaskId> {
         let here = self.topology.domain_of(context.cpu());
         let reach = |other| self.topology.reach(here, other);
@@ -114,8 +118,8 @@ impl State {
         self.unmanaged_to_give(place, calm, now) > 0 || groups.any(|it| self.has_queued(*it))
     }
 
-    /// The busiest of the places of the node of `calm` or, `far`, of the others that have something to give; `calm`
-    /// itself if there is none.
+    /// The busiest of the places of the node of `calm` or, `far`, of the others that have something
+    /// to give; `calm` itself if there is none.
     fn busiest_place(&self, calm: usize, far: bool, now: u64) -> usize {
         let giving = self.topology.places();
         let giving = giving
@@ -142,8 +146,9 @@ impl State {
         places.reduce(calmer).unwrap_or(0)
     }
 
-    /// What should be done for the place `calm`, if anything, with what is of its node or, `far`, of the others.
-    /// `idle`: for a CPU of it that has no work, so that what the others there do does not count.
+    /// What should be done for the place `calm`, if anything, with what is of its node or, `far`,
+    /// of the others. `idle`: for a CPU of it that has no work, so that what the others there do
+    /// does not count.
     fn remedy_for(
         &mut self,
         context: &mut Context<'_>,
@@ -213,8 +218,8 @@ impl State {
         }
     }
 
-    /// Whether a group is too much for its home: its queue has not been empty for `patience`. One whose
-    /// tasks wait for moments only is best left where its data is.
+    /// Whether a group is too much for its home: its queue has not been empty for `patience`. One
+    /// whose tasks wait for moments only is best left where its data is.
     fn is_short_of_cpus(&self, group: usize, now: u64) -> bool {
         let entity = &self.entities[self.groups[group].entity];
         now.saturating_sub(entity.queued_since) >= self.policy.patience
@@ -229,8 +234,8 @@ impl State {
         decide::crosses_node(&self.policy, waiting, self.cpus_of_entity(id), lasted)
     }
 
-    /// The group of a place whose move, `far` to another node, corrects `excess` best, of those that have no
-    /// members with a narrow affinity, and that do not run or are short of CPUs.
+    /// The group of a place whose move, `far` to another node, corrects `excess` best, of those
+    /// that have no members with a narrow affinity, and that do not run or are short of CPUs.
     fn best_group(&self, place: usize, excess: u64, far: bool, now: u64) -> Option<usize> {
         let movable = self.places[place].groups.iter().filter(|group| {
             let state = &self.groups[**group];
@@ -258,9 +263,9 @@ impl State {
             .max_by_key(|group| self.weight_of_group(*group))
     }
 
-    /// Whether another place is a better home for a group than `place`, a CPU of which idles: the tasks of
-    /// the groups that live here may only sleep for a moment. An idle CPU there is kicked, which then takes
-    /// the group.
+    /// Whether another place is a better home for a group than `place`, a CPU of which idles: the
+    /// tasks of the groups that live here may only sleep for a moment. An idle CPU there is kicked,
+    /// which then takes the group.
     fn leaves_it_to_another(&mut self, context: &mut Context<'_>, place: usize) -> bool {
         let now = ns(context);
         let calm = self.calmest_place(self.topology.node_of_place(place), now);
@@ -334,7 +339,8 @@ impl State {
         };
     }
 
-    /// The program's timer is the tick of CPU 0 here, and while that CPU idles without one a timer of its own.
+    /// The program's timer is the tick of CPU 0 here, and while that CPU idles without one a timer
+    /// of its own.
     pub(super) fn watch(&mut self, context: &mut Context<'_>) {
         if !std::mem::replace(&mut self.watches, true) {
             let next = Duration::from_ns(self.balanced_at + BALANCE_INTERVAL);
@@ -354,6 +360,7 @@ impl State {
         if self.balance_rounds.is_multiple_of(CLAMPS_EVERY) {
             for entity in 0..self.entities.len() {
                 self.clamp_last(context, entity);
+                self.help_late(context, entity);
             }
         }
         self.wake_idle(context);
@@ -362,8 +369,47 @@ impl State {
         }
     }
 
-    /// Clamps the deadlines of queued tasks again, as the load may have grown since they were queued:
-    /// the last ones of the queue move forward. V is not corrected for that: these tasks weigh little.
+    /// The last tasks of a queue that have waited for too long come next in their domain, whatever
+    /// their deadlines are. Those before them come sooner.
+    fn help_late(&mut self, context: &Context<'_>, entity: EntityId) {
+        let domain = self.domain_of_entity(entity);
+        let there = Domain {
+            cpus: self.cpus_of_entity(entity) as u32,
+            ..self.domains[domain].time
+        };
+        let since = |task: TaskId| self.tasks[task.index()].queued_since;
+        let is_late = |(task, since): &(TaskId, u64)| {
+            let weight = self.tasks[task.index()].weight;
+            let waited = ns(context).saturating_sub(*since);
+            waited >= decide::late_after(&self.policy, &there, weight)
+        };
+        let known = &self.domains[domain].late;
+        let last = self.entities[entity].queue.iter().rev().take(LATE_LOOKS);
+        let last = last.map(|last| (last.task, since(last.task)));
+        let late = last.filter(is_late).filter(|late| !known.contains(late));
+        let late: Vec<(TaskId, u64)> = late.collect();
+        self.domains[domain].late.extend(late);
+    }
+
+    /// A task of this CPU's domain that has waited for too long.
+    pub(super) fn late(&mut self, context: &Context<'_>) -> Option<TaskId> {
+        let domain = self.topology.domain_of(context.cpu());
+        let mut late = std::mem::take(&mut self.domains[domain].late);
+        late.retain(|(task, since)| {
+            let state = &self.tasks[task.index()];
+            state.queued && state.queued_since == *since
+        });
+        let free = late
+            .iter()
+            .position(|(task, _)| self.is_free(context, *task));
+        let next = free.map(|at| late.remove(at).0);
+        self.domains[domain].late = late;
+        next
+    }
+
+    /// Clamps the deadlines of queued tasks again, as the load may have grown since they were
+    /// queued: the last ones of the queue move forward. V is not corrected for that: these tasks
+    /// weigh little.
     fn clamp_last(&mut self, context: &mut Context<'_>, entity: EntityId) {
         let domain = self.domain_of_entity(entity);
         while let Some(last) = self.entities[entity].queue.iter().last() {
@@ -419,7 +465,8 @@ impl State {
         }
     }
 
-    /// Kicks an idle CPU of `domain`, else of the nearest that has one; of another node only if it may be `far`.
+    /// Kicks an idle CPU of `domain`, else of the nearest that has one; of another node only if it
+    /// may be `far`.
     fn wake_near(&mut self, context: &mut Context<'_>, domain: usize, far: bool) {
         let reach = |other| self.topology.reach(domain, other);
         let near = self.topology.near(domain).iter();
@@ -431,8 +478,8 @@ impl State {
         }
     }
 
-    /// Kicks idle CPUs at the home of a group that has just come there, one for each task that waits, but for
-    /// those that are `taken`.
+    /// Kicks idle CPUs at the home of a group that has just come there, one for each task that
+    /// waits, but for those that are `taken`.
     fn wake_for(&mut self, context: &mut Context<'_>, group: usize, taken: usize) {
         let (entity, home) = (self.groups[group].entity, self.groups[group].home);
         let mut waiting = self.entities[entity].queue.iter().skip(taken).count();
@@ -441,8 +488,8 @@ impl State {
         }
     }
 
-    /// Balances among busy places: the calmest of the node whose turn it is gets something of the busiest there,
-    /// else elsewhere. Only a CPU without work splits groups.
+    /// Balances among busy places: the calmest of the node whose turn it is gets something of the
+    /// busiest there, else elsewhere. Only a CPU without work splits groups.
     fn balance_busy(&mut self, context: &mut Context<'_>) {
         let nodes = self.topology.nodes();
         let turn = (self.balance_rounds % nodes as u64) as usize;

@@ -1,5 +1,6 @@
-//! Cgroup weights, flattened: a task gets its part of its cgroup's weight, by what is active in that
-//! cgroup, level by level. So cgroups need no queues, and groups and domains know nothing of them.
+//! Cgroup weights, flattened: a task gets its part of its cgroup's weight, by what is active in
+//! that cgroup, level by level. So cgroups need no queues, and groups and domains know nothing of
+//! them.
 
 use warmq_decide::{WEIGHT_NICE_0, share};
 use warmq_kernel::{Context, GroupId};

@@ -1,7 +1,7 @@
 //! Tasks whose nice value, cgroup or affinity changes.
 //!
-//! The kernel takes a task that runs or waits out of its queue for that, and puts it back. One that runs stays
-//! on its CPU; if it may no longer run there, the migration thread of that CPU moves it.
+//! The kernel takes a task that runs or waits out of its queue for that, and puts it back. One that
+//! runs stays on its CPU; if it may no longer run there, the migration thread of that CPU moves it.
 
 use warmq_kernel::{Context, GroupId, Policy, View};
 use warmq_units::{CpuId, CpuSet, TaskId};
@@ -52,8 +52,8 @@ impl State {
         let cpu = context.task(task).last_cpu();
         self.regroup(context, task, cpu);
         self.changed(context, task);
-        // The kernel asks a running task that comes to another cgroup to reschedule: it goes on with its
-        // slice.
+        // The kernel asks a running task that comes to another cgroup to reschedule: it goes on
+        // with its slice.
         let state = &self.tasks[task.index()];
         if let Some(cpu) = state.on
             && came
@@ -151,8 +151,8 @@ impl State {
         self.note_deadline(cpu, task, left);
     }
 
-    /// The migration thread of this CPU moves a task that ran here and no longer may. Tasks that were sent
-    /// here are queued again, as when a real-time task takes the CPU.
+    /// The migration thread of this CPU moves a task that ran here and no longer may. Tasks that
+    /// were sent here are queued again, as when a real-time task takes the CPU.
     pub(super) fn migrate(&mut self, context: &mut Context<'_>, task: TaskId) {
         let here = context.cpu();
         self.stop(task);

@@ -1,5 +1,5 @@
-//! Cores of several CPUs: a task that runs beside busy siblings goes to a core where fewer are busy. Nothing
-//! else moves a task that runs and does not sleep.
+//! Cores of several CPUs: a task that runs beside busy siblings goes to a core where fewer are
+//! busy. Nothing else moves a task that runs and does not sleep.
 
 use warmq_decide::{self as decide, Reach};
 use warmq_kernel::Context;
@@ -17,8 +17,8 @@ struct Room {
 }
 
 impl State {
-    /// At the tick of a task: whether it gives up this CPU for one on a better core, which is noted, or becomes
-    /// the home of its group.
+    /// At the tick of a task: whether it gives up this CPU for one on a better core, which is
+    /// noted, or becomes the home of its group.
     pub(super) fn leaves_core(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
         let (here, now) = (context.cpu(), ns(context));
         let Some(room) = self.best_room(context, task, here) else {

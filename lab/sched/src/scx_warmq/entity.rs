@@ -145,8 +145,8 @@ impl State {
         state.on.is_some() && state.entity.is_none()
     }
 
-    /// An unmanaged task that woke while a CPU was idle is counted in its entity, its domain and its cgroup only if it is
-    /// still there at a tick or loses its CPU.
+    /// An unmanaged task that woke while a CPU was idle is counted in its entity, its domain and
+    /// its cgroup only if it is still there at a tick or loses its CPU.
     pub(super) fn count_late(&mut self, context: &mut Context<'_>, task: TaskId) {
         if !self.is_uncounted(task) {
             return;
@@ -237,8 +237,8 @@ impl State {
         }
     }
 
-    /// The weight of a task in `entity`, of which its domain has `own` so far. Tasks that may run on
-    /// one CPU only compete for that one, so none of them is too heavy.
+    /// The weight of a task in `entity`, of which its domain has `own` so far. Tasks that may run
+    /// on one CPU only compete for that one, so none of them is too heavy.
     fn usable_weight(
         &mut self,
         context: &Context<'_>,
@@ -386,6 +386,7 @@ impl State {
         let slice = self.slice_in(self.domain_of_entity(entity));
         let deadline = self.deadline(task, slice);
         self.tasks[task.index()].slice = slice;
+        self.tasks[task.index()].queued_since = ns(context);
         self.insert(context, entity, Waiting { deadline, task });
     }
 

@@ -102,8 +102,8 @@ impl State {
         }
     }
 
-    /// The place of the node of `own` or, `far`, of another on all of whose CPUs a task may run and that is the
-    /// best home for a new group; its own if there is no better one.
+    /// The place of the node of `own` or, `far`, of another on all of whose CPUs a task may run and
+    /// that is the best home for a new group; its own if there is no better one.
     fn best_new_home(&self, view: View<'_>, own: usize, far: bool, now: u64) -> Option<usize> {
         let others = self.topology.places().filter(|place| *place != own);
         let mut fitting = std::iter::once(own)
@@ -134,8 +134,8 @@ impl State {
         place.founded = newcomers + 1;
     }
 
-    /// Whether the home of the group of `view`, which runs on `cpu`, is elsewhere, and the task may run
-    /// everywhere there.
+    /// Whether the home of the group of `view`, which runs on `cpu`, is elsewhere, and the task may
+    /// run everywhere there.
     pub(super) fn group_belongs_elsewhere(&self, view: View<'_>, cpu: CpuId) -> bool {
         let group = self.tasks[view.id().index()].group;
         group.is_some_and(|group| {
@@ -144,7 +144,8 @@ impl State {
         })
     }
 
-    /// `task`, which is at `cpu`, may belong to another group where nobody has to name data: it enters that.
+    /// `task`, which is at `cpu`, may belong to another group where nobody has to name data: it
+    /// enters that.
     pub(super) fn regroup(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
         if self.grouping.is_declared() {
             return;
@@ -218,7 +219,8 @@ impl State {
         Some(group)
     }
 
-    /// One more group or, when there are as many as there may be, one that has had no member for a while.
+    /// One more group or, when there are as many as there may be, one that has had no member for a
+    /// while.
     fn vacant_group(&mut self, context: &mut Context<'_>) -> Option<usize> {
         if self.groups.len() < MOST_GROUPS {
             return Some(self.another_group(context));

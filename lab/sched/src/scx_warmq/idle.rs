@@ -1,7 +1,7 @@
-//! Idle CPUs: the previous one if its whole core is idle, then an idle core under its cache, then the
-//! previous one beside a busy sibling, then its sibling, then one under its cache, then one under the nearest
-//! cache that has one: of its node, then of others, if `decide::crosses_node` says so. A member of a group looks
-//! at its home only.
+//! Idle CPUs: the previous one if its whole core is idle, then an idle core under its cache, then
+//! the previous one beside a busy sibling, then its sibling, then one under its cache, then one
+//! under the nearest cache that has one: of its node, then of others, if `decide::crosses_node`
+//! says so. A member of a group looks at its home only.
 
 use warmq_decide::{self as decide, Reach};
 use warmq_kernel::{Context, WakeContext, Why};
@@ -63,8 +63,8 @@ impl State {
         core.or(Some(first))
     }
 
-    /// Whether `task` goes to the CPU that was found for it when it woke. If the kernel has it queued
-    /// elsewhere, that CPU idles on.
+    /// Whether `task` goes to the CPU that was found for it when it woke. If the kernel has it
+    /// queued elsewhere, that CPU idles on.
     pub(super) fn goes_where_found(
         &mut self,
         context: &Context<'_>,
@@ -103,7 +103,7 @@ impl State {
             return prev;
         }
         if let Some(only) = self.tasks[task.index()].only {
-            // It may have gone offline, of which nobody has told us yet.
+            // It may have gone offline, which set_cpumask has not reported yet.
             return if allowed(only) { only } else { fallback };
         }
         let entity = self.entity_for(view, prev);
@@ -145,9 +145,9 @@ impl State {
         *last
     }
 
-    /// Two tasks that wake each other in turn belong under one cache: such a task looks for an idle CPU
-    /// beside its waker only. If there is none, and the waker is about to sleep, it takes the waker's
-    /// place, unless somebody waits for that.
+    /// Two tasks that wake each other in turn belong under one cache: such a task looks for an idle
+    /// CPU beside its waker only. If there is none, and the waker is about to sleep, it takes the
+    /// waker's place, unless somebody waits for that.
     fn select_unmanaged(
         &mut self,
         context: &Context<'_>,
@@ -205,8 +205,8 @@ impl State {
         self.idle_among(context, task, near, prev)
     }
 
-    /// An idle CPU of `cpus`. Two tasks on one core slow each other down, so an idle core comes before
-    /// the warm data of a CPU whose sibling is busy.
+    /// An idle CPU of `cpus`. Two tasks on one core slow each other down, so an idle core comes
+    /// before the warm data of a CPU whose sibling is busy.
     fn idle_among(
         &self,
         context: &Context<'_>,
@@ -225,8 +225,9 @@ impl State {
             .or_else(|| self.first_idle(context, task, cpus))
     }
 
-    /// An idle CPU under the nearest other cache that has one: of the node of `prev`, or of any, if `far` or if more
-    /// waits there than it serves soon. Who may not run everywhere under its cache goes anywhere, too. (A new task has no memory yet.)
+    /// An idle CPU under the nearest other cache that has one: of the node of `prev`, or of any, if
+    /// `far` or if more waits there than it serves soon. Who may not run everywhere under its cache
+    /// goes anywhere, too. (A new task has no memory yet.)
     fn idle_elsewhere(
         &self,
         context: &Context<'_>,
@@ -308,8 +309,8 @@ impl State {
         }
     }
 
-    /// An idle CPU to kick for an unmanaged task that is queued under the cache of `cpu`, if possible one
-    /// whose core is idle.
+    /// An idle CPU to kick for an unmanaged task that is queued under the cache of `cpu`, if
+    /// possible one whose core is idle.
     fn idle_to_kick(&self, context: &Context<'_>, task: TaskId, cpu: CpuId) -> Option<CpuId> {
         let near = self.topology.cpus_of_domain(self.topology.domain_of(cpu));
         // Where not all CPUs are allowed, the kernel looks at the task's own first

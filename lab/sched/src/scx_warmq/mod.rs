@@ -7,17 +7,19 @@
 //! for each group (the tasks of one fragment). A CPU goes on with its batch, or picks the entity
 //! with the least key.
 //!
-//! Not modelled: labels, and hotplug. Groups by process and by cgroup (`grouping`) the program has not, and inference
-//! differs a little (`grouping.rs`).
+//! Not modelled: labels, and hotplug. Groups by process and by cgroup (`grouping`) the program has
+//! not, and inference differs a little (`grouping.rs`).
 //!
 //! Different from the BPF program:
-//! - Callbacks run under the lock of a CPU's run queue, as there. A queue of sched_ext has a lock besides, held while a
-//!   task is put in or taken out, and a task that is taken from another CPU's run queue needs that one's lock: here both
-//!   cost the lines that they change, and nobody waits for them.
+//! - Callbacks run under the lock of a CPU's run queue, as there. A queue of sched_ext has a lock
+//!   besides, held while a task is put in or taken out, and a task that is taken from another CPU's
+//!   run queue needs that one's lock: here both cost the lines that they change, and nobody waits
+//!   for them.
 //! - The balance timer is CPU 0's tick.
 //! - `place` is `llc` unless it is set, also where all CPUs share one cache.
 //! - Real-time tasks have the largest weight; a real kernel does not give them to sched_ext.
-//! - What BPF and sched_ext cost more than the kernel's own class is spread evenly over wakeups and picks (`bpf`).
+//! - What BPF and sched_ext cost more than the kernel's own class is spread evenly over wakeups and
+//!   picks (`bpf`).
 //!
 //! It does badly where groups are larger than what their home can serve (`place = "cpu"` with many
 //! threads per fragment), and where data is shared across fragments.
@@ -231,7 +233,8 @@ impl Scheduler for ScxWarmq {
         if let Some(cpu) = asked {
             context.reschedule(cpu);
         }
-        // Nobody was asked, or the group has moved since, and who took it could not take this task with it yet.
+        // Nobody was asked, or the group has moved since, and who took it could not take this task
+        // with it yet.
         let comes = asked.is_some_and(|cpu| state.is_for(prev, cpu));
         if !comes && state.tasks[prev.index()].waits() {
             let queued_at = state.tasks[prev.index()].queued_at;
@@ -294,8 +297,8 @@ impl Scheduler for ScxWarmq {
         self.state.affinity_changed(context, task);
     }
 
-    /// If the fragment's home is elsewhere, the task moves before it runs on; otherwise it changes its
-    /// entity when it is next queued, after the next tick at the latest.
+    /// If the fragment's home is elsewhere, the task moves before it runs on; otherwise it changes
+    /// its entity when it is next queued, after the next tick at the latest.
     fn set_fragment(&mut self, context: &mut Context<'_>, task: TaskId, _: Option<Fragment>) {
         let (state, here) = (&mut self.state, context.cpu());
         state.follow(context, task, here);

@@ -69,7 +69,8 @@ impl State {
         self.tasks[task.index()].entity != Some(belongs)
     }
 
-    /// Whether a task that runs away from its group's home goes on here while nobody else wants the CPU.
+    /// Whether a task that runs away from its group's home goes on here while nobody else wants the
+    /// CPU.
     fn is_split_off(&mut self, context: &Context<'_>, task: TaskId) -> bool {
         let view = context.task(task);
         let belongs = self.entity_for(view, context.cpu());
@@ -82,8 +83,8 @@ impl State {
         view.may_run_on(context.cpu()) && same && !has_room
     }
 
-    /// Brings the weight and the entity of the running task up to date. Returns whether it may go on
-    /// here beside others: not if it belongs elsewhere.
+    /// Brings the weight and the entity of the running task up to date. Returns whether it may go
+    /// on here beside others: not if it belongs elsewhere.
     fn may_go_on(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
         let (here, view) = (context.cpu(), context.task(task));
         if !view.may_run_on(here) {
@@ -112,8 +113,8 @@ impl State {
         }
     }
 
-    /// Queues a task that loses the CPU where it belongs on `cpu`. When this CPU has switched away from it, an
-    /// idle CPU may have it.
+    /// Queues a task that loses the CPU where it belongs on `cpu`. When this CPU has switched away
+    /// from it, an idle CPU may have it.
     pub(super) fn put_back(&mut self, context: &mut Context<'_>, prev: TaskId, cpu: CpuId) {
         let here = context.cpu();
         self.stop(prev);
@@ -142,7 +143,8 @@ impl State {
         }
     }
 
-    /// Whether `cpu`, which was asked to take `task`, still would: members of a group are taken at its home only.
+    /// Whether `cpu`, which was asked to take `task`, still would: members of a group are taken at
+    /// its home only.
     pub(super) fn is_for(&self, task: TaskId, cpu: CpuId) -> bool {
         let entity = self.tasks[task.index()].entity;
         entity.is_none_or(|it| self.group_of_entity(it).is_none() || self.serves(cpu, it))
@@ -157,8 +159,9 @@ impl State {
     /// The next task of this CPU, still queued unless it is `awake`, which ran until now.
     fn choose(&mut self, context: &mut Context<'_>, awake: Option<TaskId>) -> Option<TaskId> {
         let stays = awake.filter(|awake| self.may_go_on(context, *awake));
-        if let Some(pulled) = self.pull_requested(context) {
-            return Some(pulled);
+        let first = self.late(context).or_else(|| self.pull_requested(context));
+        if first.is_some() {
+            return first;
         }
         let batch = self.batch_that_goes_on(context.cpu());
         let Some(entity) = batch.or_else(|| self.first_entity(context)) else {
@@ -179,7 +182,7 @@ impl State {
 
     /// Whether a queued task can run here now. While its CPU still switches away from it, it
     /// cannot; an idle CPU is kicked for it when that is over.
-    fn is_free(&mut self, context: &Context<'_>, task: TaskId) -> bool {
+    pub(super) fn is_free(&mut self, context: &Context<'_>, task: TaskId) -> bool {
         let (view, here) = (context.task(task), context.cpu());
         let elsewhere = view.on_cpu().is_some_and(|there| there != here);
         if elsewhere {
@@ -221,8 +224,8 @@ impl State {
         first.entity
     }
 
-    /// Compares the pick key of `entity` with the least so far, which is computed only when there is a
-    /// second candidate.
+    /// Compares the pick key of `entity` with the least so far, which is computed only when there
+    /// is a second candidate.
     fn consider(&mut self, context: &mut Context<'_>, first: &mut First, entity: EntityId) {
         if self.entities[entity].queue.is_empty() {
             return;
@@ -283,7 +286,8 @@ impl State {
         decide::pick_key(&self.policy, time, &domain, succession, deadline)
     }
 
-    /// The first task of `entity` that can run here, which goes on with the batch or begins another.
+    /// The first task of `entity` that can run here, which goes on with the batch or begins
+    /// another.
     fn take(&mut self, context: &mut Context<'_>, entity: EntityId) -> Option<TaskId> {
         let task = self.first_of(context, entity)?;
         self.note_batch(context.cpu(), entity);
@@ -334,7 +338,8 @@ impl State {
         Pick::Task(task)
     }
 
-    /// Notes what a wakeup on `cpu` must be earlier than: `task` runs there, and has `slice` ns left.
+    /// Notes what a wakeup on `cpu` must be earlier than: `task` runs there, and has `slice` ns
+    /// left.
     pub(super) fn note_deadline(&mut self, cpu: CpuId, task: TaskId, slice: u64) {
         // A task that goes to sleep has left its entity, and is switched away from.
         let Some(entity) = self.tasks[task.index()].entity else {

@@ -33,7 +33,7 @@ impl Queue {
         self.waiting.is_empty()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Waiting> + '_ {
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = Waiting> + '_ {
         self.waiting.iter().copied()
     }
 

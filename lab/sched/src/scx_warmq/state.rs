@@ -43,10 +43,13 @@ pub(super) struct EntityState {
 
 pub(super) struct DomainState {
     pub(super) time: Domain,
-    /// Since when each round of the timer has found unmanaged tasks waiting here, and a CPU idle, in ns.
+    /// Since when each round of the timer has found unmanaged tasks waiting here, and a CPU idle,
+    /// in ns.
     pub(super) beside_idle_since: Option<u64>,
     /// The timer asks this domain to take an unmanaged task of that one.
     pub(super) pull_from: Option<usize>,
+    /// Tasks that have waited for too long, and since when, in ns. They come next if they still do.
+    pub(super) late: Vec<(TaskId, u64)>,
     pub(super) line: Address,
 }
 
@@ -82,7 +85,8 @@ pub(super) struct GroupState {
 pub(super) struct CpuState {
     /// That of its run queue.
     pub(super) lock: LockId,
-    /// Tasks that were sent to it when they woke; they run before all others (its local dispatch queue).
+    /// Tasks that were sent to it when they woke; they run before all others (its local dispatch
+    /// queue).
     pub(super) sent: VecDeque<TaskId>,
     /// Where code on this CPU queued the last task for which no CPU was better than another.
     pub(super) distributed: CpuId,
@@ -106,8 +110,8 @@ pub(super) struct CpuState {
 }
 
 /// Invariant: `entity` is there from when a task becomes runnable until it sleeps, and `weight` is
-/// what its entity and domain have for it. It is in that entity's queue if and only if `queued`, and in a
-/// CPU's own if and only if `sent`; a task that has a CPU is in neither.
+/// what its entity and domain have for it. It is in that entity's queue if and only if `queued`,
+/// and in a CPU's own if and only if `sent`; a task that has a CPU is in neither.
 pub(super) struct TaskState {
     pub(super) entity: Option<EntityId>,
     pub(super) weight: u64,
@@ -116,6 +120,8 @@ pub(super) struct TaskState {
     /// In its entity's time.
     pub(super) vtime: u64,
     pub(super) queued: bool,
+    /// Since when it is, in ns.
+    pub(super) queued_since: u64,
     /// In the time of `domain`, when it last left an entity; a new task has none.
     pub(super) vruntime: Option<u64>,
     pub(super) domain: usize,
@@ -126,8 +132,8 @@ pub(super) struct TaskState {
     /// The task that woke it last, and how often in a row the two woke each other.
     pub(super) waker: Option<TaskId>,
     pub(super) turns: u32,
-    /// The CPU that was found for it when it woke, until it is queued there: one that idled, or that its
-    /// waker is about to leave.
+    /// The CPU that was found for it when it woke, until it is queued there: one that idled, or
+    /// that its waker is about to leave.
     pub(super) found: Option<CpuId>,
     /// The CPU on a better core for which it gives up its own.
     pub(super) goes_to: Option<CpuId>,
@@ -196,8 +202,8 @@ pub(super) struct State {
     pub(super) idle_ticks_stop: bool,
     /// A timer is armed for the next balance.
     pub(super) watches: bool,
-    /// The mask of idle CPUs, one for the machine, and its line. Whoever finds a task for one takes it
-    /// out, and it comes back when it idles again.
+    /// The mask of idle CPUs, one for the machine, and its line. Whoever finds a task for one takes
+    /// it out, and it comes back when it idles again.
     pub(super) idle: CpuSet,
     pub(super) idle_line: Address,
     /// The map from fragments to groups.
@@ -348,6 +354,7 @@ fn new_domain(attach: &mut Attach<'_>, cpus: usize) -> DomainState {
         },
         beside_idle_since: None,
         pull_from: None,
+        late: Vec::new(),
         line: line(attach),
     }
 }
@@ -371,6 +378,7 @@ fn new_task(context: &mut Context<'_>) -> TaskState {
         counted: None,
         vtime: 0,
         queued: false,
+        queued_since: 0,
         vruntime: None,
         domain: 0,
         left: None,

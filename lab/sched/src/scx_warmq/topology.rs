@@ -1,4 +1,5 @@
-//! Which CPUs share what: domains of a last-level cache, cores, memory nodes, and the places where groups live.
+//! Which CPUs share what: domains of a last-level cache, cores, memory nodes, and the places where
+//! groups live.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -157,8 +158,8 @@ impl Topology {
         }
     }
 
-    /// The only CPU that a task's affinity allows (`nr_cpus_allowed == 1`), online or not, if there is
-    /// but one and the machine has more.
+    /// The only CPU that a task's affinity allows (`nr_cpus_allowed == 1`), online or not, if there
+    /// is but one and the machine has more.
     pub(super) fn only_cpu(&self, view: View<'_>) -> Option<CpuId> {
         let allowed = view.allowed()?;
         let only = allowed.len() == 1 && self.cpus().len() > 1;

@@ -22,7 +22,8 @@ impl State {
         now.saturating_sub(self.tasks[task.index()].slept_at)
     }
 
-    /// `task`, which slept for `slept` ns, was queued at `cpu`, which is busy: it preempts if it may.
+    /// `task`, which slept for `slept` ns, was queued at `cpu`, which is busy: it preempts if it
+    /// may.
     pub(super) fn preempt(
         &mut self,
         context: &mut Context<'_>,
@@ -35,7 +36,8 @@ impl State {
         }
     }
 
-    /// Ends the slice of the task that runs on `cpu` if `task` may preempt it. Returns whether it may.
+    /// Ends the slice of the task that runs on `cpu` if `task` may preempt it. Returns whether it
+    /// may.
     pub(super) fn ends_slice(
         &mut self,
         context: &mut Context<'_>,

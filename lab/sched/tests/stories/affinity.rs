@@ -127,8 +127,8 @@ fn last_cpus(kernel: Kernel<Kept>) -> BTreeMap<TaskId, CpuId> {
     last
 }
 
-/// Decision case 15: three tasks run on one CPU and two on the other. Who names new data goes to the
-/// second; who names data that is known on the first goes there, though more run there.
+/// Decision case 15: three tasks run on one CPU and two on the other. Who names new data goes to
+/// the second; who names data that is known on the first goes there, though more run there.
 #[test]
 fn case_15_new_data_goes_where_least_runs_and_known_data_to_its_group() {
     for (name, full) in ALL.iter().flat_map(|name| [(name, 0), (name, 1)]) {
@@ -154,8 +154,8 @@ fn case_15_new_data_goes_where_least_runs_and_known_data_to_its_group() {
     }
 }
 
-/// Three light tasks run on one CPU, one of a group on the other. New data goes where fewer tasks run, or where fewer
-/// groups are.
+/// Three light tasks run on one CPU, one of a group on the other. New data goes where fewer tasks
+/// run, or where fewer groups are.
 #[test]
 fn new_groups_avoid_tasks_or_groups_as_set() {
     let rules = ["runnable", "groups"];
@@ -195,7 +195,8 @@ fn case_16_an_idle_cpu_takes_a_whole_group_that_does_not_run() {
             Ok(())
         };
         let (lines, kernel) = played(name, &[span("split_after", 0)], 2_000, workload);
-        // Under o1, tasks that have slept keep the CPU so long that f, g and h name their group late.
+        // Under o1, tasks that have slept keep the CPU so long that f, g and h name their group
+        // late.
         let mut both = [letters(&lines[0], 1_000), letters(&lines[1], 1_000)];
         both.sort_unstable();
         assert_eq!(both, ["ABCDE", "fgh"], "{name} {lines:?}");
@@ -291,8 +292,8 @@ fn groups_run_in_succession() {
     }
 }
 
-/// A change of data takes a task to the other CPU before it goes on; where it waits for that, or where
-/// the hint is a write to memory, it leaves later.
+/// A change of data takes a task to the other CPU before it goes on; where it waits for that, or
+/// where the hint is a write to memory, it leaves later.
 #[test]
 fn a_change_preempts_if_it_should() {
     for name in ALL {

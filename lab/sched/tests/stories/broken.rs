@@ -22,8 +22,8 @@ fn with(fault: &str) -> MakeScheduler {
     scheduler("broken", &[("fault", Value::Text(fault.into()))])
 }
 
-/// What it would promise if it were not there to be broken: who waits is offered to idle CPUs at each
-/// tick of a busy one. A tick of the stage is 10 ms.
+/// What it would promise if it were not there to be broken: who waits is offered to idle CPUs at
+/// each tick of a busy one. A tick of the stage is 10 ms.
 fn strict(stage: Stage) -> Stage {
     let promise = Promise {
         patience: Duration::from_ms(50),
@@ -61,7 +61,7 @@ fn shares(fault: &str, cpus: u16, workload: impl Workload) -> [u64; 3] {
     let stage = stage(cpus).tick_of(1).promised_nothing();
     let (_, kernel) = stage.plays(with(fault), 2_000, workload);
     let ran = [0, 1, 2].map(|task| task_figures(&kernel, task).ran.0);
-    ran.map(|it| it * 1_000 / ms(2_000).0)
+    ran.map(|ran| ran * 1_000 / ms(2_000).0)
 }
 
 fn are_about(shares: [u64; 3], due: [u64; 3]) {
@@ -70,8 +70,8 @@ fn are_about(shares: [u64; 3], due: [u64; 3]) {
     assert!(all, "{shares:?}, not {due:?}");
 }
 
-/// Groups of weights 200 and 100 in a group of 100, beside a task of the root with the weight of such
-/// a group: two sixths, one sixth, three sixths.
+/// Groups of weights 200 and 100 in a group of 100, beside a task of the root with the weight of
+/// such a group: two sixths, one sixth, three sixths.
 #[test]
 fn groups_share_what_their_parent_has() {
     let workload = |boot: &mut Boot<'_>| -> Started {

@@ -75,8 +75,8 @@ fn machine(cpus: u16, sharing: u16) -> Stage {
     stage
 }
 
-/// Tasks that are alike: how many, how long they compute and sleep in turn, in us, and what fragment they
-/// name.
+/// Tasks that are alike: how many, how long they compute and sleep in turn, in us, and what
+/// fragment they name.
 #[derive(Clone, Debug)]
 struct Team {
     threads: u32,
@@ -92,8 +92,8 @@ const TEAM: Team = Team {
     fragment: None,
 };
 
-/// The team of each thread: two of each are created in turns. As first tasks go to the caches in turn
-/// (`sched_exec()`), each team begins with half of its threads under each.
+/// The team of each thread: two of each are created in turns. As first tasks go to the caches in
+/// turn (`sched_exec()`), each team begins with half of its threads under each.
 fn turns(teams: &[Team]) -> Vec<usize> {
     let most = teams.iter().map(|team| team.threads).max().unwrap_or(0);
     let round = |round: u32| {
@@ -170,7 +170,8 @@ fn cache_aware(how: &str) -> (&'static str, Value) {
 
 const TWO_CACHES: (u16, u16) = (8, 4);
 
-/// Each process begins with half of its threads under each cache. Where both fill 60 % of a cache, a second process would fill it beyond 75 %.
+/// Each process begins with half of its threads under each cache. Where both fill 60 % of a cache,
+/// a second process would fill it beyond 75 %.
 #[test]
 fn two_processes_of_4_threads_end_up_one_under_a_cache() {
     for (computes, sleeps, whole) in [(3_000, 2_000, 240), (3_500, 1_500, 280)] {
@@ -193,8 +194,8 @@ fn two_processes_of_4_threads_end_up_one_under_a_cache() {
     }
 }
 
-/// Two processes that together fit under one cache may both be drawn there: nothing keeps processes apart but
-/// the guard.
+/// Two processes that together fit under one cache may both be drawn there: nothing keeps processes
+/// apart but the guard.
 #[test]
 fn processes_that_fit_under_one_cache_may_share_it() {
     let team = Team {
@@ -226,8 +227,8 @@ fn a_process_that_is_too_large_for_a_cache_is_left_alone() {
     assert_eq!((on, off), (vec![vec![300, 300]], vec![vec![300, 300]]));
 }
 
-/// One process of two halves, each of which names a fragment. Together they are too many to be drawn; by
-/// fragment, each half comes under a cache of its own.
+/// One process of two halves, each of which names a fragment. Together they are too many to be
+/// drawn; by fragment, each half comes under a cache of its own.
 #[test]
 fn tasks_that_named_a_fragment_are_drawn_together_instead_of_a_process() {
     let half = |fragment| Team {
@@ -287,9 +288,9 @@ fn teams() -> impl Strategy<Value = Vec<Team>> {
 proptest! {
     #![proptest_config(config(48))]
 
-    /// The guard lets a preferred cache be used up to 75 %, where tasks that sleep and wake begin to wait for
-    /// one another while CPUs of other caches idle. That costs no more than 15 % of the work; in the first 48
-    /// cases it cost 10 %.
+    /// The guard lets a preferred cache be used up to 75 %, where tasks that sleep and wake begin
+    /// to wait for one another while CPUs of other caches idle. That costs no more than 15 % of the
+    /// work; in the first 48 cases it cost 10 %.
     #[test]
     fn what_is_drawn_together_loses_little_work(teams in teams()) {
         let threads: u32 = teams.iter().map(|team| team.threads).sum();

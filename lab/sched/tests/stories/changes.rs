@@ -90,8 +90,8 @@ fn a_group_runs_no_longer_than_its_quota_in_each_period() {
         group = "g"
         set = { quota = "40ms" }
     "#;
-    // The fifth period begins while the other task has the longer rest of its slice, which grew while
-    // it slept; from 200 ms on the group has 40 ms in each 50.
+    // The fifth period begins while the other task has the longer rest of its slice, which grew
+    // while it slept; from 200 ms on the group has 40 ms in each 50.
     assert_eq!(chart(text, 1, 32), ["ii...ii...iiooooooooiiiiooooooii"]);
 }
 

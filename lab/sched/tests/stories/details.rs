@@ -111,8 +111,8 @@ fn whatever_holds_a_task_is_the_reason_for_which_it_leaves() {
     assert_eq!(blocks(text, 20), wanted);
 }
 
-/// A sleeper that is woken at 25 ms, when a hog has used up the quota of their group, and the group's next period begins
-/// at 40 ms: what is told of it, in milliseconds.
+/// A sleeper that is woken at 25 ms, when a hog has used up the quota of their group, and the
+/// group's next period begins at 40 ms: what is recorded of it, in milliseconds.
 fn woken_out_of_quota(throttling: Throttling) -> Vec<String> {
     let text = r#"
         [group.g]

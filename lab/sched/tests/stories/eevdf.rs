@@ -1,5 +1,5 @@
-//! EEVDF of Linux 6.12, 6.18, 7.1, 7.2 and 7.3: turns, groups, lazy preemption, and the starvation of 6.13
-//! to 7.0.
+//! EEVDF of Linux 6.12, 6.18, 7.1, 7.2 and 7.3: turns, groups, lazy preemption, and the starvation
+//! of 6.13 to 7.0.
 //!
 //! The kernel costs nothing here, and HZ is 250.
 
@@ -182,8 +182,9 @@ fn where_a_child_runs_first_is_no_migration() {
     }
 }
 
-/// The timer that was to end the slice of a task stays armed when the task sleeps and leaves another one
-/// alone (`hrtick_schedule_exit()` of 7.1.5, as in a guest of 7.2.12): it expires in the turn of that one.
+/// The timer that was to end the slice of a task stays armed when the task sleeps and leaves
+/// another one alone (`hrtick_schedule_exit()` of 7.1.5, as in a guest of 7.2.12): it expires in
+/// the turn of that one.
 #[test]
 fn a_slices_timer_outlives_its_task() {
     let workload = |boot: &mut Boot<'_>| -> Started {
@@ -221,8 +222,8 @@ fn a_slices_timer_outlives_its_task() {
     assert!(turns > 10 && expired * 2 > turns, "{expired} of {turns}");
 }
 
-/// Which CPUs make a task runnable on CPU 1 that CPU 0 wakes. The CPUs share a cache or none, and CPU 1
-/// has a hog or none.
+/// Which CPUs make a task runnable on CPU 1 that CPU 0 wakes. The CPUs share a cache or none, and
+/// CPU 1 has a hog or none.
 fn who_queues(sharing: u16, busy: bool, set: &[(&str, Value)]) -> Vec<u16> {
     let workload = move |boot: &mut Boot<'_>| -> Started {
         let (writes, reads) = boot.pipe(Bytes(64))?;
@@ -262,8 +263,8 @@ fn who_queues(sharing: u16, busy: bool, set: &[(&str, Value)]) -> Vec<u16> {
     wakers
 }
 
-/// `ttwu_queue_cond()`: left to the CPU where the task runs are wakeups of one that idles or that has a
-/// cache of its own; but one that is still queued in its sleep is taken back by the waker.
+/// `ttwu_queue_cond()`: left to the CPU where the task runs are wakeups of one that idles or that
+/// has a cache of its own; but one that is still queued in its sleep is taken back by the waker.
 #[test]
 fn a_wakeup_is_left_to_a_cpu_that_idles_or_has_another_cache() {
     assert_eq!(who_queues(2, false, &[]), [1]);
@@ -275,8 +276,8 @@ fn a_wakeup_is_left_to_a_cpu_that_idles_or_has_another_cache() {
     assert_eq!(who_queues(1, true, &at_once), [0]);
 }
 
-/// Decision case 28: a hog on CPU 0 and on CPU 1, from which a task with a short slice is woken. How
-/// long it waits at most, in us.
+/// Decision case 28: a hog on CPU 0 and on CPU 1, from which a task with a short slice is woken.
+/// How long it waits at most, in us.
 fn longest_wait(preemption: Preemption) -> u64 {
     let workload = |boot: &mut Boot<'_>| -> Started {
         let (writes, reads) = boot.pipe(Bytes(64))?;
@@ -310,8 +311,8 @@ fn case_28_a_lazy_request_of_another_cpu_waits_for_a_tick() {
     );
 }
 
-/// A receiver beside a hog on CPU 0, woken from CPU 1 every 97 us, which takes 10 us to interrupt CPU 0. How long the receiver
-/// waits in a second, in ms: 93 where it takes the CPU at each wakeup.
+/// A receiver beside a hog on CPU 0, woken from CPU 1 every 97 us, which takes 10 us to interrupt
+/// CPU 0. How long the receiver waits in a second, in ms: 93 where it takes the CPU at each wakeup.
 fn waited_for_slow_interrupts(name: &str, clock_skip: bool) -> u64 {
     let workload = |boot: &mut Boot<'_>| -> Started {
         let (writes, reads) = boot.pipe(Bytes(64))?;
@@ -339,8 +340,9 @@ fn waited_for_slow_interrupts(name: &str, clock_skip: bool) -> u64 {
     task_figures(&kernel, 0).waited.as_us() / 1_000
 }
 
-/// `rq_clock_skip_update()`: what passes until the interrupt comes is charged to the woken task, which owes after some wakeups,
-/// and then waits for a turn. Charged to the hog, it is owed more with each.
+/// `rq_clock_skip_update()`: what passes until the interrupt comes is charged to the woken task,
+/// which owes after some wakeups, and then waits for a turn. Charged to the hog, it is owed more
+/// with each.
 #[test]
 fn who_is_woken_pays_for_the_time_until_the_switch() {
     for name in VERSIONS {
@@ -349,9 +351,10 @@ fn who_is_woken_pays_for_the_time_until_the_switch() {
     }
 }
 
-/// Section 11 of the EEVDF specification: hog A of one group, and of another group hog b and receiver
-/// r, all on CPU 1, and on CPU 0 a thread of the other group, which wakes r every `gap` us. r computes
-/// for `work` us. What A is given. Gaps are such that wakeups and ticks do not keep step.
+/// Section 11 of the EEVDF specification: hog A of one group, and of another group hog b and
+/// receiver r, all on CPU 1, and on CPU 0 a thread of the other group, which wakes r every `gap`
+/// us. r computes for `work` us. What A is given. Gaps are such that wakeups and ticks do not keep
+/// step.
 struct Starves {
     name: &'static str,
     preemption: Preemption,
@@ -439,8 +442,9 @@ fn who_shares_a_cpu_with_a_group_that_is_woken_often_starves_from_6_13_to_7_0() 
     }
 }
 
-/// What groups are owed is told at each pick and change of weight, so that it can be followed by hand: all of
-/// a CPU together are owed nothing, and the receiver's group more and more, up to the limit.
+/// What groups are owed is recorded at each pick and change of weight, so that it can be followed
+/// by hand: all of a CPU together are owed nothing, and the receiver's group more and more, up to
+/// the limit.
 #[test]
 fn what_groups_are_owed_is_told_as_the_starvation_begins() {
     let scheduler = scheduler(STARVES.name, &[]);
@@ -460,7 +464,7 @@ fn what_groups_are_owed_is_told_as_the_starvation_begins() {
     let told: Vec<_> = told.collect();
     let (mut rest, mut pairs) = (&told[..], 0);
     while let [one, other, ..] = rest {
-        // One group alone is told of while the other one has nobody who wants to run.
+        // One group alone is recorded while the other one has nobody who wants to run.
         let pair = one.0 == other.0 && one.1 != other.1;
         rest = &rest[1 + usize::from(pair)..];
         let owed = one.2 * one.3 + other.2 * other.3;
@@ -493,11 +497,11 @@ fn the_rule_of_reweights_alone_makes_the_difference() {
     }
 }
 
-/// Where only tasks compete, no group has a lag that could be multiplied, whatever the rule of reweights.
-/// Hog b, which shares its group with a receiver, weighs half of A while it is alone, a third else; while it
-/// waits, what it did when it ran last. So A should have from two thirds to three quarters, but for the
-/// receiver. Under lazy preemption it has more, up to 80 % by the rules of 7.3, for reasons that are not
-/// known in full; the other group still has some 15 % at least.
+/// Where only tasks compete, no group has a lag that could be multiplied, whatever the rule of
+/// reweights. Hog b, which shares its group with a receiver, weighs half of A while it is alone, a
+/// third else; while it waits, what it did when it ran last. So A should have from two thirds to
+/// three quarters, but for the receiver. Under lazy preemption it has more, up to 80 % by the rules
+/// of 7.3, for reasons that are not known in full; the other group still has some 15 % at least.
 #[test]
 fn where_only_tasks_compete_nobody_starves() {
     let places_again = ("reweight", Value::Text("places-again".into()));
@@ -522,10 +526,10 @@ fn where_only_tasks_compete_nobody_starves() {
     }
 }
 
-/// A group of two tasks on each of two CPUs, beside one with a task on CPU 1. By `smp` half of its shares
-/// are there, by `concur` all of them, as two CPUs may be used. By `max` it has all of them, and the other
-/// twice its own. By `tasks` it has one and a half times, not twice: averages of four tasks come to a
-/// little less than four, and that is rounded down.
+/// A group of two tasks on each of two CPUs, beside one with a task on CPU 1. By `smp` half of its
+/// shares are there, by `concur` all of them, as two CPUs may be used. By `max` it has all of them,
+/// and the other twice its own. By `tasks` it has one and a half times, not twice: averages of four
+/// tasks come to a little less than four, and that is rounded down.
 #[test]
 fn the_cgroup_mode_says_what_a_group_on_two_cpus_weighs_on_each() {
     let share = |mode: &str, flat: bool| {
@@ -561,8 +565,8 @@ fn the_cgroup_mode_says_what_a_group_on_two_cpus_weighs_on_each() {
     }
 }
 
-/// Measured on 6.18.15: 59.5 % at 250 wakeups a second, 57.7 at 400, 3.2 at 667, 1.0 at 800; at 500 it
-/// begins during a run. A group that runs on one CPU only has a constant weight there.
+/// Measured on 6.18.15: 59.5 % at 250 wakeups a second, 57.7 at 400, 3.2 at 667, 1.0 at 800; at 500
+/// it begins during a run. A group that runs on one CPU only has a constant weight there.
 #[test]
 fn it_begins_at_500_wakeups_a_second_and_needs_a_group_on_two_cpus() {
     for (gap, expected) in [

@@ -4,9 +4,9 @@ use warmq_kernel::*;
 
 use crate::stage::*;
 
-/// X (6 ticks left of 8, nice -8, last on CPU 1) and Y (2 left of 6, nice 0, last on CPU 0) wait when
-/// F leaves CPU 0. Static goodness is 34 and 22; having run there is worth 15, so that for who looks
-/// at everybody Y is the better one until its slice is used up. But X is in a higher list.
+/// X (6 ticks left of 8, nice -8, last on CPU 1) and Y (2 left of 6, nice 0, last on CPU 0) wait
+/// when F leaves CPU 0. Static goodness is 34 and 22; having run there is worth 15, so that for who
+/// looks at everybody Y is the better one until its slice is used up. But X is in a higher list.
 fn after_f(name: &str) -> Vec<String> {
     stage(2).chart(name, 8, |boot: &mut Boot<'_>| -> Started {
         hog(boot, called("Y").bound([cpu(0)]))?;

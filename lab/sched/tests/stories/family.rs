@@ -76,8 +76,8 @@ fn round_robin_takes_turns_and_fifo_does_not() {
     });
 }
 
-/// Y gives way after each tick. Its second yield finds A with nothing left: new slices for both, and
-/// it loses again.
+/// Y gives way after each tick. Its second yield finds A with nothing left: new slices for both,
+/// and it loses again.
 #[test]
 fn who_yields_loses_to_everybody_even_with_more_left() {
     same_for_all(15, "YAAAAAAYAAAAAAY", |boot| {

@@ -54,8 +54,8 @@ impl Case {
         stage
     }
 
-    /// What is set on the scheduler: groups live on a CPU or under a cache, a clock counts jiffies or is
-    /// exact, and so on.
+    /// What is set on the scheduler: groups live on a CPU or under a cache, a clock counts jiffies
+    /// or is exact, and so on.
     pub fn set(&self, name: &str) -> (&'static str, Value) {
         match name {
             "scx_warmq" => {
@@ -259,8 +259,8 @@ fn every_workload_keeps_the_laws_under_every_scheduler() {
             assert!(requests > 16, "{}: {requests} requests", entry.name);
             assert_eq!(small("web", &web, entry.name, cpus), (requests, digest));
             let (bursts, _) = small("spin", &spin, entry.name, cpus);
-            // Half a million cycles of 10 ns each make 140 bursts in 700 ms and on each CPU, less what
-            // the kernel takes.
+            // Half a million cycles of 10 ns each make 140 bursts in 700 ms and on each CPU, less
+            // what the kernel takes.
             let most = 140 * u64::from(cpus);
             assert!(
                 (most * 8 / 10..=most).contains(&bursts),

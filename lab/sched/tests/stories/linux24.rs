@@ -210,7 +210,8 @@ fn nobody_is_told_of_a_sync_wakeup() {
     assert_eq!((told(false), told(true)), (1, 0));
 }
 
-/// Decision case 7: of two tasks that are woken for one idle CPU, only the first sends an interrupt.
+/// Decision case 7: of two tasks that are woken for one idle CPU, only the first sends an
+/// interrupt.
 #[test]
 fn an_idle_cpu_that_was_asked_is_not_asked_again() {
     for (waiters, idle) in [

@@ -1,4 +1,4 @@
-//! Stories of every scheduler, told as charts that one can check by hand, and laws that hold under
+//! Stories of every scheduler, drawn as charts that one can check by hand, and laws that hold under
 //! all of them.
 //!
 //! In a chart a line is a CPU, a letter a tick of 10 ms, and the letter is the task's name. The

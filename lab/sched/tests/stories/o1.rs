@@ -22,7 +22,7 @@ fn choice(name: &'static str, value: &str) -> (&'static str, Value) {
 
 /// How often `name` stands in `line`.
 fn ticks_of(name: char, line: &str) -> usize {
-    line.chars().filter(|it| *it == name).count()
+    line.chars().filter(|letter| *letter == name).count()
 }
 
 /// The longest that `line` goes without `name`.
@@ -185,7 +185,8 @@ fn three_sleepers(set: &[(&str, Value)]) -> String {
 }
 
 /// By nice values, each of four has a quarter: a slice of 10 of 40 ticks. With credit for sleeping,
-/// the three keep a better priority, return to the active array, and H waits for more than a second.
+/// the three keep a better priority, return to the active array, and H waits for more than a
+/// second.
 #[test]
 fn interactive_tasks_starve_a_hog() {
     let starved = three_sleepers(&[]);
@@ -297,8 +298,8 @@ fn a_running_task_is_pushed_when_nothing_else_may_move() {
     assert_eq!(lines, ["AAAAAAABBBBBBBBBBBBB", "xxx....AAAAAAAAAAAAA"]);
 }
 
-/// CPU 1 idles from tick 11 on. At the next it looks at CPU 0, where A and C take turns; the one that
-/// waits has run a moment ago.
+/// CPU 1 idles from tick 11 on. At the next it looks at CPU 0, where A and C take turns; the one
+/// that waits has run a moment ago.
 #[test]
 fn a_task_with_a_warm_cache_moves_after_two_attempts() {
     let moves_at = |hot_ms: u64| {
@@ -317,9 +318,9 @@ fn a_task_with_a_warm_cache_moves_after_two_attempts() {
 }
 
 /// How long H, who needs 200 ms of a free CPU, takes beside R, who receives a packet each `gap` and
-/// computes for 9.8 us; in ms, at most 2000. H begins after 3 s and, as a batch task, without credit
-/// for having slept. The gaps do not divide a jiffy of 4 ms, so that ticks find R running as often as
-/// it runs.
+/// computes for 9.8 us; in ms, at most 2000. H begins after 3 s and, as a batch task, without
+/// credit for having slept. The gaps do not divide a jiffy of 4 ms, so that ticks find R running as
+/// often as it runs.
 fn beside_a_receiver(gap: Duration) -> u64 {
     let mut stage = stage(1);
     stage.settings = Settings {
@@ -357,9 +358,10 @@ fn beside_a_receiver(gap: Duration) -> u64 {
     (hog.ran + hog.waited).as_us() / 1_000
 }
 
-/// The starvation paper's finding. At 40,000 packets a second H has what R leaves, 61 %. At 95,000 that
-/// is 7 %: H has one slice, for which R waits. The wait counts as a sleep, and from then on R sleeps
-/// often enough to stay interactive. At 105,000 R never sleeps, and the two take turns of 100 ms.
+/// The starvation paper's finding. At 40,000 packets a second H has what R leaves, 61 %. At 95,000
+/// that is 7 %: H has one slice, for which R waits. The wait counts as a sleep, and from then on R
+/// sleeps often enough to stay interactive. At 105,000 R never sleeps, and the two take turns of
+/// 100 ms.
 #[test]
 fn a_hog_starves_in_a_band_of_packet_rates_only() {
     let kpps_40_95_105 = [25_013, 10_487, 9_533].map(Duration::from_ns);

@@ -1,5 +1,5 @@
-//! Quotas of groups as kernels hand them to each CPU's queue, and the other limits that groups have. A tick is
-//! 1 ms, and periods begin at multiples of their length.
+//! Quotas of groups as kernels hand them to each CPU's queue, and the other limits that groups
+//! have. A tick is 1 ms, and periods begin at multiples of their length.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use warmq_units::Seed;
 use crate::stage::*;
 use crate::told::figures_on;
 
-/// The figures of `text` on `cpus` CPUs after 3 s, under the scheduler of a kernel that throttles so.
+/// The figures of `text` on `cpus` CPUs after 3 s, under the scheduler of a kernel that throttles
+/// so.
 fn figures(throttling: Throttling, cpus: u16, text: &str) -> BTreeMap<String, f64> {
     let mut stage = stage(cpus).tick_of(1);
     stage.settings.throttling = throttling;
@@ -22,7 +23,8 @@ fn figures(throttling: Throttling, cpus: u16, text: &str) -> BTreeMap<String, f6
     figures_on(stage, name, text, 300)
 }
 
-/// Workers that are all in a group, bound to a CPU each, and work for `run` at 28 ms of each period of 100 ms.
+/// Workers that are all in a group, bound to a CPU each, and work for `run` at 28 ms of each period
+/// of 100 ms.
 fn workers(number: u16, run: &str, limits: &str) -> String {
     format!(
         r#"
@@ -109,8 +111,8 @@ fn where_all_draw_from_one_pool_two_threads_are_not_throttled() {
 
 #[test]
 fn many_cpus_with_little_each_wait_for_what_others_have_left_of_their_slices() {
-    // Eight times 1.2 ms are 9.6 of 20, but four slices are all. Those who wait have what the others return after
-    // the slack period, 5 ms, and no period ends with one who waits.
+    // Eight times 1.2 ms are 9.6 of 20, but four slices are all. Those who wait have what the
+    // others return after the slack period, 5 ms, and no period ends with one who waits.
     let text = workers(8, "1200us", "quota = \"20ms\"\nperiod = \"100ms\"");
     for throttling in [Groups, Tasks] {
         let late = figures(throttling, 8, &text);
@@ -184,7 +186,8 @@ fn burst_serves_what_needs_more_than_a_quota_now_and_then() {
     }
 }
 
-/// A hog in a group that is throttled after 10 ms of each second, `more` of it, and what is changed at 500 ms.
+/// A hog in a group that is throttled after 10 ms of each second, `more` of it, and what is changed
+/// at 500 ms.
 fn throttled_hog(more: &str, change: &str) -> String {
     format!(
         r#"
@@ -348,13 +351,15 @@ fn tasks_use_no_cpus_but_those_of_their_groups() {
     for throttling in [Groups, Tasks] {
         let figures = figures(throttling, 4, text);
         let share = |name: &str| figures[name].round();
-        // CPU 2 is all that both groups have; who asks for CPUs 0 and 1 gets the one that its group has.
+        // CPU 2 is all that both groups have; who asks for CPUs 0 and 1 gets the one that its group
+        // has.
         assert_eq!(
             (share("before.in_share"), share("before.asks_share")),
             (100.0, 100.0)
         );
         assert_eq!(share("before.stays_share"), 100.0);
-        // Both groups have CPU 3 now, and none of those that `asks` wants: half of it is for who was there.
+        // Both groups have CPU 3 now, and none of those that `asks` wants: half of it is for who
+        // was there.
         let moved = figures["after.in_share"] + figures["after.asks_share"];
         assert!((45.0..55.0).contains(&moved), "{throttling:?} {figures:?}");
         assert_eq!((moved + figures["after.stays_share"]).round(), 100.0);

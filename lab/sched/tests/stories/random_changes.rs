@@ -213,7 +213,8 @@ proptest! {
     }
 }
 
-/// A task is alone in its fragment, in a group whose weight falls to 1 and rises again while it waits.
+/// A task is alone in its fragment, in a group whose weight falls to 1 and rises again while it
+/// waits.
 #[test]
 fn who_is_alone_in_a_fragment_of_a_light_group_runs() {
     let group = [
@@ -241,8 +242,8 @@ fn nobody_is_bound_to_a_cpu_that_is_offline() {
     }
 }
 
-/// The wakeup of a task finds an idle CPU for it, on which its group is out of quota: nobody comes to that
-/// CPU, which must be found again all the same.
+/// The wakeup of a task finds an idle CPU for it, on which its group is out of quota: nobody comes
+/// to that CPU, which must be found again all the same.
 #[test]
 fn a_cpu_whose_task_is_throttled_on_arrival_is_found_again() {
     let acts = [

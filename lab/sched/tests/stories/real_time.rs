@@ -1,5 +1,5 @@
-//! Real-time tasks beside fair ones under EEVDF: what the deadline server of each CPU leaves to them
-//! (50 ms of each second), and where real-time tasks run.
+//! Real-time tasks beside fair ones under EEVDF: what the deadline server of each CPU leaves to
+//! them (50 ms of each second), and where real-time tasks run.
 //!
 //! The kernel costs nothing here, and HZ is 250. In a chart a letter is 10 ms.
 

@@ -75,8 +75,8 @@ fn a_fragments_tasks_run_in_succession_for_a_batch() {
     shows(&lines, &["AbCdACACbdbdACACbdbdACAC"]);
 }
 
-/// An idle CPU counts its part of the cache's unmanaged tasks as its own load, and sees no imbalance at
-/// first.
+/// An idle CPU counts its part of the cache's unmanaged tasks as its own load, and sees no
+/// imbalance at first.
 #[test]
 fn a_group_on_a_busy_cpu_goes_to_an_idle_one() {
     let workload = |boot: &mut Boot<'_>| -> Started {
@@ -110,8 +110,8 @@ fn a_group_does_not_wait_beside_an_idle_cpu_for_longer_than_patience() {
     assert_eq!(lines, [hog, format!("aba{b}"), format!("...{a}")]);
 }
 
-/// The tasks of a group sleep until the second cache, which was busy when they began, idles. They wake at home, and are
-/// short of CPUs there for longer than `patience`.
+/// The tasks of a group sleep until the second cache, which was busy when they began, idles. They
+/// wake at home, and are short of CPUs there for longer than `patience`.
 #[test]
 fn a_group_that_moves_takes_every_cpu_that_idles_at_its_new_home() {
     let workload = |boot: &mut Boot<'_>| -> Started {
@@ -263,8 +263,9 @@ impl Observer for Waits {
     }
 }
 
-/// A task of a group loses its CPU, which switches away from it for a millisecond. Meanwhile a CPU of the other cache, which
-/// had work until then, takes the group: of these runs some have it just then.
+/// A task of a group loses its CPU, which switches away from it for a millisecond. Meanwhile a CPU
+/// of the other cache, which had work until then, takes the group: of these runs some have it just
+/// then.
 #[test]
 fn a_task_whose_group_moves_while_its_cpu_switches_away_is_not_forgotten() {
     let longest = |busy: u64| {
@@ -419,8 +420,10 @@ fn who_weighs_next_to_nothing_runs_all_the_same() {
     }
 }
 
-/// The same of one that is alone in its queue: its fragment's, or that of its CPU. A look at the queue
-/// once moved its deadline away, as fast as time went on.
+/// The same of one that is alone in its queue: its fragment's, or that of its CPU. A look at the
+/// queue once moved its deadline away, as fast as time went on. At nice 19 two slices, after which
+/// it may first lose its CPU, and the next request are 819 ms of V, which takes three times as
+/// long: six others are on two CPUs.
 #[test]
 fn who_is_alone_in_a_queue_runs_whatever_it_weighs() {
     for (fragment, only) in [(Some(1), None), (None, Some(0)), (Some(1), Some(0))] {
@@ -499,8 +502,8 @@ fn a_rare_sleeper_preempts_and_a_frequent_one_is_refused() {
         preempted(200, &[no_interval.clone(), alpha]).0
     };
     let (off, some, more) = (with(0), with(3), with(10));
-    // 220 us a cycle. The deadline of who asks for 20 us is 6 ms before that of a hog's turn at most, so
-    // that in each 20 ms 6 / 0.15 and 6 / 0.5 wakeups may preempt; and 250 turns a second.
+    // 220 us a cycle. The deadline of who asks for 20 us is 6 ms before that of a hog's turn at
+    // most, so that in each 20 ms 6 / 0.15 and 6 / 0.5 wakeups may preempt; and 250 turns a second.
     assert!(
         off > 4_500 && some < off / 2 && more < 12 * 50 + 250,
         "{off}, {some}, {more}"
@@ -544,8 +547,8 @@ impl Observer for Timers {
     }
 }
 
-/// The timer that finds what waits although its CPU was not kicked, every 10 ms, needs no tick. Once it did: when CPU 0 idled at the
-/// end of a chat, a task waited for ever beside 191 idle CPUs.
+/// The timer that finds what waits although its CPU was not kicked, every 10 ms, needs no tick.
+/// Once it did: when CPU 0 idled at the end of a chat, a task waited for ever beside 191 idle CPUs.
 #[test]
 fn balance_goes_on_while_cpu_0_idles() {
     let mut stage = stage(2);

@@ -13,7 +13,7 @@ use crate::scenarios::story;
 use crate::stage::*;
 
 /// Groups by name and weight: of each task when it is born, and of each group whose weight changes.
-/// Tables of tasks are told apart by their nice values.
+/// Tables of tasks are known by their nice values.
 #[derive(Default)]
 struct Seen {
     born: Vec<(i8, (String, u32))>,
@@ -158,7 +158,7 @@ fn an_autogroup_weighs_what_its_nice_value_does_and_is_inherited() {
     let groups = |table: i8| -> Vec<(&str, u32)> {
         let named = seen.born.iter().filter(|(nice, _)| *nice == table);
         let mut groups: Vec<_> = named
-            .map(|(_, (it, weight))| (it.as_str(), *weight))
+            .map(|(_, (name, weight))| (name.as_str(), *weight))
             .collect();
         groups.sort_unstable();
         groups
@@ -172,7 +172,7 @@ fn an_autogroup_weighs_what_its_nice_value_does_and_is_inherited() {
     assert_eq!(groups(5), inherited);
     assert_eq!(groups(6), [&inherited[..1], &inherited].concat());
     assert_eq!(groups(7), [("cgroup", 70)]);
-    let name = |it: &str| it.to_owned();
+    let name = |group: &str| group.to_owned();
     let changed = [(name("desk"), 80), (name("desk"), 80), (name("cgroup"), 7)];
     assert_eq!(seen.changed, changed);
 }

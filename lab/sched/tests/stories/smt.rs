@@ -1,5 +1,5 @@
-//! The threads of a core are slower together: whoever computes has a core of its own while one idles,
-//! however CPUs are numbered.
+//! The threads of a core are slower together: whoever computes has a core of its own while one
+//! idles, however CPUs are numbered.
 //!
 //! The kernel costs nothing here. A thread whose sibling is busy has 0.61 of its speed.
 
@@ -108,8 +108,8 @@ fn workers(count: u32) -> impl Fn(&mut Boot<'_>, &Done) -> Started {
     move |boot, done| (0..count).try_for_each(|_| worker(boot, "worker", done))
 }
 
-/// A third task, created between the two, runs for a millisecond and ends: by their numbers the two would be
-/// on the threads of one core. Guests of 6.12 and 6.18 keep them apart.
+/// A third task, created between the two, runs for a millisecond and ends: by their numbers the two
+/// would be on the threads of one core. Guests of 6.12 and 6.18 keep them apart.
 #[test]
 fn two_tasks_do_not_share_a_core_beside_an_idle_one() {
     let blip = |boot: &mut Boot<'_>, done: &Done| -> Started {
@@ -147,8 +147,8 @@ fn as_many_tasks_as_cores_have_one_each_on_two_sockets() {
     }
 }
 
-/// Three hogs begin on CPU 2 and soon may run on CPU 3, too, which idles. It is another CPU of their core's
-/// group that balances for it (`LBF_DST_PINNED`).
+/// Three hogs begin on CPU 2 and soon may run on CPU 3, too, which idles. It is another CPU of
+/// their core's group that balances for it (`LBF_DST_PINNED`).
 #[test]
 fn what_may_run_on_one_idle_cpu_of_a_group_gets_there() {
     let hogs = |boot: &mut Boot<'_>, done: &Done| -> Started {
@@ -193,8 +193,8 @@ fn released(boot: &mut Boot<'_>, on: u16, then: std::ops::Range<u16>, done: &Don
     Ok(())
 }
 
-/// How often tasks changed their CPU within a second that are released from the CPUs `on`, and what they did
-/// in the next second, in thousandths of what as many cores can do.
+/// How often tasks changed their CPU within a second that are released from the CPUs `on`, and what
+/// they did in the next second, in thousandths of what as many cores can do.
 fn spread(stage: Stage, on: &[u16], then: impl Fn(u16) -> std::ops::Range<u16>) -> (u64, u64) {
     let done = Done::default();
     let mut kernel = stage.boots(scheduler("scx_warmq", &[]), |boot: &mut Boot<'_>| {
@@ -205,7 +205,10 @@ fn spread(stage: Stage, on: &[u16], then: impl Fn(u16) -> std::ops::Range<u16>) 
     let before = done.get();
     let end = Instant::START + Duration::from_s(2);
     kernel.run_until(end);
-    let moved = meters(&kernel).tasks.all(end).map(|(_, it)| it.migrations);
+    let moved = meters(&kernel)
+        .tasks
+        .all(end)
+        .map(|(_, task)| task.migrations);
     (moved.sum(), (done.get() - before) / on.len() as u64)
 }
 
@@ -242,7 +245,8 @@ fn tasks_spread_evenly_over_cores_of_many_threads() {
     }
 }
 
-/// Two caches of two cores each: the four tasks of one of them leave for the other only as far as they have to.
+/// Two caches of two cores each: the four tasks of one of them leave for the other only as far as
+/// they have to.
 #[test]
 fn tasks_leave_a_cache_for_idle_cores_if_it_has_none() {
     let stage = || machine("scx_warmq", 8, 4).altered(|machine| side_by_side(machine, 2));
@@ -254,8 +258,8 @@ fn tasks_leave_a_cache_for_idle_cores_if_it_has_none() {
     assert!((995..=1_000).contains(&done), "{done}");
 }
 
-/// Two groups of a task each, which are founded on the threads of one core; the other core has work for
-/// `busy` of its own. What they do in a second, `after` so long.
+/// Two groups of a task each, which are founded on the threads of one core; the other core has work
+/// for `busy` of its own. What they do in a second, `after` so long.
 fn groups_on_a_core(busy: Duration, after: Duration) -> u64 {
     let stage = machine("scx_warmq", 4, 4).altered(|machine| side_by_side(machine, 2));
     let place = [("place", Value::Text("cpu".to_owned()))];

@@ -287,8 +287,8 @@ pub fn hog(boot: &mut Boot<'_>, spec: TaskSpec) -> Result<TaskId, OutOfMemory> {
     })
 }
 
-/// A task that sleeps for `asleep` ticks, works for `works`, and so on. It wakes a millisecond after
-/// a tick, so that it is not charged for that one.
+/// A task that sleeps for `asleep` ticks, works for `works`, and so on. It wakes a millisecond
+/// after a tick, so that it is not charged for that one.
 pub fn sleeper(
     boot: &mut Boot<'_>,
     spec: TaskSpec,

@@ -131,9 +131,9 @@ fn us(us: u64) -> Duration {
 }
 
 /// The finding of the paper: the work starves in a band of rates, where the receiver sleeps for
-/// moments and is interactive; below and above it does not. Above, the receiver never sleeps, uses up
-/// its slices, and Simplex has half of the CPU in few turns: the work takes less than 2.5 s at 150
-/// Kpps, as the paper measured. Without the receiver it would take 1 s.
+/// moments and is interactive; below and above it does not. Above, the receiver never sleeps, uses
+/// up its slices, and Simplex has half of the CPU in few turns: the work takes less than 2.5 s at
+/// 150 Kpps, as the paper measured. Without the receiver it would take 1 s.
 #[test]
 fn work_starves_beside_a_receiver_only_in_a_band_of_rates() {
     let limit = Duration::from_ms(3_000);
@@ -162,8 +162,8 @@ fn work_starves_beside_a_receiver_only_in_a_band_of_rates() {
 }
 
 /// Ticks that hit the softirq count as Simplex's own: its user and system time exceed the second of
-/// its work by what the softirq took on top of it. The gaps are drawn, as even ones may never meet a
-/// tick, or always.
+/// its work by what the softirq took on top of it. The gaps are drawn, as even ones may never meet
+/// a tick, or always.
 #[test]
 fn the_time_of_softirqs_is_in_the_cpu_time_of_the_work() {
     let outcome = simplex(110, Gaps::Drawn, Duration::from_ms(3_000));

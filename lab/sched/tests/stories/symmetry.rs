@@ -109,7 +109,7 @@ fn doubled((at, record): &(Instant, Record)) -> (Instant, Record) {
 }
 
 /// The record with CPU n called n + `by`, modulo `cpus`. Locks lose their names: a queue's
-/// lock is told by its CPU and its times.
+/// lock is known by its CPU and its times.
 fn renamed((at, record): &(Instant, Record), by: u16, cpus: u16) -> (Instant, Record) {
     let name = |cpu: CpuId| CpuId((cpu.0 + by) % cpus);
     let record = match *record {
@@ -169,7 +169,7 @@ fn renamed((at, record): &(Instant, Record), by: u16, cpus: u16) -> (Instant, Re
     (*at, record)
 }
 
-/// The same for what is told in detail.
+/// The same for what is recorded in detail.
 fn renamed_detail(detail: Record, name: impl Fn(CpuId) -> CpuId) -> Record {
     match detail {
         Record::Block {
@@ -241,9 +241,9 @@ proptest! {
     }
 
     /// Without caches, since bus and memory keep their pace. Schedulers of the 2.4 family count in
-    /// ticks. Not scx_warmq, broken, cfs and eevdf: virtual times, slices and the mean of virtual times are
-    /// quotients that are rounded to nanoseconds, so twice a span is not always twice the quotient.
-    /// Nor o1, whose slices and limits are milliseconds in whole ticks.
+    /// ticks. Not scx_warmq, broken, cfs and eevdf: virtual times, slices and the mean of virtual
+    /// times are quotients that are rounded to nanoseconds, so twice a span is not always twice the
+    /// quotient. Nor o1, whose slices and limits are milliseconds in whole ticks.
     #[test]
     fn all_times_doubled_give_the_same_schedule(case in cases()) {
         let in_ticks = ["linux24", "mq", "elsc", "pls"];
@@ -256,10 +256,10 @@ proptest! {
 
     /// Every task is bound to one CPU, since a scheduler that may choose lets the lower number win
     /// where nothing else decides. For that reason mq has two CPUs: with more, it asks those whose
-    /// offers are equal in the order of their numbers. Not broken, which has one virtual time for the
-    /// machine: the order of the CPUs' ticks shows in it. Nor o1 and eevdf, whose CPUs balance in the
-    /// order of their numbers; the jiffies of o1 are those of CPU 0. Nor affinity: places that are equal are
-    /// taken in that order.
+    /// offers are equal in the order of their numbers. Not broken, which has one virtual time for
+    /// the machine: the order of the CPUs' ticks shows in it. Nor o1 and eevdf, whose CPUs balance
+    /// in the order of their numbers; the jiffies of o1 are those of CPU 0. Nor affinity: places
+    /// that are equal are taken in that order.
     #[test]
     fn cpus_renamed_give_the_same_schedule_renamed(case in cases(), cpus in 2u16..5) {
         let numbered = |name: &str| {
@@ -303,7 +303,8 @@ fn slowed(case: &Case, entry: &Entry, cycles: u64, slower: u64) -> Vec<(Instant,
     records(stage, entry, &[], 100 * slower, &script)
 }
 
-/// The run of `case` with the n-th task on CPU n + `rotation`, from shortly before the first begins.
+/// The run of `case` with the n-th task on CPU n + `rotation`, from shortly before the first
+/// begins.
 ///
 /// The ticks of n CPUs come in turn, so the whole run comes later by a tick's n-th part for each
 /// CPU of the rotation. What happens before is picks and ticks on idle CPUs.

@@ -213,7 +213,9 @@ fn a_scenario_without_its_spans_takes_the_same_course() {
         let kept = before(Kept::default(), "linux24", text, 2, 6).0;
         let span =
             |record: &Record| matches!(record, Record::SpanBegin { .. } | Record::SpanEnd { .. });
-        kept.into_iter().filter(|(_, it)| !span(it)).collect()
+        kept.into_iter()
+            .filter(|(_, record)| !span(record))
+            .collect()
     };
     let bare = bare.replace("body = []", "body = [{ run = \"0ms\" }]");
     assert_eq!(course(TRIPS), course(&bare));

@@ -72,7 +72,8 @@ fn leaves() -> Result<Outcome, Failure> {
         together <= 3,
         "they shared a core at {together} of 30 times"
     );
-    // Whoever else wakes may share a core for a slice. Tasks that drive each other out would move 250 times a second.
+    // Whoever else wakes may share a core for a slice. Tasks that drive each other out would move
+    // 250 times a second.
     must!(
         after - before <= 10,
         "{} tasks left their core in 3 s",

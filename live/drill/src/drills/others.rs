@@ -1,5 +1,5 @@
-//! What others give to the scheduler and ask it for: groups of programs that name nothing, hints in a map,
-//! a Unix group with access, the tools of scx.
+//! What others give to the scheduler and ask it for: groups of programs that name nothing, hints in
+//! a map, a Unix group with access, the tools of scx.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};

@@ -178,7 +178,8 @@ fn hotplug() -> Result<Outcome, Failure> {
             hog(shift);
         });
     }
-    // A hint that is given while no scheduler is loaded is nobody's: each task must have given its own first.
+    // A hint that is given while no scheduler is loaded is nobody's: each task must have given its
+    // own first.
     wait_until(Duration::from_secs(60), || fragments_known() == Some(4));
     for value in ["0", "1"] {
         fs::write(online, value).map_err(|error| Failure(format!("{online}: {error}")))?;
@@ -274,7 +275,8 @@ fn churn() -> Result<Outcome, Failure> {
         "it is gone; sched_ext is {}",
         state()
     );
-    // The process that reads the statistics is runnable meanwhile; others may be at one time or another.
+    // The process that reads the statistics is runnable meanwhile; others may be at one time or
+    // another.
     let (mut left, mut one) = (u64::MAX, 0);
     for _ in 0..20 {
         let figures = figures()?;

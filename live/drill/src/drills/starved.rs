@@ -1,5 +1,5 @@
-//! Nobody waits for long, and nothing throws the scheduler out: quotas and real-time tasks, each with what
-//! the kernel may do to a task meanwhile. `--time` says how long each of them lasts.
+//! Nobody waits for long, and nothing throws the scheduler out: quotas and real-time tasks, each
+//! with what the kernel may do to a task meanwhile. `--time` says how long each of them lasts.
 
 use std::fs;
 use std::hint::black_box;
@@ -101,7 +101,8 @@ fn for_its_time(mut step: impl FnMut() -> Result<(), Failure>) -> Result<(), Fai
     Ok(())
 }
 
-/// Computes for a moment. (A pause, as of spin_loop(), is slow in a guest: its CPU gives way to the others.)
+/// Computes for a moment. (A pause, as of spin_loop(), is slow in a guest: its CPU gives way to the
+/// others.)
 fn compute() {
     for number in 0..10_000 {
         black_box(number);

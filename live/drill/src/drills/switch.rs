@@ -36,8 +36,9 @@ fn beside() -> Result<String, Failure> {
     Ok(format!("scx_bpfland {:.2}", cost?))
 }
 
-/// How often scx_warmq is loaded. Each time the kernel draws anew how it hashes the numbers of dispatch
-/// queues (`rhashtable_init()`), and where ours collide a switch takes up to 50 instructions more.
+/// How often scx_warmq is loaded. Each time the kernel draws anew how it hashes the numbers of
+/// dispatch queues (`rhashtable_init()`), and where ours collide a switch takes up to 50
+/// instructions more.
 const LOADS: u32 = 3;
 
 /// The least of several loads.

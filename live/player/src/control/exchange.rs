@@ -13,10 +13,10 @@ use crate::sys::process;
 const LOOK_NS: u64 = 1_000_000;
 
 impl Control {
-    /// Loads a scheduler, or lets the kernel's own take over; returns when that is done. Whatever is
-    /// due meanwhile happens in time, but for the next exchange, the end of the run, and a phase that
-    /// begins with the exchange, which was due at `at_ns`: such a phase is about the new scheduler,
-    /// and those after it keep their order.
+    /// Loads a scheduler, or lets the kernel's own take over; returns when that is done. Whatever
+    /// is due meanwhile happens in time, but for the next exchange, the end of the run, and a phase
+    /// that begins with the exchange, which was due at `at_ns`: such a phase is about the new
+    /// scheduler, and those after it keep their order.
     pub(super) fn exchange(
         &self,
         choice: &SchedulerChoice,

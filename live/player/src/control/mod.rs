@@ -418,8 +418,8 @@ extern "C" fn hangs(_: i32) {
     process::exit_now(3);
 }
 
-/// A time after `now` at which kernels of 100, 250 and 1000 Hz have a tick: they tick at multiples of
-/// the period on the monotonic clock (`tick_init_jiffy_update()`).
+/// A time after `now` at which kernels of 100, 250 and 1000 Hz have a tick: they tick at multiples
+/// of the period on the monotonic clock (`tick_init_jiffy_update()`).
 fn next_tick_ns(now: u64) -> u64 {
     const TICKS_NS: u64 = 20_000_000;
     // There is some time left for what the controller does before it sleeps.

@@ -1,9 +1,9 @@
 //! The leader of a session: a child of the crew that starts a session, forks the processes of its
 //! tasks, and reaps them.
 //!
-//! It dies with the crew, and its children with it. As long as it is there, its pid is the id of the
-//! session and of its process group, so it stays after its last child has ended, until the whole
-//! group is killed.
+//! It dies with the crew, and its children with it. As long as it is there, its pid is the id of
+//! the session and of its process group, so it stays after its last child has ended, until the
+//! whole group is killed.
 
 use std::collections::BTreeMap;
 use std::io;

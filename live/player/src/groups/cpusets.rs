@@ -1,7 +1,7 @@
 //! The CPUs that groups may use.
 //!
-//! cgroup v2 takes what a group asks for, and gives it what of that the group around it has. v1 refuses
-//! what is not within that, so there each group is given the intersection.
+//! cgroup v2 takes what a group asks for, and gives it what of that the group around it has. v1
+//! refuses what is not within that, so there each group is given the intersection.
 
 use std::io;
 use std::sync::{MutexGuard, PoisonError};
@@ -27,7 +27,8 @@ fn both(one: &CpuSet, other: &CpuSet) -> CpuSet {
 }
 
 impl Groups {
-    /// The CPUs of group `number` within those of the groups that it is in; none if no one of them asks for some.
+    /// The CPUs of group `number` within those of the groups that it is in; none if no one of them
+    /// asks for some.
     pub(super) fn effective_cpus(&self, number: u32, asked: &[Option<CpuSet>]) -> Option<CpuSet> {
         let group = self.cgroup(number)?;
         let outer = self.effective_cpus(group.parent, asked);
@@ -60,7 +61,8 @@ impl Groups {
         let mut asked = self.asked();
         let before = asked.clone();
         asked[number as usize - 1] = Some(cpus);
-        // v1 wants a group within that around it at all times: first all grow, then the innermost shrink first.
+        // v1 wants a group within that around it at all times: first all grow, then the innermost
+        // shrink first.
         self.numbers()
             .try_for_each(|number| self.write_cpuset(number, &asked, Some(&before)))?;
         let mut innermost_first: Vec<u32> = self.numbers().collect();
@@ -70,7 +72,8 @@ impl Groups {
             .try_for_each(|number| self.write_cpuset(number, &asked, None))
     }
 
-    /// Writes what group `number` asks for to its cpuset; with what was asked `before`, that as well.
+    /// Writes what group `number` asks for to its cpuset; with what was asked `before`, that as
+    /// well.
     fn write_cpuset(
         &self,
         number: u32,

@@ -1,8 +1,8 @@
 //! The cgroups of a run.
 //!
 //! On a machine of other programs, all tasks of a scenario that has groups live in a group
-//! `warmq-PID` below that of the player, and the scenario's groups below that: tasks without a group
-//! compete with the groups, as they do at the root. In a guest there is nobody else, and the
+//! `warmq-PID` below that of the player, and the scenario's groups below that: tasks without a
+//! group compete with the groups, as they do at the root. In a guest there is nobody else, and the
 //! scenario's groups are made at the root itself.
 
 mod cpusets;
@@ -184,8 +184,8 @@ impl Groups {
         }
     }
 
-    /// Moves this thread back to where the player was: below a cgroup that has the controller `cpu`,
-    /// autogroups have no effect.
+    /// Moves this thread back to where the player was: below a cgroup that has the controller
+    /// `cpu`, autogroups have no effect.
     ///
     /// # Errors
     /// What the system refuses.

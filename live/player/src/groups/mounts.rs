@@ -64,8 +64,9 @@ impl Mounts {
         self.legacy("cpuset")
     }
 
-    /// The cgroup by which the kernel's scheduler groups this process; none if that is the root's. Of
-    /// cgroup v2 it is the nearest one, from the process's own upwards, that has the controller `cpu`.
+    /// The cgroup by which the kernel's scheduler groups this process; none if that is the root's.
+    /// Of cgroup v2 it is the nearest one, from the process's own upwards, that has the controller
+    /// `cpu`.
     pub fn grouped_by(&self) -> Option<PathBuf> {
         if let Some(mount) = self.legacy("cpu") {
             // Of a hierarchy, only the root has this file; in a container it cannot be seen.

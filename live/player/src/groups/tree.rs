@@ -89,7 +89,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Gives the groups below `folder` the controllers that they need, where this hierarchy has `cpu`.
+    /// Gives the groups below `folder` the controllers that they need, where this hierarchy has
+    /// `cpu`.
     fn enable(&self, folder: &Path) -> Result<(), Refused> {
         let has = fs::read_to_string(folder.join("cgroup.controllers"));
         if !self.mount.is_unified() || !has.is_ok_and(|it| it.contains("cpu")) {
@@ -210,7 +211,8 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
     fs::write(file, text)
 }
 
-/// Gives a cpuset of v1, which has nothing at first, what the one around it has: nobody could join it otherwise.
+/// Gives a cpuset of v1, which has nothing at first, what the one around it has: nobody could join
+/// it otherwise.
 fn inherit(folder: &Path) -> io::Result<()> {
     let around = folder.parent().unwrap_or(folder);
     ["cpuset.cpus", "cpuset.mems"].iter().try_for_each(|name| {
@@ -231,8 +233,8 @@ fn remove(folder: &Path) {
     }
 }
 
-/// Removes what runs left behind whose controllers were killed together with their crews, with the tasks in it: those of
-/// a frozen group cannot die before it is thawed.
+/// Removes what runs left behind whose controllers were killed together with their crews, with the
+/// tasks in it: those of a frozen group cannot die before it is thawed.
 pub fn sweep(mount: &Mount) {
     for entry in fs::read_dir(&mount.own).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -202,7 +202,8 @@ impl Performer {
         sockets::send_datagram(fd, port, piece_of(&self.buffer, bytes)?)
     }
 
-    /// Answers what came last. A task, or another program, that sent it does not wait for an answer.
+    /// Answers what came last. A task, or another program, that sent it does not wait for an
+    /// answer.
     fn reply(&mut self, to: &Which, bytes: &Number) -> Result<(), Left> {
         let (place, bytes) = (self.place(to)?, self.get(bytes)?);
         let Some(of) = self.answered(to) else {

@@ -27,7 +27,7 @@ const DISABLED: &str = "disabled";
 pub const PATIENCE_S: u32 = 10;
 /// The same in a guest, whose instructions are emulated: 6 s were seen on a busy machine.
 pub const PATIENCE_IN_GUEST_S: u32 = 60;
-/// Of what a program said, so many lines are told, and so many bytes are looked at.
+/// Of what a program printed, so many lines are repeated, and so many bytes are read.
 const LINES: usize = 5;
 const LAST_BYTES: u64 = 8 << 10;
 
@@ -58,8 +58,8 @@ struct Loaded {
 
 impl Schedulers {
     /// Those of the kernel whose files are below `root`. Each may take so many seconds to come, and
-    /// to go. `first` is the name and the options of the one that the run begins with, if that is not
-    /// the kernel's own.
+    /// to go. `first` is the name and the options of the one that the run begins with, if that is
+    /// not the kernel's own.
     pub fn new(root: &Path, patience_s: u32, first: Option<(String, String)>) -> Schedulers {
         Schedulers {
             folder: root.join(FOLDER),
@@ -174,7 +174,8 @@ impl Schedulers {
         }
     }
 
-    /// Unloads the scheduler that this run has loaded, if there is one: the kernel's own takes over.
+    /// Unloads the scheduler that this run has loaded, if there is one: the kernel's own takes
+    /// over.
     ///
     /// # Errors
     /// It cannot be ended; what `pause` says.

@@ -1,9 +1,9 @@
 //! The sessions of a run: the autogroups of its scenario.
 //!
 //! The kernel makes an autogroup for each process that calls `setsid()`, and all that this process
-//! forks is in it. So each autogroup of a scenario has a *leader*, a process of the crew that starts
-//! a session and forks the processes of the autogroup's tasks (`crew/leader.rs`). The leader lives
-//! until the run is over: its pid is the id of the session and of its process group, by which
+//! forks is in it. So each autogroup of a scenario has a *leader*, a process of the crew that
+//! starts a session and forks the processes of the autogroup's tasks (`crew/leader.rs`). The leader
+//! lives until the run is over: its pid is the id of the session and of its process group, by which
 //! everything in it is killed, and `/proc/PID/autogroup` takes the nice value of the group.
 
 mod effect;

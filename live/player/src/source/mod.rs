@@ -2,8 +2,8 @@
 //!
 //! One thread sends for all sources that do not say on which CPUs their datagrams arrive, and one
 //! for each place that sources name. Each datagram is sent when it is due, whether or not the one
-//! before was late: lateness does not lower the rate. A thread spins if it has a CPU that nobody else
-//! may use; else it sleeps until a datagram is due, or an answer is there.
+//! before was late: lateness does not lower the rate. A thread spins if it has a CPU that nobody
+//! else may use; else it sleeps until a datagram is due, or an answer is there.
 
 mod sender;
 mod thread;

@@ -87,7 +87,7 @@ impl Sender {
     }
 
     /// Sends a burst and says when the next is due. While it is stopped it sends nothing, and what
-    /// it leaves out never comes. `begun` is told the number and the time of each datagram.
+    /// it leaves out never comes. `begun` gets the number and the time of each datagram.
     ///
     /// # Errors
     /// What the kernel refuses; a number that cannot be computed.

@@ -42,8 +42,8 @@ pub struct Slot {
     pub fragment_turn: AtomicU32,
     /// The last of them: 0 for none, else 1 + its number; written by the controller.
     pub fragment: AtomicU64,
-    /// The slice that it was given, in nanoseconds; 0 for the kernel's own, from which the kernel does
-    /// not tell it. Also written by the controller.
+    /// The slice that it was given, in nanoseconds; 0 for the kernel's own, from which the kernel
+    /// does not tell it. Also written by the controller.
     pub slice_ns: AtomicU64,
     logged: AtomicU32,
     lost: AtomicU32,
@@ -52,7 +52,7 @@ pub struct Slot {
 // SAFETY: atomics only.
 unsafe impl Shared for Slot {}
 
-/// Added to the number of an op of the setup, so that it is told from those of the body.
+/// Added to the number of an op of the setup, so that it differs from those of the body.
 pub const SETUP: u32 = 1 << 31;
 
 impl Slot {

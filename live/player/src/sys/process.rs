@@ -82,8 +82,8 @@ pub fn die_with(parent_pid: i32) {
     }
 }
 
-/// This process gets SIGTERM when the thread that started it ends, which is one of process `parent`. False if that
-/// process is not the parent any more: it has ended before.
+/// This process gets SIGTERM when the thread that started it ends, which is one of process
+/// `parent`. False if that process is not the parent any more: it has ended before.
 pub fn end_with(parent_pid: i32) -> bool {
     signal_at_end_of(parent_pid, libc::SIGTERM)
 }
@@ -96,8 +96,8 @@ fn signal_at_end_of(parent_pid: i32, signal: i32) -> bool {
     parent() == parent_pid
 }
 
-/// A thread of this process or of its children that computes for `us` microseconds under a real-time policy without
-/// sleeping is killed with its process.
+/// A thread of this process or of its children that computes for `us` microseconds under a
+/// real-time policy without sleeping is killed with its process.
 pub fn limit_real_time(us: u64) {
     let limit = libc::rlimit {
         rlim_cur: us,

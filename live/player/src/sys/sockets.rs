@@ -13,8 +13,9 @@ fn set_receive_buffer(fd: i32, bytes: u64) -> io::Result<()> {
     set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)
 }
 
-/// Sets how the protocol of `fd` answers to losses. Over loopback there are none, but what a machine is set to may send by
-/// a timer (BBR paces), which takes a third of the time of a chat; every kernel has this one and lets every program choose it.
+/// Sets how the protocol of `fd` answers to losses. Over loopback there are none, but what a
+/// machine is set to may send by a timer (BBR paces), which takes a third of the time of a chat;
+/// every kernel has this one and lets every program choose it.
 fn set_congestion_control(fd: i32) -> io::Result<()> {
     set_option(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, *b"reno")
 }
@@ -40,7 +41,8 @@ impl Streams {
     /// No loopback, or no descriptor is left.
     pub fn new(buffer: Option<u64>) -> io::Result<Streams> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        // Accepted sockets inherit both. They must be set before they are connected: who was BBR's once goes on pacing.
+        // Accepted sockets inherit both. They must be set before they are connected: who was BBR's
+        // once goes on pacing.
         set_congestion_control(listener.as_raw_fd())?;
         if let Some(bytes) = buffer {
             set_receive_buffer(listener.as_raw_fd(), bytes)?;

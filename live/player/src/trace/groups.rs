@@ -9,8 +9,8 @@ use crate::specs::group_number;
 /// The weight of a group of nice 0, as of one that says nothing.
 const USUAL: u64 = 100;
 
-/// Each group with its weight at the start. A session is called as /proc calls it, and weighs as much as
-/// a task of its nice value, in hundredths of that of nice 0.
+/// Each group with its weight at the start. A session is called as /proc calls it, and weighs as
+/// much as a task of its nice value, in hundredths of that of nice 0.
 ///
 /// # Errors
 /// A weight or a nice value cannot be computed.

@@ -184,14 +184,14 @@ pub fn is_root() -> bool {
     std::fs::metadata("/proc/self").expect("/proc").uid() == 0
 }
 
-/// The program with a scenario of this text and options, as the user nobody; root alone can do that.
-/// Both are copied to `folder`: that of the build may be closed to others.
+/// The program with a scenario of this text and options, as the user nobody; root alone can do
+/// that. Both are copied to `folder`: that of the build may be closed to others.
 pub fn nobodys(folder: &Path, text: &str, options: &str) -> Command {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     let (program, scenario) = (folder.join("player"), folder.join("scenario.toml"));
-    // By another process: what this one has open for writing, its other threads' children have open, too, and a program
-    // that is open for writing cannot be run.
+    // By another process: what this one has open for writing, its other threads' children have
+    // open, too, and a program that is open for writing cannot be run.
     let copied = Command::new("cp")
         .arg(env!("CARGO_BIN_EXE_warmq-player"))
         .arg(&program)

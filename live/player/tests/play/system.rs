@@ -290,8 +290,8 @@ fn groups_limit_freeze_and_disappear() {
         (at, ran.collect::<Vec<_>>()[0])
     };
     let ((from, before), (to, after)) = (ran(0), ran(1));
-    // A tenth of a CPU is allowed; frozen, it gets nothing. Some kernels freeze a throttled task only
-    // when it is let run again.
+    // A tenth of a CPU is allowed; frozen, it gets nothing. Some kernels freeze a throttled task
+    // only when it is let run again.
     assert!(
         after.saturating_sub(before) <= Duration(to.since(from).0 / 4),
         "{before:?} {after:?}"

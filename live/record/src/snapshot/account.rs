@@ -37,7 +37,8 @@ impl Accounts {
     pub fn since(&self) -> Vec<Account> {
         let all = self.began.iter();
         let since = |(tid, (tgid, began)): (&u32, &(u32, (u64, u64)))| {
-            // First, since it may go to sleep: then what it waited was counted by the time of the second.
+            // First, since it may go to sleep: then what it waited was counted by the time of the
+            // second.
             let runnable = is_runnable(*tgid, *tid)?;
             let now = counted(*tgid, *tid)?;
             Some(Account {

@@ -65,8 +65,8 @@ impl Groups {
     }
 }
 
-/// Whether sessions have groups of their own (`sysctl_sched_autogroup_enabled`): tasks of the root group alone
-/// are in them.
+/// Whether sessions have groups of their own (`sysctl_sched_autogroup_enabled`): tasks of the root
+/// group alone are in them.
 pub(super) fn sessions_have_groups() -> bool {
     let enabled = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
     enabled.is_ok_and(|text| text.trim() != "0")
@@ -119,8 +119,8 @@ fn value(stat: &str, key: &str) -> Option<u64> {
     value.trim().parse().ok()
 }
 
-/// For how long a group was throttled, in us, as its `cpu.stat` says: `throttled_usec` of cgroup v2,
-/// `throttled_time` in ns of v1.
+/// For how long a group was throttled, in us, as its `cpu.stat` says: `throttled_usec` of cgroup
+/// v2, `throttled_time` in ns of v1.
 pub fn throttled_in(stat: &str) -> u64 {
     let of_v1 = || Some(value(stat, "throttled_time")? / 1_000);
     value(stat, "throttled_usec").or_else(of_v1).unwrap_or(0)

@@ -46,8 +46,8 @@ impl Snapshot {
         }
     }
 
-    /// What the kernel itself has counted since the first look: of each thread that is still there, and for how
-    /// long some task waited for a CPU.
+    /// What the kernel itself has counted since the first look: of each thread that is still there,
+    /// and for how long some task waited for a CPU.
     pub fn accounts(&self) -> (Vec<Account>, Option<Duration>) {
         (self.accounts.since(), self.accounts.pressure())
     }
@@ -81,8 +81,8 @@ impl Snapshot {
         }
     }
 
-    /// Hands on to `out` a record of a recording, and after the first one of a task what is known of
-    /// it.
+    /// Hands on to `out` a record of a recording, and after the first one of a task what is known
+    /// of it.
     pub fn told(&self, at: Instant, record: Record, out: &mut dyn FnMut(Instant, Record)) {
         out(at, record);
         let Record::Ids { task, tid, .. } = record else {

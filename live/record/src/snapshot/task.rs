@@ -22,8 +22,8 @@ pub(super) struct Alive {
     pub cpus: Vec<u64>,
 }
 
-/// A thread and the name of its group, which may be that of its session if `sessions` have any; none if it is
-/// gone.
+/// A thread and the name of its group, which may be that of its session if `sessions` have any;
+/// none if it is gone.
 pub(super) fn read(tgid: u32, tid: u32, sessions: bool) -> Option<(Alive, String)> {
     let folder = format!("/proc/{tgid}/task/{tid}");
     let text = |file: &str| fs::read_to_string(format!("{folder}/{file}"));
@@ -45,8 +45,8 @@ pub(super) fn read(tgid: u32, tid: u32, sessions: bool) -> Option<(Alive, String
     Some((alive, group))
 }
 
-/// `PID (COMM) STATE ...`: flags, nice value, real-time priority and policy are the fields 9, 19, 40
-/// and 41 of proc_pid_stat(5).
+/// `PID (COMM) STATE ...`: flags, nice value, real-time priority and policy are the fields 9, 19,
+/// 40 and 41 of proc_pid_stat(5).
 fn of_stat(stat: &str) -> Option<Alive> {
     // A name may have spaces and parentheses.
     let (_, rest) = stat.rsplit_once(')')?;

@@ -410,7 +410,7 @@ __noinline int correct_sums(void)
 	return 0;
 }
 
-/* How often queued tasks are clamped, in rounds of the balance timer. */
+/* How often queued tasks are clamped, and those that are late helped, in rounds of the balance timer. */
 #define CLAMPS_EVERY 16
 
 u64 balance_rounds;
@@ -446,16 +446,61 @@ __noinline int clamp_last(u32 entity)
 	return 0;
 }
 
-static void clamp_all(void)
+/* At how many tasks of a queue help_late() looks. So late tasks take no more than a part of the CPUs, and weights still count. */
+#define LATE_LOOKS 8
+
+/*
+ * The last tasks of a queue that have waited for too long (warmq_late_after()) come next in their domain, whatever their
+ * deadlines are. Those before them come sooner. They still count as queued in the entity.
+ */
+__noinline int help_late(u32 entity)
+{
+	u32 domain = domain_of_entity(entity), i = 0;
+	u64 now = scx_bpf_now();
+	struct warmq_domain there;
+	struct task_struct *p;
+
+	if (!entity_of(entity)->queued)
+		return 0;
+	there = *time_of(domain);
+	there.cpus = cpus_of_entity(entity);
+	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
+	bpf_for_each(scx_dsq, p, dsq_of(entity), SCX_DSQ_ITER_REV) {
+		struct task_state *t = task_of(p);
+
+		if (i++ == LATE_LOOKS)
+			break;
+		if (!t || elapsed(t->throttled ? t->throttled_at : t->queued_at, now) < warmq_late_after(&policy, &there, t->weight))
+			continue;
+		if (!scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, dsq_of(LATE_BASE + domain), 0))
+			continue;
+		count(COUNT_HELPED);
+		if (is_group(entity))
+			group_of(entity)->first_known = 0;
+	}
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+static void look_at_queue(u32 entity)
+{
+	clamp_last(entity);
+	help_late(entity);
+}
+
+static void look_at_queues(void)
 {
 	u32 number;
 
-	bpf_for(number, 0, nr_domains)
-		clamp_last(number);
 	bpf_for(number, 0, nr_cpus)
-		clamp_last(WARMQ_PINNED_BASE + number);
+		look_at_queue(WARMQ_PINNED_BASE + number);
 	bpf_for(number, 1, groups_used)
-		clamp_last(WARMQ_GROUP_BASE + number);
+		look_at_queue(WARMQ_GROUP_BASE + number);
+	bpf_for(number, 0, nr_domains) {
+		look_at_queue(number);
+		if (scx_bpf_dsq_nr_queued(dsq_of(LATE_BASE + number)))
+			domain_of(number)->late = 1;
+	}
 }
 
 static bool is_any_idle(void)
@@ -621,7 +666,7 @@ static int balance(void *map, int *key, struct bpf_timer *timer)
 	correct_sums();
 	leave_groups(scx_bpf_now());
 	if (++balance_rounds % CLAMPS_EVERY == 0)
-		clamp_all();
+		look_at_queues();
 	bpf_rcu_read_lock(); /* for the masks of domains; up to 6.17 a timer is not known to hold it */
 	wake_idle(scx_bpf_now());
 	if (nr_places > 1)

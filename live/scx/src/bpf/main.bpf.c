@@ -262,7 +262,7 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (take_found(cpu))
 		return;
-	if (pull_requested(domain_of_cpu(cpu)))
+	if (take_late(domain_of_cpu(cpu)) || pull_requested(domain_of_cpu(cpu)))
 		return;
 	entity = batch_goes_on(c, cpu) ? c->batch_entity : first_entity(cpu);
 	if (entity == NO_ENTITY) {
@@ -613,7 +613,7 @@ static s32 make_domain(u32 domain)
 	time_of(domain)->cpus = online;
 	/* The kernel does not say which idle already. */
 	set_may_idle(domain);
-	return scx_bpf_create_dsq(dsq_of(domain), -1);
+	return scx_bpf_create_dsq(dsq_of(domain), -1) ?: scx_bpf_create_dsq(dsq_of(LATE_BASE + domain), -1);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(warmq_init)

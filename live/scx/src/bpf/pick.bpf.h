@@ -205,6 +205,20 @@ static __always_inline bool take_found(u32 cpu)
 	return cpu_of(cpu)->found && scx_bpf_dsq_move_to_local(dsq_of(FOUND_BASE + cpu), 0);
 }
 
+/* Takes a task that has waited for too long. Who finds the queue empty says so; if one comes just then, the timer says so again. */
+static __always_inline bool take_late(u32 domain)
+{
+	struct domain_state *state = domain_of(domain);
+
+	if (!state->late)
+		return false;
+	if (scx_bpf_dsq_move_to_local(dsq_of(LATE_BASE + domain), 0))
+		return true;
+	if (!scx_bpf_dsq_nr_queued(dsq_of(LATE_BASE + domain)))
+		state->late = 0;
+	return false;
+}
+
 /* The timer found a queue that another domain or CPU does not serve soon: takes one of its unmanaged tasks. */
 static __always_inline bool pull_requested(u32 domain)
 {

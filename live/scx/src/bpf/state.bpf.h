@@ -21,6 +21,8 @@
  * idle (cpu_release), and nobody else may take what is in there.
  */
 #define FOUND_BASE (WARMQ_MAX_ENTITIES + 1)
+/* Domain n has a queue of this number, plus n, for tasks that have waited for too long: see help_late(). */
+#define LATE_BASE (FOUND_BASE + WARMQ_MAX_CPUS)
 
 /* counters.rs has the same order. */
 enum counter {
@@ -49,6 +51,7 @@ enum counter {
 	COUNT_HINTS,
 	COUNT_FORGED_SLOTS,
 	COUNT_OVER_BOUND,
+	COUNT_HELPED,
 	COUNT_LONGEST_WAIT, /* ns, a maximum */
 	COUNT_LONGEST_BOUND, /* ns, what was promised for that wait */
 	COUNT_RAN_HOME,     /* ns */
@@ -87,10 +90,11 @@ struct cpu_state {
 /* What changes seldom, so that all CPUs of a domain may have it in their caches; its sums are in struct entity_state. */
 struct domain_state {
 	u64 may_idle; /* a CPU of it may idle; see note_idle() and idle_domains */
-	u64 beside_idle_since; /* ns, since when each round of the timer has found unmanaged tasks waiting here, and a CPU idle; 0: not the last */
+	/* ns, since when each round of the timer has found unmanaged tasks waiting here, and a CPU idle; 0: the last has not */
+	u64 beside_idle_since;
 	/* The timer asks this domain to take one unmanaged task from that queue. Counted from 1; 0: none. */
 	u32 pull_from;
-	u32 unused;
+	u32 late; /* tasks may wait in its queue of LATE_BASE */
 } __attribute__((aligned(64)));
 
 /* Where groups live: a CPU or a domain. */
@@ -282,7 +286,8 @@ const volatile u32 cpu_domain[WARMQ_MAX_CPUS];
 const volatile u32 cpu_sibling[WARMQ_MAX_CPUS]; /* the next CPU of the same core, in a ring */
 const volatile u8 cpu_fast[WARMQ_MAX_CPUS]; /* it has a high capacity for its domain. Only if unlike_cpus. */
 const volatile u32 domain_node[WARMQ_MAX_DOMAINS];
-const volatile u8 domain_near[WARMQ_MAX_DOMAINS][WARMQ_MAX_DOMAINS]; /* by domain: all of them, nearest first; see warmq_nearness() */
+/* By domain: all of them, nearest first; see warmq_nearness(). */
+const volatile u8 domain_near[WARMQ_MAX_DOMAINS][WARMQ_MAX_DOMAINS];
 
 struct cpu_state cpus[WARMQ_MAX_CPUS];
 struct domain_state domains[WARMQ_MAX_DOMAINS];

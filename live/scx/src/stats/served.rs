@@ -171,7 +171,8 @@ fn data() -> StatsServerData<(), ()> {
         .add_ops("top", StatsOps { open, close: None })
 }
 
-/// Answers at the socket until this is dropped. Where there can be none, the scheduler does without.
+/// Answers at the socket until this is dropped. Where there can be none, the scheduler does
+/// without.
 pub fn serve() -> Option<StatsServer<(), ()>> {
     match StatsServer::new(data()).launch() {
         Ok(server) => Some(server),

@@ -14,7 +14,8 @@ const BETWEEN_NODES: u32 = 20;
 pub struct Distances(BTreeMap<(usize, usize), u32>);
 
 impl Distances {
-    /// As /sys/devices/system/node/nodeN/distance says under `root`: a number for each node that has a folder.
+    /// As /sys/devices/system/node/nodeN/distance says under `root`: a number for each node that
+    /// has a folder.
     pub fn read(root: &Path) -> Distances {
         let folder = root.join("sys/devices/system/node");
         let names = fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -50,16 +51,16 @@ fn numbers<T: FromStr>(text: &str) -> Vec<T> {
     words.map_while(|word| word.parse().ok()).collect()
 }
 
-/// Where the kernel says how fast CPUs are, each in a unit of its own: unlike cores; the order in which AMD's preferred cores
-/// are taken; preferred cores of others.
+/// Where the kernel says how fast CPUs are, each in a unit of its own: unlike cores; the order in
+/// which AMD's preferred cores are taken; preferred cores of others.
 const CAPACITIES: [&str; 3] = [
     "cpu_capacity",
     "cpufreq/amd_pstate_prefcore_ranking",
     "acpi_cppc/highest_perf",
 ];
 
-/// The capacities of CPUs under `root`, by the first source that knows all of them and in which they differ; else each
-/// has the same.
+/// The capacities of CPUs under `root`, by the first source that knows all of them and in which
+/// they differ; else each has the same.
 pub fn capacities(root: &Path, cpus: &[usize]) -> Vec<u64> {
     let folder = root.join("sys/devices/system/cpu");
     let of = |cpu: &usize, source: &str| -> Option<u64> {

@@ -32,8 +32,8 @@ impl Class {
     /// Members that are surely enough to evict a line of their set, none of them `but`; others for
     /// another `turn`.
     pub fn evictors(&self, plan: &Plan, but: Option<u32>, turn: usize) -> Vec<Line> {
-        // More than the ways, as a cache that does not replace in strict order needs more; less than
-        // twice the ways, so that an even mixture of two classes evicts neither.
+        // More than the ways, as a cache that does not replace in strict order needs more; less
+        // than twice the ways, so that an even mixture of two classes evicts neither.
         let count = plan.ways as usize * 3 / 2;
         let from = turn * count / 2 % self.members.len();
         let (before, after) = self.members.split_at(from);

@@ -8,8 +8,8 @@
 //!    depends on the set of a line and on nothing else, so that the answers to many such questions
 //!    are a signature of the set. One question serves many lines at once, and its size adapts
 //!    itself to how many sets there are, hashed or not.
-//! 2. [`classes`]: pages with nearly equal signatures become classes, and each page is believed only
-//!    where half as many members again as the cache has ways evict it. That direct test is the
+//! 2. [`classes`]: pages with nearly equal signatures become classes, and each page is believed
+//!    only where half as many members again as the cache has ways evict it. That direct test is the
 //!    conflict test of Vila, Köpf and Morales, "Theory and Practice of Finding Eviction Sets", IEEE
 //!    S&P 2019; the reduction of one large eviction set after another, which that paper is about,
 //!    takes far more questions than the signatures of all sets together.
@@ -17,15 +17,15 @@
 //!    line. One test for each class and bit of the line's number shows it.
 //!
 //! Signatures may be wrong, they only propose. What is believed of a page and of two classes is
-//! decided by votes ([`questions`]) that are wrong less than once in 10,000 times as long as at most
-//! 20 % of the answers are; more noise than that is noticed by questions whose answers are known, and
-//! then nothing is found. What the votes leave open is not known.
+//! decided by votes ([`questions`]) that are wrong less than once in 10,000 times as long as at
+//! most 20 % of the answers are; more noise than that is noticed by questions whose answers are
+//! known, and then nothing is found. What the votes leave open is not known.
 //!
 //! Assumed: the index is an exclusive or of bits of the address, as all published ones are, so that
 //! what holds at one line of two pages holds at all. And a line that leaves this cache leaves the
 //! nearer ones, as on AMD's Zen, or else the index leaves the bits within a page alone, as Intel's
-//! level 2 does: with neither, relations go unnoticed. Nothing here reads a clock or touches memory:
-//! an [`Oracle`] does, and tests put a made-up cache in its place.
+//! level 2 does: with neither, relations go unnoticed. Nothing here reads a clock or touches
+//! memory: an [`Oracle`] does, and tests put a made-up cache in its place.
 
 mod classes;
 mod questions;
@@ -82,8 +82,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The line of every page that evicts others. It is the last: a prefetcher that fetches the next
-    /// line, too, would evict what it should not, but none goes beyond the page.
+    /// The line of every page that evicts others. It is the last: a prefetcher that fetches the
+    /// next line, too, would evict what it should not, but none goes beyond the page.
     fn base(&self) -> u32 {
         self.lines_of_page - 1
     }

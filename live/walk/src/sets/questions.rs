@@ -9,10 +9,11 @@ const MOST_WRONG_PERCENT: usize = 20;
 /// Control questions of each kind.
 const CONTROLS: usize = 64;
 
-/// Votes by which one side must lead. Where a share `w` of the answers says the contrary and another
-/// `w` nothing, a line that stays gets `w (1 - 2w)` votes for its eviction and `1 - 2w` against it,
-/// and an evicted one `w` against and `(1 - 2w)^2` for it. The wrong side leads by 5 first with the
-/// fifth power of their ratio: 0.00001 and 0.00009 where 20 % of the answers are not right.
+/// Votes by which one side must lead. Where a share `w` of the answers says the contrary and
+/// another `w` nothing, a line that stays gets `w (1 - 2w)` votes for its eviction and `1 - 2w`
+/// against it, and an evicted one `w` against and `(1 - 2w)^2` for it. The wrong side leads by 5
+/// first with the fifth power of their ratio: 0.00001 and 0.00009 where 20 % of the answers are not
+/// right.
 const LEAD: i32 = 5;
 
 /// Votes after which nothing is decided.
@@ -69,8 +70,9 @@ impl<'a> Questions<'a> {
         Ok(self.ask(evictors, &[victim])?[0])
     }
 
-    /// Whether evictors evict a victim, by votes. `question` gives other evictors and another victim
-    /// of the same kinds for each turn, so that what is peculiar to one of them does not decide.
+    /// Whether evictors evict a victim, by votes. `question` gives other evictors and another
+    /// victim of the same kinds for each turn, so that what is peculiar to one of them does not
+    /// decide.
     ///
     /// A victim that vanishes counts only where it stays if a handful of the same lines is read as
     /// often: a neighbour who uses the cache for a while must not look like a conflict.

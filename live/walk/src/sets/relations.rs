@@ -119,9 +119,9 @@ fn given_up(classes: &[Class], joined_to: &[u32], open: &[Pair], lines: usize) -
 
 /// The classes whose relations are known.
 ///
-/// With `k` hashed bits within a page, a set has lines of `2^k` different numbers. It was found with
-/// fewer where answers were lost; as long as they are more than half, no others can be a part of the
-/// same set that nobody noticed. Where they are not, the class is given up.
+/// With `k` hashed bits within a page, a set has lines of `2^k` different numbers. It was found
+/// with fewer where answers were lost; as long as they are more than half, no others can be a part
+/// of the same set that nobody noticed. Where they are not, the class is given up.
 fn connected(joined_to: &[u32], lines: usize) -> Vec<usize> {
     let places = joined_to.iter().enumerate();
     let places: BTreeSet<(u32, usize)> = places.map(|(at, set)| (*set, at % lines)).collect();
@@ -188,7 +188,8 @@ fn pairs(questions: &mut Questions<'_>, classes: &[Class]) -> Result<BTreeSet<Pa
     Ok(pairs)
 }
 
-/// `class` with each other one that it seems to evict where the line's number is changed by `change`.
+/// `class` with each other one that it seems to evict where the line's number is changed by
+/// `change`.
 fn seem_evicted(
     questions: &mut Questions<'_>,
     classes: &[Class],

@@ -13,7 +13,8 @@ pub(crate) const DEFAULT_WEIGHT: u32 = 100;
 /// (`scx_group_set_idle()`).
 const IDLE_WEIGHT: u32 = 1;
 
-/// Those CPUs of `outer` (`None`: all) that are in `wanted`, or `outer` if none of them is online (`guarantee_online_cpus()`).
+/// Those CPUs of `outer` (`None`: all) that are in `wanted`, or `outer` if none of them is online
+/// (`guarantee_online_cpus()`).
 pub(crate) fn within(wanted: &CpuSet, outer: Option<CpuSet>, online: &CpuSet) -> Option<CpuSet> {
     let both = outer
         .as_ref()
@@ -96,8 +97,8 @@ impl Groups {
         self.0[group.index()].cpus = Some(cpus);
     }
 
-    /// The CPUs that tasks of `group` may use, which has no more than the group that it is in: where none of
-    /// its own is among those, it has those (`cpuset.cpus.effective`). `None`: all.
+    /// The CPUs that tasks of `group` may use, which has no more than the group that it is in:
+    /// where none of its own is among those, it has those (`cpuset.cpus.effective`). `None`: all.
     pub(crate) fn cpus_of(&self, group: GroupId, online: &CpuSet) -> Option<CpuSet> {
         let outermost_first = self.upwards(group).collect::<Vec<_>>().into_iter().rev();
         let own = outermost_first.filter_map(|group| self.0[group.index()].cpus.as_ref());

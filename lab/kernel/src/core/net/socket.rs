@@ -12,23 +12,28 @@ use crate::words::{
 
 /// One end of a stream, on this machine.
 ///
-/// Invariants, for a local peer: `waiting() <= capacity + send_buffer`; the sender's end keeps something (`unsent`) only
-/// while something waits here (`filled`).
+/// Invariants, for a local peer: `waiting() <= capacity + send_buffer`; the sender's end keeps
+/// something (`unsent`) only while something waits here (`filled`).
 pub(crate) struct Endpoint {
     pub(crate) peer: Peer,
-    /// It is an end of a pipe: no protocol runs in a softirq between a writer and the reader that it wakes.
+    /// It is an end of a pipe: no protocol runs in a softirq between a writer and the reader that
+    /// it wakes.
     pub(crate) pipe: bool,
     /// What the protocols keep of it: `Settings::socket_lines` cache lines; none: not modelled.
     pub(crate) state: Option<Address>,
-    /// The memory of what waits, a ring: as much as has waited at once, as what was received is used again.
+    /// The memory of what waits, a ring: as much as has waited at once, as what was received is
+    /// used again.
     pub(crate) buffer: Region,
     /// What the receive buffer holds.
     pub(crate) capacity: u64,
-    /// What the sender's end keeps when the receive buffer is full ([`Loopback::send_buffer`](crate::Loopback)).
+    /// What the sender's end keeps when the receive buffer is full
+    /// ([`Loopback::send_buffer`](crate::Loopback)).
     pub(crate) send_buffer: u64,
-    /// The sender's end keeps what is sent while a short segment is not acknowledged: it has no `TCP_NODELAY`.
+    /// The sender's end keeps what is sent while a short segment is not acknowledged: it has no
+    /// `TCP_NODELAY`.
     pub(crate) nagle: bool,
-    /// Short segments that came here and are not acknowledged: some of them are still in the buffer.
+    /// Short segments that came here and are not acknowledged: some of them are still in the
+    /// buffer.
     pub(crate) unacknowledged: u64,
     /// How many of them there may be: what is sent then stays with the sender's end.
     pub(crate) congestion_window: u64,
@@ -157,8 +162,8 @@ impl Endpoint {
         self.capacity + self.send_buffer - self.waiting()
     }
 
-    /// How many of `bytes` that are sent now come here at once, as the receive buffer has room for them; what is being
-    /// copied out of it needs none. The others stay with the sender's end.
+    /// How many of `bytes` that are sent now come here at once, as the receive buffer has room for
+    /// them; what is being copied out of it needs none. The others stay with the sender's end.
     pub(crate) fn passes(&self, bytes: u64) -> u64 {
         let window = if self.nagle {
             1
@@ -182,10 +187,11 @@ impl Endpoint {
         passed
     }
 
-    /// A receiver begins to take `bytes`. What the sender's end kept comes when all that was here is taken, and not before
-    /// (unless it is [acknowledged](Endpoint::acknowledge_unread) unread): two segments fill the window, and as their
-    /// memory is more than their bytes, reading one of them frees less than a segment needs (seen in a guest of 6.18 with
-    /// a receive buffer of 1 KB, `__tcp_select_window()`; from 2 KB on half is enough, which is not modelled).
+    /// A receiver begins to take `bytes`. What the sender's end kept comes when all that was here
+    /// is taken, and not before (unless it is [acknowledged](Endpoint::acknowledge_unread) unread):
+    /// two segments fill the window, and as their memory is more than their bytes, reading one of
+    /// them frees less than a segment needs (seen in a guest of 6.18 with a receive buffer of 1 KB,
+    /// `__tcp_select_window()`; from 2 KB on half is enough, which is not modelled).
     pub(crate) fn receive(&mut self, bytes: u64) -> Received {
         self.read += bytes;
         self.filled -= bytes;
@@ -200,7 +206,8 @@ impl Endpoint {
         }
     }
 
-    /// What stayed with the sender's end comes, as much as there is room for. Returns how much comes.
+    /// What stayed with the sender's end comes, as much as there is room for. Returns how much
+    /// comes.
     fn sender_sends(&mut self) -> u64 {
         let came = self.unsent.min(self.capacity.saturating_sub(self.filled));
         self.filled += came;
@@ -209,8 +216,8 @@ impl Endpoint {
         came
     }
 
-    /// What came is acknowledged although it was not read. What stayed with the sender's end comes if the window is open for
-    /// all of it, or for half of what it may be.
+    /// What came is acknowledged although it was not read. What stayed with the sender's end comes
+    /// if the window is open for all of it, or for half of what it may be.
     pub(crate) fn acknowledge_unread(&mut self) {
         self.acknowledge();
         let room = self.capacity.saturating_sub(self.filled);
@@ -219,7 +226,8 @@ impl Endpoint {
         }
     }
 
-    /// A segment of `bytes` comes. A short one is acknowledged only when it was read, for which the sender's end waits.
+    /// A segment of `bytes` comes. A short one is acknowledged only when it was read, for which the
+    /// sender's end waits.
     fn comes(&mut self, bytes: u64) {
         if self.is_acknowledged_quickly(bytes) {
             self.quick_acknowledgements -= 1;
@@ -232,13 +240,14 @@ impl Endpoint {
         }
     }
 
-    /// Whether a short segment of `bytes` that comes now is acknowledged at once (`tcp_in_quickack_mode()`).
+    /// Whether a short segment of `bytes` that comes now is acknowledged at once
+    /// (`tcp_in_quickack_mode()`).
     pub(crate) fn is_acknowledged_quickly(&self, bytes: u64) -> bool {
         self.quick_acknowledgements > 0 && (1..=SHORT).contains(&bytes)
     }
 
-    /// All that came is acknowledged. If it was as much as the congestion window allowed, that grows by as much
-    /// (`tcp_slow_start()`).
+    /// All that came is acknowledged. If it was as much as the congestion window allowed, that
+    /// grows by as much (`tcp_slow_start()`).
     fn acknowledge(&mut self) {
         if self.unacknowledged >= self.congestion_window {
             self.congestion_window += self.unacknowledged;
@@ -247,8 +256,8 @@ impl Endpoint {
         self.acknowledged_at = None;
     }
 
-    /// Whether there is so much room that a sender that waits for it is woken: any, and if there is a send buffer a
-    /// third of that (`sk_stream_is_writeable()`).
+    /// Whether there is so much room that a sender that waits for it is woken: any, and if there is
+    /// a send buffer a third of that (`sk_stream_is_writeable()`).
     pub(crate) fn wakes_sender(&self) -> bool {
         self.room() > self.send_buffer / 3
     }

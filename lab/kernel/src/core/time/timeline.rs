@@ -7,8 +7,8 @@ use warmq_units::{Duration, Instant};
 
 use crate::words::MOST_PENDING;
 
-/// An event that is scheduled for later than this from now is in a heap of its own. Steps of CPUs mostly end
-/// before; most timers expire later, and those that were cancelled stay until then.
+/// An event that is scheduled for later than this from now is in a heap of its own. Steps of CPUs
+/// mostly end before; most timers expire later, and those that were cancelled stay until then.
 const FAR: Duration = Duration::from_us(128);
 
 /// Bits of a key that say where its event is; the rest of its lower half numbers events.
@@ -18,19 +18,20 @@ const MOST_SCHEDULED: u64 = (1 << (u64::BITS - PLACE)) - 1;
 
 /// Pending events in a total order: by time, then by the order in which they were scheduled.
 ///
-/// Invariant: no pending event is earlier than `now`; the key of each is in one of the two heaps, and
-/// says where in `events` it is.
+/// Invariant: no pending event is earlier than `now`; the key of each is in one of the two heaps,
+/// and says where in `events` it is.
 #[derive(Debug)]
 pub struct Timeline<E> {
     now: Instant,
     /// How far time may go: the `end` of the last [`Timeline::pop_until`].
     horizon: Instant,
     scheduled: u64,
-    // Apart, so that what happens all the time is found among hundreds, while tens of thousands of timers
-    // may be pending.
+    // Apart, so that what happens all the time is found among hundreds, while tens of thousands of
+    // timers may be pending.
     soon: Heap,
     far: Heap,
-    // Heaps move their entries about: these are short, and an event stays where it is until it happens.
+    // Heaps move their entries about: these are short, and an event stays where it is until it
+    // happens.
     events: Vec<Option<E>>,
     free: Vec<u32>,
     /// Whether an event found no place or no number, and was dropped.
@@ -39,8 +40,8 @@ pub struct Timeline<E> {
 
 type Heap = BinaryHeap<Reverse<Key>>;
 
-/// The time, then the order, then where the event is, as one number, so that a heap compares without a
-/// branch.
+/// The time, then the order, then where the event is, as one number, so that a heap compares
+/// without a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key(u128);
 

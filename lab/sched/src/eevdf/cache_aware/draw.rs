@@ -1,5 +1,5 @@
-//! Balancing by caches: which groups of CPUs have tasks that prefer the cache of the CPU that balances,
-//! which tasks stay where they are, and which may be taken while they run.
+//! Balancing by caches: which groups of CPUs have tasks that prefer the cache of the CPU that
+//! balances, which tasks stay where they are, and which may be taken while they run.
 
 use warmq_units::{CpuId, TaskId};
 
@@ -10,15 +10,15 @@ use super::CacheAware;
 use super::policy::{Fill, Verdict};
 
 impl CacheAware {
-    /// What is said of a move of a task of `util` between two CPUs, one of which is under the cache that it
-    /// prefers.
+    /// What is said of a move of a task of `util` between two CPUs, one of which is under the cache
+    /// that it prefers.
     fn verdict(&self, from: CpuId, to: CpuId, util: u64, to_preferred: bool) -> Verdict {
         let fill = |cpu| self.caches[self.cache_of(cpu)].fill;
         self.knobs.verdict(fill(from), fill(to), util, to_preferred)
     }
 
-    /// What is said of moving `task` of `util` (`can_migrate_llc_task()`). Sharers that are too many prefer no
-    /// cache from now on.
+    /// What is said of moving `task` of `util` (`can_migrate_llc_task()`). Sharers that are too
+    /// many prefer no cache from now on.
     fn verdict_on(&mut self, task: TaskId, util: u64, from: CpuId, to: CpuId) -> Verdict {
         let Some(of) = self.members[task.index()].of else {
             return Verdict::Free;
@@ -40,7 +40,8 @@ impl CacheAware {
 }
 
 impl State {
-    /// How many tasks of `cpu` prefer the cache of `to`, which is another than its own (`llc_counts`).
+    /// How many tasks of `cpu` prefer the cache of `to`, which is another than its own
+    /// (`llc_counts`).
     pub(in super::super) fn preferring(&self, cpu: CpuId, to: CpuId) -> u64 {
         let Some(aware) = &self.cache_aware else {
             return 0;
@@ -62,8 +63,8 @@ impl State {
         !domain.level.shares_cache && domain.failed <= domain.level.cache_nice_tries
     }
 
-    /// Marks the groups of `domain` from which tasks are to be drawn to `here`, and notes how full caches
-    /// are (`llc_balance()`, `record_sg_llc_stats()`). `standings` are those of its groups.
+    /// Marks the groups of `domain` from which tasks are to be drawn to `here`, and notes how full
+    /// caches are (`llc_balance()`, `record_sg_llc_stats()`). `standings` are those of its groups.
     pub(in super::super) fn see_caches(
         &mut self,
         here: CpuId,
@@ -100,7 +101,8 @@ impl State {
     }
 
     /// Whether `task` is to stay on `from` for the sake of a cache, where `here` balances `domain`
-    /// (`migrate_degrades_llc()`). `drawn`: only tasks that prefer the cache of `here` are asked for.
+    /// (`migrate_degrades_llc()`). `drawn`: only tasks that prefer the cache of `here` are asked
+    /// for.
     pub(in super::super) fn is_held(
         &mut self,
         task: TaskId,
@@ -127,8 +129,8 @@ impl State {
         self.entities[self.entity_of(task)].load.util
     }
 
-    /// Whether to push the running task of `from` to `here` would take it from a cache where all tasks of
-    /// that CPU want to stay (`alb_break_llc()`).
+    /// Whether to push the running task of `from` to `here` would take it from a cache where all
+    /// tasks of that CPU want to stay (`alb_break_llc()`).
     pub(in super::super) fn breaks_preference(&self, from: CpuId, here: CpuId) -> bool {
         let Some(aware) = &self.cache_aware else {
             return false;

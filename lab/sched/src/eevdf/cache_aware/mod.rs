@@ -1,29 +1,29 @@
 //! Cache-aware balancing: tasks that share data are drawn under one last-level cache (Linux 7.2,
 //! CONFIG_SCHED_CACHE).
 //!
-//! Purpose: wakeups place a task near its last CPU or its waker, and forks and balancing spread tasks
-//! over the machine, so that threads at work on the same data end up under several caches, which then
-//! send its lines to and fro. Here the tasks that share data (`sharers`) are counted: how much of each
-//! CPU they had lately (`occupancy`). At ticks one of them looks over all CPUs (`scan`): the cache where
-//! they have most becomes the one that they prefer, and they keep it until another has more than twice
-//! as much. Only balancing acts on it (`draw`): a CPU pulls a task under the cache that it prefers,
-//! also one that runs, and leaves alone one that is there. A table of how full the two caches are
-//! (`policy`) keeps the preferred one from being overfilled.
+//! Purpose: wakeups place a task near its last CPU or its waker, and forks and balancing spread
+//! tasks over the machine, so that threads at work on the same data end up under several caches,
+//! which then send its lines to and fro. Here the tasks that share data (`sharers`) are counted:
+//! how much of each CPU they had lately (`occupancy`). At ticks one of them looks over all CPUs
+//! (`scan`): the cache where they have most becomes the one that they prefer, and they keep it
+//! until another has more than twice as much. Only balancing acts on it (`draw`): a CPU pulls a
+//! task under the cache that it prefers, also one that runs, and leaves alone one that is there. A
+//! table of how full the two caches are (`policy`) keeps the preferred one from being overfilled.
 //!
 //! It does nothing
-//! - for tasks that are too many: a group that runs on more CPUs at a time than 80 % of a cache's cores is
-//!   left to ordinary balancing, and for good, as its count is frozen from then on;
+//! - for tasks that are too many: a group that runs on more CPUs at a time than 80 % of a cache's
+//!   cores is left to ordinary balancing, and for good, as its count is frozen from then on;
 //! - where both caches are fuller than 50 % (75 % without SMT);
 //! - between ticks and balancings: what lives for a few ms never has a preferred cache.
 //!
 //! Different from the kernel:
-//! - The memory that a process uses is not held against the size of the cache: the kernel knows of it by
-//!   its NUMA faults only, and has none on a machine of one node.
+//! - The memory that a process uses is not held against the size of the cache: the kernel knows of
+//!   it by its NUMA faults only, and has none on a machine of one node.
 //! - A preferred cache never conflicts with a preferred node, which the laboratory's EEVDF lacks.
-//! - Where a running task is drawn, it is one that prefers to be; 7.2 moves the one that ran longest ago,
-//!   whichever cache that prefers (a fix was reviewed in September 2026).
-//! - A scan runs in the softirq after the tick, not on the way to user mode. It costs the accesses to
-//!   memory that it makes, and no computing.
+//! - Where a running task is drawn, it is one that prefers to be; 7.2 moves the one that ran
+//!   longest ago, whichever cache that prefers (a fix was reviewed in September 2026).
+//! - A scan runs in the softirq after the tick, not on the way to user mode. It costs the accesses
+//!   to memory that it makes, and no computing.
 
 mod draw;
 mod knobs;
@@ -83,8 +83,8 @@ struct CpuPart {
 }
 
 impl CacheAware {
-    /// `None` if it is off, or could decide nothing: under a single cache, or with a cache for each CPU
-    /// (`sd_in_multi_llcs()`).
+    /// `None` if it is off, or could decide nothing: under a single cache, or with a cache for each
+    /// CPU (`sd_in_multi_llcs()`).
     pub(super) fn attach(attach: &mut Attach<'_>, chosen: &Chosen) -> Option<CacheAware> {
         let sharing = Sharing::chosen(chosen)?;
         let places: Vec<_> = (0..attach.cpus())

@@ -1,5 +1,5 @@
-//! The guards: whether a task may be moved between two caches, by how full they are, and whether tasks
-//! are too many for a cache. Numbers alone; no task and no machine.
+//! The guards: whether a task may be moved between two caches, by how full they are, and whether
+//! tasks are too many for a cache. Numbers alone; no task and no machine.
 
 use super::knobs::Knobs;
 
@@ -36,12 +36,12 @@ impl Knobs {
         more * 100 > less * (100 + self.imb_pct)
     }
 
-    /// Whether a task that uses `util` may move `from` a cache `to` another, one of which it prefers
-    /// (`can_migrate_llc()`). Both are judged as they would be after the move.
+    /// Whether a task that uses `util` may move `from` a cache `to` another, one of which it
+    /// prefers (`can_migrate_llc()`). Both are judged as they would be after the move.
     ///
-    /// To the preferred cache a task is drawn unless that makes it both too full and noticeably fuller
-    /// than the other. Away from it a task goes only if it stays too full and noticeably fuller. Where both
-    /// are too full, caches do not count.
+    /// To the preferred cache a task is drawn unless that makes it both too full and noticeably
+    /// fuller than the other. Away from it a task goes only if it stays too full and noticeably
+    /// fuller. Where both are too full, caches do not count.
     pub(super) fn verdict(&self, from: Fill, to: Fill, util: u64, to_preferred: bool) -> Verdict {
         let from = Fill {
             util: from.util.saturating_sub(util),
@@ -65,15 +65,16 @@ impl Knobs {
         }
     }
 
-    /// Whether tasks that are busy on `running` CPUs at a time are too many for a cache of `cpus`, as they
-    /// would use more than 80 % of its cores (`invalid_llc_nr()`).
+    /// Whether tasks that are busy on `running` CPUs at a time are too many for a cache of `cpus`,
+    /// as they would use more than 80 % of its cores (`invalid_llc_nr()`).
     pub(super) fn are_too_many(&self, running: u64, cpus: u64) -> bool {
         let tolerated = self.aggr_tolerance;
         tolerated < 100 && running * self.threads * 5 >= tolerated * cpus * 4
     }
 
-    /// The mean of how many CPUs are busy, with the last `sample` (`update_avg_scale()`). The division
-    /// rounds towards the mean, which so stays below a constant sample by up to a divisor less one.
+    /// The mean of how many CPUs are busy, with the last `sample` (`update_avg_scale()`). The
+    /// division rounds towards the mean, which so stays below a constant sample by up to a divisor
+    /// less one.
     pub(super) fn mean_running(mean: u64, sample: u64, cpus: u64) -> u64 {
         let divisor = (cpus / 4).clamp(2, 8) as i64;
         let change = (sample as i64 - mean as i64) / divisor;

@@ -24,7 +24,8 @@ pub(super) struct Had {
 }
 
 impl CacheAware {
-    /// Plans a scan for those who share with `task`, which runs on `here`, unless this epoch has one.
+    /// Plans a scan for those who share with `task`, which runs on `here`, unless this epoch has
+    /// one.
     pub(super) fn plan(&mut self, task: TaskId, here: CpuId) -> bool {
         let Some(of) = self.members[task.index()].of else {
             return false;
@@ -38,8 +39,8 @@ impl CacheAware {
         true
     }
 
-    /// Whether a planned scan is to be made. Sharers that are too many have no preferred cache, and are not
-    /// counted any more.
+    /// Whether a planned scan is to be made. Sharers that are too many have no preferred cache, and
+    /// are not counted any more.
     pub(super) fn may_scan(&mut self, of: usize, here: CpuId, ticks: u64) -> bool {
         let own = &mut self.sharers[of];
         if ticks < own.next_scan {
@@ -62,8 +63,8 @@ impl CacheAware {
         own.part_of(all)
     }
 
-    /// Takes the cache under which sharers had most, unless that is less than much more than they had under
-    /// the one that they prefer already.
+    /// Takes the cache under which sharers had most, unless that is less than much more than they
+    /// had under the one that they prefer already.
     pub(super) fn choose(&mut self, of: usize, had: &[Had]) {
         let preferred = self.sharers[of].preferred.map(|cpu| self.cache_of(cpu));
         let now = preferred.map_or(0, |cache| had[cache].occupancy);

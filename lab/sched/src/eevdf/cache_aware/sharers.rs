@@ -18,7 +18,8 @@ pub(super) enum Shared {
 
 /// The tasks that share something.
 ///
-/// Invariant: `members` is the number of tasks whose [`Member::of`] is this, and which have not exited.
+/// Invariant: `members` is the number of tasks whose [`Member::of`] is this, and which have not
+/// exited.
 pub(super) struct Sharers {
     pub(super) members: u64,
     /// What they ran on each CPU.

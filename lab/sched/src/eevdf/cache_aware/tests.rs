@@ -32,11 +32,12 @@ fn full(pct: u64) -> Fill {
     }
 }
 
-/// `can_migrate_llc()` for a task that uses nothing, where the other cache is 30, 40, 50 and 60 % full.
+/// `can_migrate_llc()` for a task that uses nothing, where the other cache is 30, 40, 50 and 60 %
+/// full.
 ///
-/// The table in the comment above that function has six other cells: to the preferred cache, 30 to 50, 40 to
-/// 50 and 40 to 60 are said to be drawn; away from it, 50 to 30, 50 to 40 and 60 to 40 to be forbidden. It
-/// takes the 20 % as points of the capacity; the code, as here, as a ratio.
+/// The table in the comment above that function has six other cells: to the preferred cache, 30 to
+/// 50, 40 to 50 and 40 to 60 are said to be drawn; away from it, 50 to 30, 50 to 40 and 60 to 40 to
+/// be forbidden. It takes the 20 % as points of the capacity; the code, as here, as a ratio.
 #[test]
 fn between_caches_with_smt_by_how_full_they_are() {
     let table = [
@@ -59,8 +60,9 @@ fn between_caches_with_smt_by_how_full_they_are() {
     }
 }
 
-/// `fits_llc_capacity()` raises the limit to 75 % where cores have one thread; a task's own use counts on
-/// both sides; and a preferred cache may pass the limit by no more than a fifth over the other.
+/// `fits_llc_capacity()` raises the limit to 75 % where cores have one thread; a task's own use
+/// counts on both sides; and a preferred cache may pass the limit by no more than a fifth over the
+/// other.
 #[test]
 fn between_caches_without_smt_and_with_what_the_task_uses() {
     let cpu = 1_024;
@@ -126,7 +128,8 @@ fn tasks_that_are_too_many_for_a_cache() {
     assert!(off.are_too_many(0, 4));
 }
 
-/// `update_avg_scale()`: so a process that always runs on all 4 CPUs of a cache counts as 3, and fits.
+/// `update_avg_scale()`: so a process that always runs on all 4 CPUs of a cache counts as 3, and
+/// fits.
 #[test]
 fn the_mean_of_running_tasks_stays_below_them() {
     for (cpus, sample, expected) in [
@@ -225,8 +228,9 @@ fn the_preferred_cache_is_the_one_where_they_had_most_and_stays_it() {
     }
 }
 
-/// `account_mm_sched()`: a task learns which cache it prefers as it is charged, and forgets it when there was
-/// no scan for more than 5 epochs, when its sharers have become too many, or when it is alone.
+/// `account_mm_sched()`: a task learns which cache it prefers as it is charged, and forgets it when
+/// there was no scan for more than 5 epochs, when its sharers have become too many, or when it is
+/// alone.
 #[test]
 fn a_task_prefers_a_cache_while_scans_go_on_and_sharers_are_few() {
     let ticks = 100;
@@ -249,7 +253,8 @@ fn a_task_prefers_a_cache_while_scans_go_on_and_sharers_are_few() {
     }
 }
 
-/// `task_tick_cache()` and `task_cache_work()`: one scan an epoch, and none at all for those who are too many.
+/// `task_tick_cache()` and `task_cache_work()`: one scan an epoch, and none at all for those who
+/// are too many.
 #[test]
 fn there_is_one_scan_an_epoch() {
     let mut aware = bench();
@@ -281,8 +286,8 @@ fn fills() -> impl Strategy<Value = Fill> {
 }
 
 proptest! {
-    /// The guard against over-aggregation: what is drawn leaves the preferred cache below its limit, or no
-    /// more than a fifth fuller than the other.
+    /// The guard against over-aggregation: what is drawn leaves the preferred cache below its
+    /// limit, or no more than a fifth fuller than the other.
     #[test]
     fn nobody_is_drawn_into_a_cache_that_is_too_full(
         from in fills(), to in fills(), util in 0u64..1_024, threads in 1u64..3,

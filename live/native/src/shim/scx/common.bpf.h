@@ -332,7 +332,7 @@ struct native_walk {
 
 void native_walk_begin(struct native_walk *walk, u64 dsq, u64 flags);
 struct task_struct *native_walk_next(struct native_walk *walk);
-bool native_walk_move(struct native_walk *walk, struct task_struct *p, u64 dsq);
+bool native_walk_move(struct native_walk *walk, struct task_struct *p, u64 dsq, bool by_vtime);
 
 #define bpf_for_each(kind, p, dsq, flags)                                  \
 	for (struct native_walk walk, *begun = (native_walk_begin(&walk, dsq, flags), &walk); \
@@ -340,4 +340,5 @@ bool native_walk_move(struct native_walk *walk, struct task_struct *p, u64 dsq);
 #define BPF_FOR_EACH_ITER (&walk)
 #define scx_bpf_dsq_move_set_slice(walk, with) ((walk)->slice = (with), (walk)->has_slice = true)
 #define scx_bpf_dsq_move_set_vtime(walk, with) ((walk)->vtime = (with), (walk)->has_vtime = true)
-#define scx_bpf_dsq_move_vtime(walk, p, dsq, flags) native_walk_move(walk, p, dsq)
+#define scx_bpf_dsq_move_vtime(walk, p, dsq, flags) native_walk_move(walk, p, dsq, true)
+#define scx_bpf_dsq_move(walk, p, dsq, flags) native_walk_move(walk, p, dsq, false)

@@ -1,6 +1,6 @@
 //! The bandwidth of one group: its pool, what each CPU's queue of it has taken from there, and what
-//! `cpu.stat` counts. It knows no tasks and no timers: what it needs of them it is given, and it says
-//! when its timers are to expire.
+//! `cpu.stat` counts. It knows no tasks and no timers: what it needs of them it is given, and it
+//! says when its timers are to expire.
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +38,8 @@ struct Queue {
 /// How queues get their time from the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handing {
-    /// All CPUs share one queue, which takes all of the pool and keeps nothing of it for the next period.
+    /// All CPUs share one queue, which takes all of the pool and keeps nothing of it for the next
+    /// period.
     Whole,
     /// Each CPU's queue takes so much at once (`sched_cfs_bandwidth_slice()`).
     Slices(Duration),
@@ -145,8 +146,9 @@ impl Bandwidth {
         self.handing != Handing::Whole
     }
 
-    /// The CPUs whose current tasks are charged before a refill: those that run although their queue is
-    /// throttled, which matters for what they are given (`distribute_cfs_runtime()` of 7.3).
+    /// The CPUs whose current tasks are charged before a refill: those that run although their
+    /// queue is throttled, which matters for what they are given (`distribute_cfs_runtime()` of
+    /// 7.3).
     pub(crate) fn charged_at_refill(&self) -> Vec<CpuId> {
         let all = (0..self.charged.len() as u16).map(CpuId);
         all.filter(|cpu| !self.has_slices() || self.is_throttled(*cpu))
@@ -162,8 +164,8 @@ impl Bandwidth {
         self.account(self.place(cpu), Duration::ZERO, now)
     }
 
-    /// Charges what the current task of `cpu`, which is in the group, ran since the last charge. True if
-    /// the queue is throttled now and was not.
+    /// Charges what the current task of `cpu`, which is in the group, ran since the last charge.
+    /// True if the queue is throttled now and was not.
     pub(crate) fn charge(&mut self, cpu: CpuId, now: Instant) -> bool {
         let until = std::mem::replace(&mut self.charged[cpu.index()], now);
         self.account(self.place(cpu), now.since(until), now)
@@ -185,8 +187,8 @@ impl Bandwidth {
         !has_time
     }
 
-    /// Gives the queue what it lacks and a slice, or what is left (`__assign_cfs_rq_runtime()`). True
-    /// if it has time now.
+    /// Gives the queue what it lacks and a slice, or what is left (`__assign_cfs_rq_runtime()`).
+    /// True if it has time now.
     fn assign(&mut self, place: usize, now: Instant) -> bool {
         self.start(now);
         let slice = match self.handing {
