@@ -208,6 +208,15 @@ impl Object {
         Ok(())
     }
 
+    /// The initial value of a variable or a part of one, of 8 bytes at most.
+    pub fn initial(&self, place: &Place) -> Option<u64> {
+        let initial = &self.image.maps.get(place.map as usize)?.initial;
+        let at = place.offset as usize;
+        let bytes = initial.get(at..at.checked_add(place.size.min(8) as usize)?)?;
+        let number = |all: u64, byte: &u8| all << 8 | u64::from(*byte);
+        Some(bytes.iter().rev().fold(0, number))
+    }
+
     fn write(&mut self, place: &Place, bytes: &[u8]) {
         let map = &mut self.image.maps[place.map as usize];
         let initial = Arc::make_mut(&mut map.initial);

@@ -44,6 +44,11 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ),
     (
         "lab",
+        "scx",
+        &["units", "trace", "machine", "kernel", "bpf", "bpf-run"],
+    ),
+    (
+        "lab",
         "play",
         &["units", "config", "machine", "scenario", "trace", "kernel"],
     ),
@@ -52,7 +57,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         "experiment",
         &[
             "units", "config", "trace", "machine", "metrics", "scenario", "report", "kernel",
-            "sched", "play",
+            "sched", "scx", "play",
         ],
     ),
     ("live", "host", &["units", "machine"]),

@@ -1,5 +1,6 @@
 //! The engine behind [`Simulator`]: machines, schedulers and workloads by name, one run at a time.
 
+mod compiled;
 mod fidelity;
 mod kernel;
 mod machines;
@@ -134,8 +135,7 @@ impl Engine {
             return self.play(world, plan, observer);
         }
         let entry = kernel::entry(plan)?;
-        let chosen = chosen(entry.settings(), &kernel::scheduler_settings(plan))?;
-        let make_scheduler = entry.build(chosen.clone());
+        let (chosen, make_scheduler) = made(plan, entry)?;
         self.run_under(make_scheduler, entry, &chosen, plan, observer)
     }
 
@@ -233,13 +233,29 @@ impl Engine {
     }
 }
 
+/// The settings of the scheduler of `plan`, and what makes it.
+fn made(plan: &Plan, entry: &Entry) -> Result<(Chosen, MakeScheduler), RunError> {
+    let name = &plan.scheduler.name;
+    if compiled::is_file(name) {
+        let known = compiled::settings(name).map_err(|error| setting(error.to_string()))?;
+        let chosen = chosen(known, &plan.scheduler.settings)?;
+        let made = compiled::maker(plan, &chosen)?;
+        return Ok((chosen, made));
+    }
+    let chosen = chosen(entry.settings(), &kernel::scheduler_settings(plan))?;
+    Ok((chosen.clone(), entry.build(chosen)))
+}
+
 /// What the records of a simulated run are of.
 fn header(plan: &Plan, entry: &Entry, settings: &Settings, names: Option<&Names>) -> Header {
     Header {
         world: LAB.to_owned(),
         machine: plan.machine.name.clone(),
         kernel: entry.timers_of.to_owned(),
-        scheduler: entry.name.to_owned(),
+        scheduler: match plan.scheduler.name.as_str() {
+            KERNEL => entry.name.to_owned(),
+            name => name.to_owned(),
+        },
         clock: "simulated".to_owned(),
         hz: (Duration::from_s(1).0 / settings.tick.0.max(1)).to_string(),
         preemption: settings.preemption.name().to_owned(),
@@ -261,7 +277,7 @@ fn places(machine: &MachineDescription, world: warmq_scenario::World) -> Vec<(u1
 
 fn not_booted(error: BootError) -> RunError {
     match error {
-        BootError::Cost(cost) => setting(cost.to_string()),
+        BootError::Cost(_) | BootError::Scheduler(_) => setting(error.to_string()),
         BootError::Memory(_) => RunError {
             what: error.to_string(),
             cause: Cause::MemoryFull,
@@ -387,6 +403,7 @@ impl Simulator for Engine {
                 .map(|machine| machines::settings(&machine)),
             Part::Scheduler => match warmq_sched::scheduler(name) {
                 Some(entry) => Ok(entry.settings()),
+                None if compiled::is_file(name) => compiled::settings(name),
                 None if name == KERNEL || self.is_real(name) => Ok(Vec::new()),
                 None => Err(PartError::Unknown),
             },

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 
 use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::{
-    Attach, MakeScheduler, Preemption, Scheduler, Settings, Throttling, UnknownCost,
+    Attach, BootError, MakeScheduler, Preemption, Scheduler, Settings, Throttling, UnknownCost,
 };
 use warmq_trace::{Promise, Queues};
 use warmq_units::{Duration, Seed};
@@ -101,7 +101,7 @@ impl Entry {
     /// What makes the scheduler, set as chosen, for the machine that it is attached to.
     pub fn build(&self, chosen: Chosen) -> MakeScheduler {
         let build = self.build;
-        Box::new(move |attach| build(&chosen, attach))
+        Box::new(move |attach| build(&chosen, attach).map_err(BootError::Cost))
     }
 }
 
@@ -307,6 +307,19 @@ const EEVDF: Entry = Entry {
     timers: Settings::linux6,
     settings: eevdf::of_7_3,
     build: eevdf,
+};
+
+/// What all compiled schedulers of sched_ext have in common; lab/scx makes them and says what can be
+/// set on them. They promise nothing.
+pub const COMPILED: Entry = Entry {
+    name: "compiled",
+    what: "a compiled scheduler of sched_ext, as it is loaded",
+    models: ANYWHERE,
+    deviates: SCX_DEVIATES,
+    promise: BROKEN_PROMISE,
+    timers: linux6_scx,
+    settings: Vec::new,
+    ..EEVDF
 };
 
 /// Every scheduler, in the order in which they are listed.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warmq_config::{Setting, Value};
 use warmq_kernel::Preemption;
-use warmq_sched::{Entry, backports, of_kernel};
+use warmq_sched::{COMPILED, Entry, backports, of_kernel};
 
 use super::setting;
 use crate::plan::{KERNEL, Plan};
@@ -49,6 +49,9 @@ pub(super) fn drawn_ticks(plan: &Plan) -> bool {
 /// The scheduler that `plan` names.
 pub(super) fn entry(plan: &Plan) -> Result<&'static Entry, RunError> {
     let name = &plan.scheduler.name;
+    if super::compiled::is_file(name) {
+        return Ok(&COMPILED);
+    }
     if name != KERNEL {
         let known = warmq_sched::scheduler(name);
         return known.ok_or_else(|| setting(format!("no scheduler is called {name}")));

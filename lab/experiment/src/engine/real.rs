@@ -8,7 +8,7 @@ use warmq_trace::{Digest, Header, Observer, Record};
 use warmq_units::{Duration, Instant};
 
 use super::fidelity::notes;
-use super::{Engine, chosen, kernel, machines, places, setting};
+use super::{Engine, chosen, compiled, kernel, machines, places, setting};
 use crate::plan::{KERNEL, LAB, Part, Plan};
 use crate::simulator::{Cause, Measured, PartError, RunError, TIME_UP};
 use crate::world::{Played, Request, World};
@@ -56,6 +56,7 @@ impl Engine {
             (Some(world), Part::Scheduler) => world.takes_scheduler(name),
             (Some(world), Part::Machine) => world.takes_machine(name),
             (Some(_), Part::Workload) => self.is_a_scenario(world, name),
+            (None, Part::Scheduler) if compiled::is_file(name) => Ok(()),
             (None, Part::Scheduler) if name != KERNEL && warmq_sched::scheduler(name).is_none() => {
                 let known = warmq_sched::SCHEDULERS.iter().map(|entry| entry.name);
                 let known: Vec<&str> = known.collect();

@@ -166,6 +166,11 @@ impl<'a> View<'a> {
         self.id
     }
 
+    /// Its name.
+    pub fn comm(&self) -> Comm {
+        self.task.comm
+    }
+
     /// Its address space, if it has one.
     pub fn mm(&self) -> Option<Mm> {
         self.task.mm

@@ -30,9 +30,8 @@ impl<F: Fn(&mut Boot<'_>) -> Result<(), OutOfMemory>> Workload for F {
 }
 
 /// Makes a scheduler for the machine that it is attached to. Fails if the machine's table lacks a
-/// cost that the scheduler needs.
-pub type MakeScheduler =
-    Box<dyn FnOnce(&mut Attach<'_>) -> Result<Box<dyn Scheduler>, UnknownCost>>;
+/// cost that the scheduler needs, or for a reason of the scheduler's own.
+pub type MakeScheduler = Box<dyn FnOnce(&mut Attach<'_>) -> Result<Box<dyn Scheduler>, BootError>>;
 
 /// Why a machine could not be switched on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,12 +40,15 @@ pub enum BootError {
     Cost(UnknownCost),
     /// The workload needs more memory than the machine has.
     Memory(OutOfMemory),
+    /// The scheduler cannot be attached, for this reason.
+    Scheduler(String),
 }
 
 impl fmt::Display for BootError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BootError::Cost(cost) => cost.fmt(formatter),
+            BootError::Scheduler(why) => formatter.write_str(why),
             BootError::Memory(memory) => {
                 write!(
                     formatter,

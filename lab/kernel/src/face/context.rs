@@ -304,6 +304,12 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The scheduler cannot go on, for a reason: the run ends after this callback.
+    pub fn eject(&mut self, why: &str) {
+        self.broke
+            .get_or_insert_with(|| Rule::Ejected(why.to_owned()));
+    }
+
     fn send_interrupt(&mut self, to: CpuId) {
         self.at += self.core.times.reschedule_interrupt;
         let from = self.cpu;

@@ -77,6 +77,8 @@ pub enum Rule {
     NotTheHolder,
     /// A callback took a lock and did not release it.
     KeptLock,
+    /// It gave up, or was stopped, for this reason.
+    Ejected(String),
 }
 
 /// Why a run cannot go on.
@@ -198,6 +200,7 @@ impl fmt::Display for Rule {
             Rule::TriedTooOften => write!(formatter, "asked to pick again without end"),
             Rule::NotTheHolder => write!(formatter, "released a lock that it does not hold"),
             Rule::KeptLock => write!(formatter, "kept a lock beyond the callback that took it"),
+            Rule::Ejected(why) => write!(formatter, "was ejected: {why}"),
         }
     }
 }

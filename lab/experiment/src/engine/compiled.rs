@@ -1,0 +1,114 @@
+//! Compiled schedulers by the path of their file: an object, or the program that has it inside.
+
+use std::path::Path;
+
+use warmq_config::{Chosen, Setting, Value};
+use warmq_kernel::{BootError, MakeScheduler};
+use warmq_scx::{Expenses, Loaded, NotAttached, SchedExt, Variable};
+
+use super::setting;
+use crate::plan::Plan;
+use crate::simulator::{PartError, RunError};
+
+/// The kernel that compiled schedulers are fitted to.
+const SERIES: &str = "series";
+
+/// Whether the name of a scheduler is that of a file.
+pub(super) fn is_file(name: &str) -> bool {
+    (name.contains('/') || name.ends_with(".o")) && Path::new(name).is_file()
+}
+
+fn bytes_of(name: &str) -> Result<Vec<u8>, String> {
+    std::fs::read(name).map_err(|error| format!("{name}: cannot read it: {error}"))
+}
+
+/// What can be set: what its work takes, and its variables.
+pub(super) fn settings(name: &str) -> Result<Vec<Setting>, PartError> {
+    let bytes = bytes_of(name).map_err(PartError::Broken)?;
+    let variables = warmq_scx::variables(&bytes)
+        .map_err(|error| PartError::Broken(format!("{name}: {error}")))?;
+    let mut settings = expenses();
+    let taken: Vec<String> = settings.iter().map(|known| known.name.clone()).collect();
+    let free = variables.iter().filter(|one| !taken.contains(&one.name));
+    settings.extend(free.map(of_variable));
+    Ok(settings)
+}
+
+fn of_variable(variable: &Variable) -> Setting {
+    let (least, most) = variable.range;
+    let bounds = (clamped(least), clamped(most));
+    let default = clamped(variable.value).clamp(bounds.0, bounds.1);
+    Setting::count(&variable.name, bounds, default, "")
+        .says("a variable of the object", "its initial value")
+}
+
+fn clamped(number: i128) -> i64 {
+    number.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
+/// What the program's work takes. Not measured yet: 100 instructions as 40 cycles, a call as 20.
+fn expenses() -> Vec<Setting> {
+    let cost = |name: &str, default: i64, what: &str| {
+        Setting::count(name, (0, 100_000), default, "cycles").says(what, "assumed")
+    };
+    vec![
+        Setting::choice(SERIES, &["7.3", "6.18"]).says(
+            "the kernel that it is fitted to",
+            "the newest of which there is a table",
+        ),
+        cost(
+            "bpf_instructions",
+            40,
+            "what 100 BPF instructions take, besides memory",
+        ),
+        cost(
+            "bpf_kfunc",
+            20,
+            "what a call of a kfunc takes, besides memory",
+        ),
+        cost(
+            "bpf_helper",
+            20,
+            "what a call of a helper takes, besides memory",
+        ),
+        cost("bpf_callback", 40, "what calling the program takes"),
+    ]
+}
+
+/// What makes the scheduler of `plan`.
+pub(super) fn maker(plan: &Plan, chosen: &Chosen) -> Result<MakeScheduler, RunError> {
+    let name = &plan.scheduler.name;
+    let bytes = bytes_of(name).map_err(setting)?;
+    let known: Vec<String> = expenses().into_iter().map(|known| known.name).collect();
+    let variables = plan.scheduler.settings.iter();
+    let variables = variables.filter(|(name, _)| !known.contains(name));
+    let variables: Vec<(&str, warmq_scx::Value)> = variables
+        .filter_map(|(name, value)| Some((name.as_str(), number(value)?)))
+        .collect();
+    let series = chosen.choice(SERIES);
+    let variables = variables.iter().map(|(name, value)| (*name, value));
+    let loaded = Loaded::new(&bytes, series, variables)
+        .map_err(|error| setting(format!("{name} cannot be run in the lab: {error}")))?;
+    let expenses = Expenses {
+        instructions: chosen.count("bpf_instructions"),
+        kfunc: chosen.count("bpf_kfunc"),
+        helper: chosen.count("bpf_helper"),
+        callback: chosen.count("bpf_callback"),
+    };
+    let seed = plan.seed.stream("bpf_get_prandom_u32").next();
+    Ok(Box::new(move |attach| {
+        match SchedExt::attach(&loaded, attach, expenses, seed) {
+            Ok(scheduler) => Ok(Box::new(scheduler)),
+            Err(NotAttached::Cost(unknown)) => Err(BootError::Cost(unknown)),
+            Err(error) => Err(BootError::Scheduler(error.to_string())),
+        }
+    }))
+}
+
+fn number(value: &Value) -> Option<warmq_scx::Value> {
+    match value {
+        Value::Integer(number) => Some(warmq_scx::Value::Number((*number).into())),
+        Value::Bool(flag) => Some(warmq_scx::Value::Number((*flag).into())),
+        _ => None,
+    }
+}

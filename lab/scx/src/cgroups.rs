@@ -1,0 +1,72 @@
+//! Cgroups, as programs see them. The kernel learns of a group when its first task comes.
+
+use warmq_bpf_run::Ending;
+use warmq_kernel::GroupId;
+
+use crate::state::{Cgroup, Here};
+
+impl Here<'_, '_> {
+    /// The cgroup that schedulers see: autogroups are none.
+    pub(crate) fn visible(&self, group: GroupId) -> GroupId {
+        match self.context.group(group).autogroup {
+            true => GroupId::ROOT,
+            false => group,
+        }
+    }
+
+    /// Makes the objects of a group and of those that it is in; those that are new, the outermost
+    /// first.
+    pub(crate) fn know_group(&mut self, group: GroupId) -> Result<Vec<GroupId>, Ending> {
+        if self.state.groups.contains_key(&group) {
+            return Ok(Vec::new());
+        }
+        let known = *self.context.group(group);
+        let mut new = match known.parent {
+            Some(parent) => self.know_group(parent)?,
+            None => Vec::new(),
+        };
+        let parent = known
+            .parent
+            .and_then(|parent| self.state.groups.get(&parent));
+        let parent = parent.map_or(0, |parent| parent.address);
+        let made = self.make_group(group, parent, known.weight)?;
+        self.state.groups.insert(group, made);
+        new.push(group);
+        Ok(new)
+    }
+
+    fn make_group(&mut self, group: GroupId, parent: u64, weight: u32) -> Result<Cgroup, Ending> {
+        let layouts = self.state.layouts;
+        let address = layouts.cgroup.allocate(self.guest)?;
+        let node = layouts.node.allocate(self.guest)?;
+        let css_set = layouts.css_set.allocate(self.guest)?;
+        let task_group = layouts.task_group.allocate(self.guest)?;
+        let (guest, fields) = (&mut *self.guest, layouts.cgroup);
+        let level = match parent {
+            0 => 0,
+            parent => fields.level.get(guest, parent) + 1,
+        };
+        fields.own_cgroup.set(guest, address, address);
+        fields.parent.set(guest, address, parent);
+        fields.kn.set(guest, address, node);
+        fields.level.set(guest, address, level);
+        // A flexible array of pointers, of which the struct has the first.
+        let ancestors = |of: u64, at: u64| fields.ancestors.within(of) + 8 * at;
+        for at in 0..level {
+            let ancestor = guest.peek(ancestors(parent, at), 8).unwrap_or(0);
+            let _ = guest.store(ancestors(address, at), 8, ancestor);
+        }
+        let _ = guest.store(ancestors(address, level), 8, address);
+        // kernfs numbers the root 1.
+        let id = group.index() as u64 + 1;
+        layouts.node.id.set(guest, node, id);
+        layouts.css_set.cgroup.set(guest, css_set, address);
+        layouts.task_group.cgroup.set(guest, task_group, address);
+        Ok(Cgroup {
+            address,
+            css_set,
+            task_group,
+            weight,
+        })
+    }
+}

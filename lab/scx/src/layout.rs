@@ -1,0 +1,177 @@
+//! Where fields of the kernel's structs are that the lab keeps up to date.
+
+use std::collections::BTreeSet;
+
+use warmq_bpf::KernelTable;
+use warmq_bpf_run::{Ending, Guest};
+
+/// A field: its offset and its size in bytes. Of size 0, if this kernel does not have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct At {
+    offset: u64,
+    size: u64,
+}
+
+impl At {
+    fn of(kernel: &KernelTable, of: &str, path: &str) -> At {
+        let (offset, size) = kernel.field(of, path).unwrap_or_default();
+        At { offset, size }
+    }
+
+    /// The field's address in an object.
+    pub(crate) fn within(self, object: u64) -> u64 {
+        object + self.offset
+    }
+
+    pub(crate) fn get(self, guest: &Guest, object: u64) -> u64 {
+        guest.peek(self.within(object), self.size).unwrap_or(0)
+    }
+
+    pub(crate) fn set(self, guest: &mut Guest, object: u64, value: u64) {
+        if matches!(self.size, 1 | 2 | 4 | 8) {
+            // The object was allocated with all its fields.
+            let stored = guest.store(self.within(object), self.size, value);
+            debug_assert!(stored.is_ok(), "{self:?}");
+        }
+    }
+
+    /// Writes text with its 0, cut off where the field ends.
+    pub(crate) fn set_text(self, guest: &mut Guest, object: u64, text: &str) {
+        let Some(bytes) = guest.bytes_mut(self.within(object), self.size) else {
+            return;
+        };
+        bytes.fill(0);
+        let most = bytes.len().saturating_sub(1).min(text.len());
+        bytes[..most].copy_from_slice(&text.as_bytes()[..most]);
+    }
+}
+
+/// Declares structs of fields: the lab's name of each, and its path in the kernel's struct.
+macro_rules! layouts {
+    ($($name:ident of $of:literal { $($field:ident: $path:literal,)* })*) => {
+        $(
+            #[derive(Clone, Copy, Debug, Default)]
+            pub(crate) struct $name {
+                /// Bytes of the whole struct.
+                #[allow(dead_code, reason = "programs make some of them")]
+                pub(crate) size: u64,
+                $(pub(crate) $field: At,)*
+            }
+
+            impl $name {
+                pub(crate) fn of(kernel: &KernelTable) -> $name {
+                    let size = kernel.structs.get($of).map_or(0, |layout| layout.size);
+                    $name { size, $($field: At::of(kernel, $of, $path),)* }
+                }
+
+                /// An object of the kernel, all 0.
+                #[allow(dead_code, reason = "programs make some of them")]
+                pub(crate) fn allocate(&self, guest: &mut Guest) -> Result<u64, Ending> {
+                    guest.allocate(self.size)
+                }
+            }
+        )*
+
+        /// All fields that are kept up to date, as `Offer::fields` names them.
+        pub(crate) fn offered() -> BTreeSet<(String, String)> {
+            let kept = [$($(($of, $path),)*)*];
+            let all = kept.iter().chain(ALSO);
+            all.map(|(of, path)| ((*of).to_owned(), (*path).to_owned())).collect()
+        }
+    };
+}
+
+layouts! {
+    TaskFields of "task_struct" {
+        flags: "flags",
+        pid: "pid",
+        tgid: "tgid",
+        comm: "comm",
+        state: "__state",
+        on_cpu: "on_cpu",
+        cpu: "thread_info.cpu",
+        prio: "prio",
+        static_prio: "static_prio",
+        policy: "policy",
+        nr_cpus_allowed: "nr_cpus_allowed",
+        cpus_ptr: "cpus_ptr",
+        cpus_mask: "cpus_mask",
+        mm: "mm",
+        real_parent: "real_parent",
+        group_leader: "group_leader",
+        signal: "signal",
+        cgroups: "cgroups",
+        task_group: "sched_task_group",
+        sum_exec_runtime: "se.sum_exec_runtime",
+        nvcsw: "nvcsw",
+        utime: "utime",
+        start_time: "start_time",
+        weight: "scx.weight",
+        scx_flags: "scx.flags",
+        slice: "scx.slice",
+        dsq_vtime: "scx.dsq_vtime",
+        dsq: "scx.dsq",
+    }
+    CssSetFields of "css_set" {
+        cgroup: "dfl_cgrp",
+    }
+    CgroupFields of "cgroup" {
+        own_cgroup: "self.cgroup",
+        parent: "self.parent",
+        kn: "kn",
+        level: "level",
+        ancestors: "ancestors",
+    }
+    NodeFields of "kernfs_node" {
+        id: "id",
+    }
+    TaskGroupFields of "task_group" {
+        cgroup: "css.cgroup",
+    }
+    SignalFields of "signal_struct" {
+        threads: "nr_threads",
+    }
+    QueueFields of "scx_dispatch_q" {
+        id: "id",
+    }
+    InitTaskArgs of "scx_init_task_args" {
+        fork: "fork",
+        cgroup: "cgroup",
+    }
+    ExitTaskArgs of "scx_exit_task_args" {
+    }
+    CgroupInitArgs of "scx_cgroup_init_args" {
+        weight: "weight",
+        period: "bw_period_us",
+        quota: "bw_quota_us",
+    }
+    InsertArgs of "scx_bpf_dsq_insert_vtime_args" {
+        dsq_id: "dsq_id",
+        slice: "slice",
+        vtime: "vtime",
+        enq_flags: "enq_flags",
+    }
+    SelectArgs of "scx_bpf_select_cpu_and_args" {
+        prev_cpu: "prev_cpu",
+        wake_flags: "wake_flags",
+        flags: "flags",
+    }
+}
+
+/// Fields that never change here, and are 0 as they are allocated: nothing disables migration, and
+/// no program is in a section that softirqs may not interrupt. And those of `ops.exit`, which does
+/// not run.
+const ALSO: &[(&str, &str)] = &[
+    ("scx_exit_info", "kind"),
+    ("scx_exit_info", "exit_code"),
+    ("scx_exit_info", "exit_cpu"),
+    ("scx_exit_info", "reason"),
+    ("scx_exit_info", "msg"),
+    ("scx_exit_info", "dump"),
+    ("scx_exit_task_args", "cancelled"),
+    ("scx_cgroup_init_args", "bw_burst_us"),
+    ("task_struct", "migration_disabled"),
+    ("task_struct", "softirq_disable_cnt"),
+    ("task_struct", "stime"),
+    ("task_struct", "scx.disallow"),
+];

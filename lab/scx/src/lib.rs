@@ -1,0 +1,43 @@
+//! sched_ext in the laboratory: a compiled scheduler runs as it is loaded into a kernel.
+//!
+//! ```text
+//! let loaded = Loaded::new(&bytes, "7.3", variables)?;         // read, set, fitted to a kernel
+//! let scheduler = SchedExt::attach(&loaded, attach)?;          // a Scheduler of the lab
+//! ```
+//!
+//! [`SchedExt`] is the kernel's part (kernel/sched/ext of Linux 7.3): dispatch queues, direct
+//! dispatch, the masks of idle CPUs, kicks, slices, and the order of callbacks. What the program
+//! decides, its own instructions decide, run by lab/bpf-run; each of its accesses to memory goes
+//! through the simulated caches.
+//!
+//! Different from a kernel:
+//! - A callback is one piece: nothing else happens meanwhile, and what it writes is seen when it
+//!   begins. Spin locks never wait.
+//! - `ops.init`, `ops.exit` and programs that can sleep take no time.
+//! - A task that is taken from another CPU's run queue needs that one's lock: its line is paid for,
+//!   and nobody waits for it.
+//! - A program that is ejected ends the run, with its reason. (A kernel goes on without it.)
+//! - What the verifier refuses runs here.
+
+#![deny(clippy::float_arithmetic)]
+#![warn(missing_docs)]
+
+mod call;
+mod callbacks;
+mod cgroups;
+mod here;
+mod idle;
+mod kfuncs;
+mod layout;
+mod lines;
+mod load;
+mod masks;
+mod queue;
+mod run_queue;
+mod state;
+mod tasks;
+mod text;
+mod words;
+
+pub use callbacks::{Expenses, NotAttached, SchedExt};
+pub use load::{Loaded, NotLoaded, Value, Variable, offer, variables};

@@ -1,0 +1,429 @@
+//! A task's way through a run queue, with the callbacks in the order of kernel/sched/ext/ext.c.
+
+use warmq_bpf_run::Guest;
+use warmq_kernel::{Context, Pick};
+use warmq_units::{CpuId, TaskId};
+
+use crate::call::Code;
+use crate::masks;
+use crate::queue::Dsq;
+use crate::state::{During, Held, Here, Insert, State};
+use crate::words::{MOST_DISPATCHES, SLICE_DEFAULT, deq, dsq, ops};
+
+/// The functions of an object's callbacks (`struct sched_ext_ops`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Callbacks {
+    pub(crate) select_cpu: Option<u32>,
+    pub(crate) enqueue: Option<u32>,
+    pub(crate) dequeue: Option<u32>,
+    pub(crate) dispatch: Option<u32>,
+    pub(crate) tick: Option<u32>,
+    pub(crate) runnable: Option<u32>,
+    pub(crate) running: Option<u32>,
+    pub(crate) stopping: Option<u32>,
+    pub(crate) quiescent: Option<u32>,
+    pub(crate) yields: Option<u32>,
+    pub(crate) set_weight: Option<u32>,
+    pub(crate) set_cpumask: Option<u32>,
+    pub(crate) update_idle: Option<u32>,
+    pub(crate) init_task: Option<u32>,
+    pub(crate) exit_task: Option<u32>,
+    pub(crate) enable: Option<u32>,
+    pub(crate) disable: Option<u32>,
+    pub(crate) cgroup_init: Option<u32>,
+    pub(crate) cgroup_move: Option<u32>,
+    pub(crate) cgroup_set_weight: Option<u32>,
+    pub(crate) cpu_offline: Option<u32>,
+    pub(crate) cpu_online: Option<u32>,
+    pub(crate) init: Option<u32>,
+}
+
+/// The program and its memory beside the kernel's state.
+pub(crate) struct Machine {
+    pub(crate) code: Code,
+    pub(crate) guest: Guest,
+    pub(crate) state: State,
+    pub(crate) callbacks: Callbacks,
+}
+
+/// What a pick found (`enum scx_dsp_verdict`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// Who runs goes on.
+    Previous,
+    /// The first of the own queue, if it has one.
+    Local,
+}
+
+impl Machine {
+    pub(crate) fn here<'a, 'k>(&'a mut self, context: &'a mut Context<'k>) -> Here<'a, 'k> {
+        Here {
+            state: &mut self.state,
+            guest: &mut self.guest,
+            context,
+        }
+    }
+
+    pub(crate) fn call(
+        &mut self,
+        context: &mut Context<'_>,
+        function: Option<u32>,
+        during: During,
+        args: &[u64],
+    ) -> Option<u64> {
+        function?;
+        let code = self.code.clone();
+        self.here(context).call(&code, function, during, args)
+    }
+
+    /// Calls a function with a task as its first argument.
+    fn call_task(
+        &mut self,
+        context: &mut Context<'_>,
+        function: Option<u32>,
+        task: TaskId,
+        more: &[u64],
+    ) -> Option<u64> {
+        function?;
+        self.here(context).write_state(task);
+        let mut args = vec![self.state.task(task).address];
+        args.extend(more);
+        self.call(context, function, During::Other, &args)
+    }
+
+    /// A task joins the run queue of `cpu` (`enqueue_task_scx()`).
+    pub(crate) fn enqueue(
+        &mut self,
+        context: &mut Context<'_>,
+        task: TaskId,
+        cpu: CpuId,
+        flags: u64,
+    ) {
+        self.here(context).set_cpu(task, cpu);
+        let now = context.now();
+        let state = self.state.task_mut(task);
+        state.waits_since.get_or_insert(now);
+        state.queued = true;
+        self.here(context).write_queued(task, true);
+        let runnable = self.callbacks.runnable;
+        self.call_task(context, runnable, task, &[flags]);
+        self.give(context, task, flags);
+    }
+
+    /// Gives a runnable task to the program, unless it goes elsewhere (`scx_do_enqueue_task()`).
+    pub(crate) fn give(&mut self, context: &mut Context<'_>, task: TaskId, flags: u64) {
+        let cpu = self.state.task(task).cpu;
+        let exits = context.task(task).has_exited();
+        let online = context.is_online(cpu);
+        let to_exit = exits && self.state.flags & ops::ENQ_EXITING == 0;
+        if !online || to_exit || self.state.ejected.is_some() {
+            return self.insert_default(context, task, Dsq::Local(cpu), flags);
+        }
+        if self.state.task(task).direct.is_none() {
+            if self.callbacks.enqueue.is_none() {
+                let node = self.state.cpu(cpu).node;
+                return self.insert_default(context, task, Dsq::Global(node), flags);
+            }
+            self.ask_where(context, task, flags);
+        }
+        match self.state.task_mut(task).direct.take() {
+            Some(how) => {
+                let flags = how.flags | flags;
+                self.here(context).place(task, Insert { flags, ..how });
+            }
+            None if self.state.ejected.is_some() => {
+                self.insert_default(context, task, Dsq::Local(cpu), flags);
+            }
+            None => {}
+        }
+    }
+
+    fn ask_where(&mut self, context: &mut Context<'_>, task: TaskId, flags: u64) {
+        let state = self.state.task_mut(task);
+        state.sequence += 1;
+        state.held = Held::Program;
+        let (function, args) = (self.callbacks.enqueue, [state.address, flags]);
+        self.here(context).write_state(task);
+        self.call(context, function, During::Placing(task), &args);
+    }
+
+    /// A task goes where the kernel puts it, with the default slice.
+    fn insert_default(&mut self, context: &mut Context<'_>, task: TaskId, to: Dsq, flags: u64) {
+        self.state.task_mut(task).direct = None;
+        let how = Insert {
+            dsq: dsq::LOCAL,
+            slice: SLICE_DEFAULT,
+            vtime: None,
+            flags,
+        };
+        self.here(context).insert(task, to, how);
+    }
+
+    /// A task leaves its run queue (`dequeue_task_scx()`).
+    pub(crate) fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId, flags: u64) {
+        if !self.state.task(task).queued {
+            return;
+        }
+        let held = std::mem::take(&mut self.state.task_mut(task).held);
+        let in_custody =
+            held == Held::Program || matches!(self.state.task(task).on, Some((Dsq::User(_), _)));
+        if in_custody {
+            let dequeue = self.callbacks.dequeue;
+            self.call_task(context, dequeue, task, &[flags]);
+        }
+        let cpu = self.state.task(task).cpu;
+        if self.state.cpu(cpu).current == Some(task) {
+            self.here(context).update_current(cpu);
+            let stopping = self.callbacks.stopping;
+            self.call_task(context, stopping, task, &[0]);
+        }
+        let quiescent = self.callbacks.quiescent;
+        self.call_task(context, quiescent, task, &[flags]);
+        self.here(context).unlink(task);
+        let state = self.state.task_mut(task);
+        state.queued = false;
+        state.direct = None;
+        let sleeps = flags & deq::SLEEP != 0;
+        if sleeps {
+            state.waits_since = None;
+        }
+        let mut here = self.here(context);
+        here.write_queued(task, false);
+        if sleeps {
+            here.count_sleep(task);
+        }
+    }
+
+    /// Runs `change` on a task that is on no run queue meanwhile, as the kernel changes attributes.
+    pub(crate) fn change(
+        &mut self,
+        context: &mut Context<'_>,
+        task: TaskId,
+        change: impl FnOnce(&mut Machine, &mut Context<'_>),
+    ) {
+        let cpu = self.state.task(task).cpu;
+        let (queued, runs) = (
+            self.state.task(task).queued,
+            self.state.cpu(cpu).current == Some(task),
+        );
+        if queued {
+            self.dequeue(context, task, deq::CHANGE);
+        }
+        change(self, context);
+        if !queued {
+            return;
+        }
+        if !runs {
+            let cpu = match context.task(task).may_run_on(cpu) {
+                true => cpu,
+                false => context.task(task).last_cpu(),
+            };
+            return self.enqueue(context, task, cpu, self.state.enq.restore);
+        }
+        // It goes on where it ran, through the own queue of its CPU.
+        self.state.task_mut(task).queued = true;
+        self.here(context).write_queued(task, true);
+        let (runnable, running) = (self.callbacks.runnable, self.callbacks.running);
+        let flags = self.state.enq.restore;
+        self.call_task(context, runnable, task, &[flags]);
+        self.call_task(context, running, task, &[]);
+    }
+
+    /// The next task of this CPU (`pick_task_scx()`, `put_prev_task_scx()`, `set_next_task_scx()`).
+    pub(crate) fn pick(&mut self, context: &mut Context<'_>, previous: Option<TaskId>) -> Pick {
+        let cpu = context.cpu();
+        context.compute(self.state.costs.pick);
+        self.note_online(context, cpu);
+        let previous = previous.filter(|task| self.state.task(*task).queued);
+        let may_stay = |task: &TaskId, context: &Context<'_>| context.task(*task).may_run_on(cpu);
+        let stays = previous.filter(|task| may_stay(task, context));
+        self.state.picking = Some(cpu);
+        let verdict = self.find(context, cpu, stays);
+        let next = match (verdict, stays) {
+            (Verdict::Previous, Some(task)) => {
+                self.state.picking = None;
+                return self.go_on(context, task);
+            }
+            _ => self.first_local(context, cpu),
+        };
+        if let Some(task) = previous {
+            self.put_back(context, cpu, task, next, stays.is_some());
+        }
+        self.state.picking = None;
+        let left = self.state.cpu_mut(cpu).current.take().is_some();
+        match next {
+            Some(task) => self.set_next(context, cpu, task),
+            None => {
+                self.idle(context, cpu, left);
+                Pick::Idle
+            }
+        }
+    }
+
+    /// A CPU that picks is online, also if it was not.
+    fn note_online(&mut self, context: &mut Context<'_>, cpu: CpuId) {
+        if masks::contains(&self.guest, self.state.online, cpu) {
+            return;
+        }
+        masks::put(&mut self.guest, self.state.online, cpu, true);
+        let online = self.callbacks.cpu_online;
+        self.call(context, online, During::Other, &[cpu.0.into()]);
+    }
+
+    fn go_on(&mut self, context: &mut Context<'_>, task: TaskId) -> Pick {
+        let mut here = self.here(context);
+        if here.slice(task) == 0 {
+            here.refill(task);
+        }
+        here.send_kicks();
+        Pick::Task(task)
+    }
+
+    /// Finds something to run (`dispatch_one()`).
+    fn find(&mut self, context: &mut Context<'_>, cpu: CpuId, previous: Option<TaskId>) -> Verdict {
+        let mut here = self.here(context);
+        here.update_current(cpu);
+        if previous.is_some_and(|task| here.slice(task) > 0) {
+            return Verdict::Previous;
+        }
+        if self.has_local(context, cpu) {
+            return Verdict::Local;
+        }
+        let node = self.state.cpu(cpu).node;
+        if self.here(context).consume(Dsq::Global(node), cpu, 0) {
+            return Verdict::Local;
+        }
+        if let Some(found) = self.dispatch(context, cpu, previous) {
+            return found;
+        }
+        match previous {
+            Some(_) if self.state.flags & ops::ENQ_LAST == 0 => Verdict::Previous,
+            _ => Verdict::Local,
+        }
+    }
+
+    /// Whether the own queue has a task that can run now.
+    fn has_local(&mut self, context: &mut Context<'_>, cpu: CpuId) -> bool {
+        self.first_local(context, cpu).is_some()
+    }
+
+    /// Asks the program again and again (`scx_dispatch_sched()`).
+    fn dispatch(
+        &mut self,
+        context: &mut Context<'_>,
+        cpu: CpuId,
+        previous: Option<TaskId>,
+    ) -> Option<Verdict> {
+        let function = self.callbacks.dispatch?;
+        if !context.is_online(cpu) {
+            return None;
+        }
+        for _ in 0..MOST_DISPATCHES {
+            self.state.dispatched = 0;
+            let address = previous.map_or(0, |task| self.state.task(task).address);
+            let args = [u64::from(cpu.0), address];
+            self.call(context, Some(function), During::Dispatch, &args)?;
+            let mut here = self.here(context);
+            here.flush(cpu);
+            if previous.is_some_and(|task| here.slice(task) > 0) {
+                return Some(Verdict::Previous);
+            }
+            if self.has_local(context, cpu) {
+                return Some(Verdict::Local);
+            }
+            let node = self.state.cpu(cpu).node;
+            if self.here(context).consume(Dsq::Global(node), cpu, 0) {
+                return Some(Verdict::Local);
+            }
+            if self.state.dispatched == 0 {
+                return None;
+            }
+        }
+        // It goes on after what is to be done meanwhile.
+        self.state.kicks.push((cpu, 0));
+        None
+    }
+
+    /// The first task of the own queue of a CPU that can run there now.
+    fn first_local(&mut self, context: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
+        let tasks: Vec<TaskId> = self.state.cpu(cpu).local.tasks.values().copied().collect();
+        let mut here = self.here(context);
+        tasks.into_iter().find(|task| here.may_take(*task, cpu))
+    }
+
+    /// Who ran and still could goes back to the program (`put_prev_task_scx()`).
+    fn put_back(
+        &mut self,
+        context: &mut Context<'_>,
+        cpu: CpuId,
+        task: TaskId,
+        next: Option<TaskId>,
+        stays: bool,
+    ) {
+        self.here(context).update_current(cpu);
+        let stopping = self.callbacks.stopping;
+        self.call_task(context, stopping, task, &[1]);
+        let now = context.now();
+        self.state.task_mut(task).waits_since = Some(now);
+        if !stays {
+            // The migration thread takes it to a CPU where it may run.
+            let mut cpus = (0..context.cpus()).map(CpuId);
+            let to = cpus.find(|cpu| context.task(task).may_run_on(*cpu));
+            self.here(context).set_cpu(task, to.unwrap_or(cpu));
+            return self.give(context, task, 0);
+        }
+        let flags = if next.is_none() {
+            self.state.enq.last
+        } else {
+            0
+        };
+        self.give(context, task, flags);
+        if next.is_none()
+            && self
+                .state
+                .task(task)
+                .on
+                .is_some_and(|(on, _)| on == Dsq::Local(cpu))
+        {
+            self.state.kicks.push((cpu, 0));
+        }
+    }
+
+    fn set_next(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) -> Pick {
+        let now = context.now();
+        let mut here = self.here(context);
+        if here.slice(task) == 0 {
+            here.refill(task);
+        }
+        here.unlink(task);
+        here.set_cpu(task, cpu);
+        let was_idle = std::mem::take(&mut here.state.cpu_mut(cpu).told_idle);
+        if was_idle {
+            here.note_idle(cpu, false);
+        }
+        if was_idle {
+            let update = self.callbacks.update_idle;
+            self.call(context, update, During::Other, &[cpu.0.into(), 0]);
+        }
+        let state = self.state.cpu_mut(cpu);
+        state.current = Some(task);
+        state.exec_start = now;
+        self.state.task_mut(task).waits_since = None;
+        let running = self.callbacks.running;
+        self.call_task(context, running, task, &[]);
+        self.here(context).send_kicks();
+        Pick::Task(task)
+    }
+
+    /// The CPU has nothing to run (`scx_update_idle()`): the masks say so again each time, and the
+    /// program is told when that begins.
+    fn idle(&mut self, context: &mut Context<'_>, cpu: CpuId, begins: bool) {
+        self.here(context).note_idle(cpu, true);
+        let known = std::mem::replace(&mut self.state.cpu_mut(cpu).told_idle, true);
+        if begins || !known {
+            let update = self.callbacks.update_idle;
+            self.call(context, update, During::Other, &[cpu.0.into(), 1]);
+        }
+        self.here(context).send_kicks();
+    }
+}

@@ -1,0 +1,231 @@
+//! What the kernel's part of sched_ext knows: tasks, CPUs, queues, groups.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use warmq_bpf_run::Guest;
+use warmq_kernel::{Context, GroupId, Timer};
+use warmq_units::{Address, CpuId, Cycles, Instant, LockId, TaskId};
+
+use crate::idle::Idle;
+use crate::layout;
+use crate::lines::Lines;
+use crate::queue::{Dsq, Place, Queue};
+use crate::words::Enq;
+
+/// Layouts of the structs that are kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Layouts {
+    pub(crate) task: layout::TaskFields,
+    pub(crate) css_set: layout::CssSetFields,
+    pub(crate) cgroup: layout::CgroupFields,
+    pub(crate) node: layout::NodeFields,
+    pub(crate) task_group: layout::TaskGroupFields,
+    pub(crate) signal: layout::SignalFields,
+    pub(crate) queue: layout::QueueFields,
+    pub(crate) init_task: layout::InitTaskArgs,
+    pub(crate) exit_task: layout::ExitTaskArgs,
+    pub(crate) cgroup_init: layout::CgroupInitArgs,
+    pub(crate) insert: layout::InsertArgs,
+    pub(crate) select: layout::SelectArgs,
+}
+
+/// Who has a runnable task (`p->scx.ops_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// A queue, or nobody: it runs or sleeps.
+    #[default]
+    Kernel,
+    /// The program, which is to insert it somewhere.
+    Program,
+}
+
+/// That a task is to be inserted into a queue: the answer to `ops.select_cpu`, `ops.enqueue` or
+/// `ops.dispatch`, which takes effect when the callback has returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Insert {
+    pub(crate) dsq: u64,
+    /// 0: the one that it has is kept.
+    pub(crate) slice: u64,
+    pub(crate) vtime: Option<u64>,
+    pub(crate) flags: u64,
+}
+
+/// A task.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Task {
+    /// Its `struct task_struct`; 0 before fork and after it has exited.
+    pub(crate) address: u64,
+    pub(crate) group: Option<GroupId>,
+    /// It is on a run queue (`SCX_TASK_QUEUED`).
+    pub(crate) queued: bool,
+    pub(crate) held: Held,
+    /// How often it was given to the program.
+    pub(crate) sequence: u64,
+    /// Its queue, and where in it.
+    pub(crate) on: Option<(Dsq, Place)>,
+    /// Where it is inserted when the callback has returned.
+    pub(crate) direct: Option<Insert>,
+    /// The CPU on whose run queue it is.
+    pub(crate) cpu: CpuId,
+    /// Since when it has waited for a CPU, if it does.
+    pub(crate) waits_since: Option<Instant>,
+    pub(crate) weight: u64,
+    pub(crate) nice: i8,
+    /// Its CPU was chosen by the last `select_cpu`.
+    pub(crate) cpu_selected: bool,
+}
+
+/// A CPU.
+#[derive(Clone, Debug)]
+pub(crate) struct Cpu {
+    pub(crate) lock: LockId,
+    /// Where the word of `lock` is.
+    pub(crate) word: Address,
+    pub(crate) node: u16,
+    pub(crate) local: Queue,
+    /// Who runs, from the moment it is picked.
+    pub(crate) current: Option<TaskId>,
+    /// Since when what it ran is not charged yet.
+    pub(crate) exec_start: Instant,
+    /// It has been told to be idle (`ops.update_idle`).
+    pub(crate) told_idle: bool,
+    /// The task_struct of its idle task.
+    pub(crate) idle_task: u64,
+    /// Whom `cpumask_any_and_distribute()` returned last, plus one.
+    pub(crate) turn: u32,
+}
+
+/// A cgroup.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cgroup {
+    /// Its `struct cgroup`.
+    pub(crate) address: u64,
+    /// What points to it: of tasks, `struct css_set` and `struct task_group`.
+    pub(crate) css_set: u64,
+    pub(crate) task_group: u64,
+    pub(crate) weight: u32,
+}
+
+/// What a callback may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum During {
+    #[default]
+    Other,
+    /// `ops.select_cpu` or `ops.enqueue` of this task, which may insert it once.
+    Placing(TaskId),
+    /// The same, after that.
+    Placed,
+    /// `ops.dispatch` of this CPU.
+    Dispatch,
+}
+
+/// What an iterator over a queue knows: its tasks when it began, and how far it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk {
+    pub(crate) dsq: Dsq,
+    pub(crate) tasks: Vec<TaskId>,
+    pub(crate) next: usize,
+    /// What the next move sets.
+    pub(crate) slice: Option<u64>,
+    pub(crate) vtime: Option<u64>,
+}
+
+/// Costs in cycles.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Costs {
+    /// Of 100 instructions.
+    pub(crate) instructions: u64,
+    /// Of a call of a kfunc.
+    pub(crate) kfunc: Cycles,
+    /// Of a call of a helper.
+    pub(crate) helper: Cycles,
+    /// Of calling the program.
+    pub(crate) callback: Cycles,
+    /// What a wakeup and a pick take without BPF.
+    pub(crate) wakeup: Cycles,
+    pub(crate) pick: Cycles,
+}
+
+/// All of it.
+pub(crate) struct State {
+    pub(crate) layouts: Layouts,
+    pub(crate) enq: Enq,
+    /// `sched_ext_ops.flags`.
+    pub(crate) flags: u64,
+    pub(crate) tasks: Vec<Task>,
+    /// Tasks by their `struct task_struct`.
+    pub(crate) by_address: BTreeMap<u64, TaskId>,
+    pub(crate) cpus: Vec<Cpu>,
+    pub(crate) globals: Vec<Queue>,
+    pub(crate) users: BTreeMap<u64, Queue>,
+    pub(crate) groups: BTreeMap<GroupId, Cgroup>,
+    pub(crate) idle: Rc<Idle>,
+    pub(crate) lines: Lines,
+    pub(crate) costs: Costs,
+    pub(crate) during: During,
+    /// What `ops.dispatch` has inserted: the task, its `sequence` then, and where.
+    pub(crate) batch: Vec<(TaskId, u64, Insert)>,
+    pub(crate) most_batch: u64,
+    /// Tasks that the last dispatch moved or inserted.
+    pub(crate) dispatched: u64,
+    /// The CPU that picks.
+    pub(crate) picking: Option<CpuId>,
+    /// Tasks that still leave their CPU, and the CPUs that would have taken them.
+    pub(crate) leaving: Vec<(TaskId, CpuId)>,
+    pub(crate) timers: BTreeMap<u64, Timer>,
+    pub(crate) walks: BTreeMap<u64, Walk>,
+    /// CPUs to be kicked when the callback has returned, and how.
+    pub(crate) kicks: Vec<(CpuId, u64)>,
+    /// CPUs whose own queues are to be enqueued again.
+    pub(crate) reenqueue: Vec<CpuId>,
+    pub(crate) possible: u64,
+    pub(crate) online: u64,
+    pub(crate) random: u64,
+    /// Why the program was ejected.
+    pub(crate) ejected: Option<String>,
+    /// Instructions that have been paid for.
+    pub(crate) paid: u64,
+}
+
+impl State {
+    pub(crate) fn task(&self, task: TaskId) -> &Task {
+        &self.tasks[task.index()]
+    }
+
+    pub(crate) fn task_mut(&mut self, task: TaskId) -> &mut Task {
+        &mut self.tasks[task.index()]
+    }
+
+    pub(crate) fn cpu(&self, cpu: CpuId) -> &Cpu {
+        &self.cpus[cpu.index()]
+    }
+
+    pub(crate) fn cpu_mut(&mut self, cpu: CpuId) -> &mut Cpu {
+        &mut self.cpus[cpu.index()]
+    }
+
+    pub(crate) fn queue(&self, dsq: Dsq) -> Option<&Queue> {
+        match dsq {
+            Dsq::Local(cpu) => Some(&self.cpu(cpu).local),
+            Dsq::Global(node) => self.globals.get(usize::from(node)),
+            Dsq::User(id) => self.users.get(&id),
+        }
+    }
+
+    pub(crate) fn queue_mut(&mut self, dsq: Dsq) -> Option<&mut Queue> {
+        match dsq {
+            Dsq::Local(cpu) => Some(&mut self.cpu_mut(cpu).local),
+            Dsq::Global(node) => self.globals.get_mut(usize::from(node)),
+            Dsq::User(id) => self.users.get_mut(&id),
+        }
+    }
+}
+
+/// Everything that the kernel's part has to do with at once: its state, the program's memory, and
+/// the machine.
+pub(crate) struct Here<'a, 'k> {
+    pub(crate) state: &'a mut State,
+    pub(crate) guest: &'a mut Guest,
+    pub(crate) context: &'a mut Context<'k>,
+}

@@ -1,0 +1,148 @@
+//! Tasks' `struct task_struct` in guest memory: what the lab knows of a task, and when that is
+//! written.
+
+use warmq_bpf_run::{Access, Ending};
+use warmq_kernel::{Policy, group_weight_of_nice};
+use warmq_units::TaskId;
+
+use crate::masks;
+use crate::state::{Here, Task};
+use crate::words::{SLICE_DEFAULT, flags, policy, state};
+
+/// The weight of SCHED_IDLE on the scale of `cpu.weight`: 3 of 1,024 (`WEIGHT_IDLEPRIO`), at least
+/// 1 (`sched_weight_to_cgroup()`).
+const WEIGHT_OF_IDLE: u64 = 1;
+
+/// Nice 0 (`DEFAULT_PRIO`).
+const PRIO_OF_NICE_0: i64 = 120;
+
+/// The first process id that tasks of a run have. Those below are the kernel's.
+const FIRST_PID: u64 = 1_000;
+
+/// The process id of a task.
+pub(crate) fn pid_of(task: TaskId) -> u64 {
+    FIRST_PID + task.index() as u64
+}
+
+impl Here<'_, '_> {
+    /// Makes the objects of a new task.
+    pub(crate) fn make_task(&mut self, task: TaskId, parent: Option<TaskId>) -> Result<(), Ending> {
+        let layouts = self.state.layouts;
+        let fields = layouts.task;
+        let address = fields.allocate(self.guest)?;
+        let signal = layouts.signal.allocate(self.guest)?;
+        if self.state.tasks.len() <= task.index() {
+            self.state.tasks.resize(task.index() + 1, Task::default());
+        }
+        *self.state.task_mut(task) = Task {
+            address,
+            cpu: self.view(task).last_cpu(),
+            ..Task::default()
+        };
+        self.state.by_address.insert(address, task);
+        let view = self.view(task);
+        let (kernel_thread, mm) = (view.is_kernel_thread(), view.mm());
+        let parent = parent.map_or(address, |parent| self.state.task(parent).address);
+        let guest = &mut *self.guest;
+        fields.pid.set(guest, address, pid_of(task));
+        fields.tgid.set(guest, address, pid_of(task));
+        fields
+            .cpus_ptr
+            .set(guest, address, fields.cpus_mask.within(address));
+        fields.real_parent.set(guest, address, parent);
+        fields.group_leader.set(guest, address, address);
+        fields.signal.set(guest, address, signal);
+        layouts.signal.threads.set(guest, signal, 1);
+        fields.slice.set(guest, address, SLICE_DEFAULT);
+        let kind = if kernel_thread { flags::KTHREAD } else { 0 };
+        fields.flags.set(guest, address, kind);
+        // Whether it has one is all that can be seen of it.
+        fields.mm.set(guest, address, mm.map_or(0, |_| address));
+        let now = self.now().0;
+        fields.start_time.set(self.guest, address, now);
+        self.write_comm(task);
+        self.write_affinity(task);
+        self.write_weight(task);
+        let cpu = self.state.task(task).cpu;
+        self.set_cpu(task, cpu);
+        Ok(())
+    }
+
+    fn write_comm(&mut self, task: TaskId) {
+        let comm = self.view(task).comm().to_string();
+        let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
+        fields.comm.set_text(self.guest, address, &comm);
+    }
+
+    /// The CPUs that a task may run on.
+    pub(crate) fn write_affinity(&mut self, task: TaskId) {
+        let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
+        let allowed = self.view(task).allowed().cloned();
+        let count = allowed
+            .as_ref()
+            .map_or(usize::from(self.context.cpus()), warmq_units::CpuSet::len);
+        masks::write(
+            self.guest,
+            fields.cpus_mask.within(address),
+            allowed.as_ref(),
+        );
+        fields
+            .nr_cpus_allowed
+            .set(self.guest, address, count as u64);
+    }
+
+    /// The weight of a task, and what it follows from; whether the weight changed.
+    pub(crate) fn write_weight(&mut self, task: TaskId) -> bool {
+        let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
+        let view = self.view(task);
+        let (nice, class) = (view.nice(), view.policy());
+        let (number, weight) = match class {
+            Policy::Other => (policy::NORMAL, u64::from(group_weight_of_nice(nice))),
+            Policy::Batch => (policy::BATCH, u64::from(group_weight_of_nice(nice))),
+            Policy::Idle => (policy::IDLE, WEIGHT_OF_IDLE),
+            Policy::Fifo(_) => (policy::FIFO, u64::from(group_weight_of_nice(-20))),
+            Policy::RoundRobin(_) => (policy::ROUND_ROBIN, u64::from(group_weight_of_nice(-20))),
+        };
+        let prio = PRIO_OF_NICE_0 + i64::from(nice);
+        let guest = &mut *self.guest;
+        fields.policy.set(guest, address, number);
+        fields.prio.set(guest, address, prio as u64);
+        fields.static_prio.set(guest, address, prio as u64);
+        fields.weight.set(guest, address, weight);
+        let known = self.state.task_mut(task);
+        known.nice = nice;
+        std::mem::replace(&mut known.weight, weight) != weight
+    }
+
+    /// Whether a task runs, and whether it sleeps.
+    pub(crate) fn write_state(&mut self, task: TaskId) {
+        let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
+        let view = self.view(task);
+        let runs = view.on_cpu().is_some();
+        let number = match (view.is_runnable(), view.has_exited()) {
+            (true, _) => state::RUNNING,
+            (_, true) => state::DEAD,
+            _ => state::INTERRUPTIBLE,
+        };
+        let exiting = view.has_exited();
+        fields.state.set(self.guest, address, number);
+        fields.on_cpu.set(self.guest, address, runs.into());
+        if exiting {
+            let old = fields.flags.get(self.guest, address);
+            fields.flags.set(self.guest, address, old | flags::EXITING);
+        }
+    }
+
+    /// Whether a task is on a run queue (`SCX_TASK_QUEUED` of `scx.flags`).
+    pub(crate) fn write_queued(&mut self, task: TaskId, queued: bool) {
+        let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
+        fields.scx_flags.set(self.guest, address, queued.into());
+        self.access(fields.scx_flags.within(address), 4, Access::Store);
+    }
+
+    pub(crate) fn count_sleep(&mut self, task: TaskId) {
+        let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
+        let sleeps = fields.nvcsw.get(self.guest, address);
+        fields.nvcsw.set(self.guest, address, sleeps + 1);
+    }
+}
