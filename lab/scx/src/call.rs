@@ -5,6 +5,7 @@ use std::sync::Arc;
 use warmq_bpf_run::{Access, Callee, Ended, Ending, Guest, Kernel, Program, offered};
 use warmq_kernel::Context;
 
+use crate::here::ns;
 use crate::kfuncs::{HELPERS, KFUNCS};
 use crate::state::{During, Here, State};
 
@@ -67,7 +68,7 @@ impl Kernel for Caller<'_, '_> {
     }
 
     fn now(&self) -> u64 {
-        self.context.now().0
+        ns(self.context.now())
     }
 
     fn cpu(&self) -> u32 {

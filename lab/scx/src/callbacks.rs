@@ -18,6 +18,7 @@ use crate::masks;
 use crate::queue::Queue;
 use crate::run_queue::{Callbacks, Machine};
 use crate::state::{Costs, Cpu, During, Layouts, State};
+use crate::variables::Variables;
 use crate::words::{BATCH_DEFAULT, Enq, TIMEOUT_DEFAULT, flags, ops, wake};
 
 /// What the program's work takes, in cycles.
@@ -260,12 +261,23 @@ fn state(
         walks: BTreeMap::new(),
         kicks: Vec::new(),
         reenqueue: Vec::new(),
+        variables: Variables::new(attach, guest, kernel)?,
+        cred: cred(kernel, guest)?,
         possible,
         online,
         random: seed | 1,
         ejected: None,
         paid: 0,
     })
+}
+
+/// The credentials of all tasks: root's, in the first user namespace.
+fn cred(kernel: &warmq_bpf::KernelTable, guest: &mut Guest) -> Result<u64, Ending> {
+    let fields = layout::CredFields::of(kernel);
+    let cred = fields.allocate(guest)?;
+    let namespace = layout::NamespaceFields::of(kernel).allocate(guest)?;
+    fields.namespace.set(guest, cred, namespace);
+    Ok(cred)
 }
 
 fn costs(attach: &Attach<'_>, expenses: Expenses) -> Result<Costs, UnknownCost> {
@@ -654,6 +666,11 @@ impl Machine {
             return previous;
         };
         let cpu = CpuId(cpu as u16);
+        let (selected, address) = (
+            self.state.layouts.task.selected_cpu,
+            self.state.task(task).address,
+        );
+        selected.set(&mut self.guest, address, cpu.0.into());
         // select_fallback_rq(), where the program's answer is not allowed.
         match context.task(task).may_run_on(cpu) {
             true => cpu,
@@ -663,10 +680,13 @@ impl Machine {
 
     /// `task_tick_scx()`.
     fn tick(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) {
-        self.here(context).update_current(cpu);
+        let mut here = self.here(context);
+        here.update_current(cpu);
+        here.write_interrupt(true);
         let address = self.state.task(task).address;
         let tick = self.callbacks.tick;
         self.call(context, tick, During::Other, &[address]);
+        self.here(context).write_interrupt(false);
         if self.here(context).slice(task) == 0 {
             context.reschedule(cpu);
         }
@@ -681,7 +701,10 @@ impl Machine {
         };
         let args = [known.map, known.key, known.value];
         let code = self.code.clone();
-        self.here(context).call_timer(&code, function, &args);
+        let mut here = self.here(context);
+        here.write_interrupt(true);
+        here.call_timer(&code, function, &args);
+        here.write_interrupt(false);
     }
 
     fn group_weight(&mut self, context: &mut Context<'_>, group: GroupId) {
@@ -698,6 +721,8 @@ impl Machine {
     /// A CPU has gone offline: what waits in its own queue goes back to the program.
     fn offline(&mut self, context: &mut Context<'_>, cpu: CpuId) {
         masks::put(&mut self.guest, self.state.online, cpu, false);
+        let variables = self.state.variables;
+        variables.write_online(&mut self.guest, cpu, false);
         let (function, args) = (self.callbacks.cpu_offline, [u64::from(cpu.0)]);
         self.call(context, function, During::Other, &args);
         for task in self.state.cpu(cpu).local.in_order(false) {

@@ -5,6 +5,12 @@ use warmq_kernel::GroupId;
 
 use crate::state::{Cgroup, Here};
 
+/// Levels of cgroups below the root for which there is room.
+const MOST_LEVELS: u64 = 64;
+
+/// `cpu_cgrp_id`: whose css begins a `struct task_group`.
+const CPU_CONTROLLER: u64 = 1;
+
 impl Here<'_, '_> {
     /// The cgroup that schedulers see: autogroups are none.
     pub(crate) fn visible(&self, group: GroupId) -> GroupId {
@@ -29,15 +35,23 @@ impl Here<'_, '_> {
             .parent
             .and_then(|parent| self.state.groups.get(&parent));
         let parent = parent.map_or(0, |parent| parent.address);
-        let made = self.make_group(group, parent, known.weight)?;
+        let made = self.make_group(group, parent, known.weight, known.idle)?;
         self.state.groups.insert(group, made);
         new.push(group);
         Ok(new)
     }
 
-    fn make_group(&mut self, group: GroupId, parent: u64, weight: u32) -> Result<Cgroup, Ending> {
+    fn make_group(
+        &mut self,
+        group: GroupId,
+        parent: u64,
+        weight: u32,
+        idle: bool,
+    ) -> Result<Cgroup, Ending> {
         let layouts = self.state.layouts;
-        let address = layouts.cgroup.allocate(self.guest)?;
+        // A flexible array of pointers ends it; so deep is no group.
+        let size = layouts.cgroup.size + 8 * MOST_LEVELS;
+        let address = self.guest.allocate(size)?;
         let node = layouts.node.allocate(self.guest)?;
         let css_set = layouts.css_set.allocate(self.guest)?;
         let task_group = layouts.task_group.allocate(self.guest)?;
@@ -50,7 +64,6 @@ impl Here<'_, '_> {
         fields.parent.set(guest, address, parent);
         fields.kn.set(guest, address, node);
         fields.level.set(guest, address, level);
-        // A flexible array of pointers, of which the struct has the first.
         let ancestors = |of: u64, at: u64| fields.ancestors.within(of) + 8 * at;
         for at in 0..level {
             let ancestor = guest.peek(ancestors(parent, at), 8).unwrap_or(0);
@@ -62,6 +75,9 @@ impl Here<'_, '_> {
         layouts.node.id.set(guest, node, id);
         layouts.css_set.cgroup.set(guest, css_set, address);
         layouts.task_group.cgroup.set(guest, task_group, address);
+        layouts.task_group.idle.set(guest, task_group, idle.into());
+        let controller = fields.subsys.within(address) + 8 * CPU_CONTROLLER;
+        let _ = guest.store(controller, 8, task_group);
         Ok(Cgroup {
             address,
             css_set,

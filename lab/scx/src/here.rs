@@ -8,6 +8,11 @@ use crate::queue::Dsq;
 use crate::state::{Held, Here, Insert};
 use crate::words::{SLICE_DEFAULT, SLICE_ENDLESS, dsq};
 
+/// A point in time as programs have it, in ns.
+pub(crate) fn ns(at: Instant) -> u64 {
+    at.since(Instant::START).as_ns()
+}
+
 impl Here<'_, '_> {
     /// The CPU waits for `size` bytes of guest memory at `address`.
     pub(crate) fn access(&mut self, address: u64, size: u32, access: Access) {

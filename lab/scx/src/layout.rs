@@ -103,6 +103,11 @@ layouts! {
         cgroups: "cgroups",
         task_group: "sched_task_group",
         sum_exec_runtime: "se.sum_exec_runtime",
+        run_delay: "sched_info.run_delay",
+        pcount: "sched_info.pcount",
+        last_queued: "sched_info.last_queued",
+        selected_cpu: "scx.selected_cpu",
+        cred: "cred",
         nvcsw: "nvcsw",
         utime: "utime",
         start_time: "start_time",
@@ -121,12 +126,19 @@ layouts! {
         kn: "kn",
         level: "level",
         ancestors: "ancestors",
+        subsys: "subsys",
     }
     NodeFields of "kernfs_node" {
         id: "id",
     }
     TaskGroupFields of "task_group" {
         cgroup: "css.cgroup",
+        idle: "idle",
+    }
+    CredFields of "cred" {
+        namespace: "user_ns",
+    }
+    NamespaceFields of "user_namespace" {
     }
     SignalFields of "signal_struct" {
         threads: "nr_threads",
@@ -158,10 +170,24 @@ layouts! {
     }
 }
 
-/// Fields that never change here, and are 0 as they are allocated: nothing disables migration, and
-/// no program is in a section that softirqs may not interrupt. And those of `ops.exit`, which does
-/// not run.
+/// Fields that nothing changes here, and are 0 as they are allocated: nothing disables migration, and
+/// no program is in a section that softirqs may not interrupt, or that readers of RCU are in. All
+/// users are root. Masks are written apart, as variables of the kernel are. Those of `ops.exit` are
+/// never read, since it does not run; those of performance counters the program has itself.
 const ALSO: &[(&str, &str)] = &[
+    ("task_struct", "rcu_read_lock_nesting"),
+    ("cpumask", "bits"),
+    ("rq", "rt.rt_nr_running"),
+    ("cpuhp_cpu_state", "target"),
+    ("cred", "uid.val"),
+    ("cred", "euid.val"),
+    ("cred", "egid.val"),
+    ("user_namespace", "level"),
+    ("user_namespace", "parent"),
+    ("user_namespace", "owner.val"),
+    ("bpf_perf_event_value", "counter"),
+    ("bpf_perf_event_value", "enabled"),
+    ("bpf_perf_event_value", "running"),
     ("scx_exit_info", "kind"),
     ("scx_exit_info", "exit_code"),
     ("scx_exit_info", "exit_cpu"),

@@ -37,6 +37,7 @@ mod run_queue;
 mod state;
 mod tasks;
 mod text;
+mod variables;
 mod words;
 
 pub use callbacks::{Expenses, NotAttached, SchedExt};

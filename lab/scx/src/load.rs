@@ -1,13 +1,13 @@
 //! An object, ready to be attached to machines.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use warmq_bpf::{Image, KernelTable, Missing, Object, Offer, Unreadable};
+use warmq_bpf::{Image, KernelTable, MapKind, Missing, Object, Offer, Unreadable};
 use warmq_bpf_run::offered;
 
 use crate::kfuncs::{HELPERS, KFUNCS};
 use crate::layout;
+use crate::variables::OFFERED;
 
 /// An object that fits a kernel. It can be attached to any number of machines.
 #[derive(Clone, Debug)]
@@ -66,7 +66,9 @@ pub fn offer() -> Offer {
         .helpers
         .extend(HELPERS.iter().map(|(number, _)| *number));
     offer.fields = Some(layout::offered());
-    offer.variables = BTreeSet::new();
+    let variables = OFFERED.iter().map(|name| (*name).to_owned());
+    offer.variables = variables.collect();
+    offer.maps.insert(MapKind::PerfEventArray.number());
     offer
 }
 

@@ -100,10 +100,8 @@ impl Machine {
         flags: u64,
     ) {
         self.here(context).set_cpu(task, cpu);
-        let now = context.now();
-        let state = self.state.task_mut(task);
-        state.waits_since.get_or_insert(now);
-        state.queued = true;
+        self.state.task_mut(task).queued = true;
+        self.here(context).begin_wait(task);
         self.here(context).write_queued(task, true);
         let runnable = self.callbacks.runnable;
         self.call_task(context, runnable, task, &[flags]);
@@ -266,6 +264,8 @@ impl Machine {
             return;
         }
         masks::put(&mut self.guest, self.state.online, cpu, true);
+        let variables = self.state.variables;
+        variables.write_online(&mut self.guest, cpu, true);
         let online = self.callbacks.cpu_online;
         self.call(context, online, During::Other, &[cpu.0.into()]);
     }
@@ -363,8 +363,7 @@ impl Machine {
         self.here(context).update_current(cpu);
         let stopping = self.callbacks.stopping;
         self.call_task(context, stopping, task, &[1]);
-        let now = context.now();
-        self.state.task_mut(task).waits_since = Some(now);
+        self.here(context).begin_wait(task);
         if !stays {
             // The migration thread takes it to a CPU where it may run.
             let mut cpus = (0..context.cpus()).map(CpuId);
@@ -408,7 +407,7 @@ impl Machine {
         let state = self.state.cpu_mut(cpu);
         state.current = Some(task);
         state.exec_start = now;
-        self.state.task_mut(task).waits_since = None;
+        self.here(context).count_wait(task);
         let running = self.callbacks.running;
         self.call_task(context, running, task, &[]);
         self.here(context).send_kicks();

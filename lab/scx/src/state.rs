@@ -11,6 +11,7 @@ use crate::idle::Idle;
 use crate::layout;
 use crate::lines::Lines;
 use crate::queue::{Dsq, Place, Queue};
+use crate::variables::Variables;
 use crate::words::Enq;
 
 /// Layouts of the structs that are kept.
@@ -179,6 +180,9 @@ pub(crate) struct State {
     pub(crate) kicks: Vec<(CpuId, u64)>,
     /// CPUs whose own queues are to be enqueued again.
     pub(crate) reenqueue: Vec<CpuId>,
+    pub(crate) variables: Variables,
+    /// The only user's credentials: root's, in the first user namespace.
+    pub(crate) cred: u64,
     pub(crate) possible: u64,
     pub(crate) online: u64,
     pub(crate) random: u64,

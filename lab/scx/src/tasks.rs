@@ -5,6 +5,7 @@ use warmq_bpf_run::{Access, Ending};
 use warmq_kernel::{Policy, group_weight_of_nice};
 use warmq_units::TaskId;
 
+use crate::here::ns;
 use crate::masks;
 use crate::state::{Here, Task};
 use crate::words::{SLICE_DEFAULT, flags, policy, state};
@@ -58,7 +59,8 @@ impl Here<'_, '_> {
         fields.flags.set(guest, address, kind);
         // Whether it has one is all that can be seen of it.
         fields.mm.set(guest, address, mm.map_or(0, |_| address));
-        let now = self.now().0;
+        let (now, cred) = (ns(self.now()), self.state.cred);
+        fields.cred.set(self.guest, address, cred);
         fields.start_time.set(self.guest, address, now);
         self.write_comm(task);
         self.write_affinity(task);
@@ -144,5 +146,33 @@ impl Here<'_, '_> {
         let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
         let sleeps = fields.nvcsw.get(self.guest, address);
         fields.nvcsw.set(self.guest, address, sleeps + 1);
+    }
+
+    /// What a task has waited for, of which the wait ends now (`sched_info_arrive()`).
+    pub(crate) fn count_wait(&mut self, task: TaskId) {
+        let Some(since) = self.state.task_mut(task).waits_since.take() else {
+            return;
+        };
+        let waited = self.now().since(since).as_ns();
+        let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
+        let (all, count) = (
+            fields.run_delay.get(self.guest, address),
+            fields.pcount.get(self.guest, address),
+        );
+        fields.run_delay.set(self.guest, address, all + waited);
+        fields.pcount.set(self.guest, address, count + 1);
+        fields.last_queued.set(self.guest, address, 0);
+    }
+
+    /// A task waits from now on, unless it does already.
+    pub(crate) fn begin_wait(&mut self, task: TaskId) {
+        let now = self.now();
+        let state = self.state.task_mut(task);
+        if state.waits_since.is_none() {
+            state.waits_since = Some(now);
+            let address = state.address;
+            let fields = self.state.layouts.task;
+            fields.last_queued.set(self.guest, address, ns(now));
+        }
     }
 }

@@ -60,6 +60,8 @@ pub(crate) struct Cpu {
     pub(crate) shown_idle: bool,
     /// It runs user code, or has done so since the kernel was entered last.
     pub(crate) in_user: bool,
+    /// The outermost interrupt came while it ran user code.
+    pub(crate) interrupted_user: bool,
     /// Set by requests to reschedule, cleared by the pick.
     pub(crate) need_resched: NeedResched,
 

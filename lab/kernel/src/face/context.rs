@@ -168,6 +168,13 @@ impl<'a> Context<'a> {
         self.core.cpus[cpu.index()].need_resched == NeedResched::Now
     }
 
+    /// Whether this CPU is in an interrupt that came while it ran user code (`user_mode()` of
+    /// `get_irq_regs()`).
+    pub fn interrupts_user(&self) -> bool {
+        let here = &self.core.cpus[self.cpu.index()];
+        here.irq_depth > 0 && here.interrupted_user
+    }
+
     /// The time of the last switch on `cpu`.
     pub fn last_switch(&self, cpu: CpuId) -> Instant {
         self.core.cpus[cpu.index()].last_switch

@@ -38,6 +38,9 @@ impl Engine {
         let stack = self.stack_touch(cpu, now);
         let times = self.core.times;
         let here = self.core.cpu(cpu);
+        if here.irq_depth == 0 {
+            here.interrupted_user = interrupted == Mode::User;
+        }
         here.irq_depth += 1;
         here.in_user = false;
         if interrupted == Mode::User && times.interrupt_return > Duration::ZERO {

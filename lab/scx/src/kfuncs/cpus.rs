@@ -3,6 +3,7 @@
 use warmq_units::{CpuId, Duration};
 
 use super::{Answer, Args, cpu_or};
+use crate::here::ns;
 use crate::idle::Masks;
 use crate::masks;
 use crate::state::{During, Here, Insert};
@@ -235,11 +236,11 @@ pub(super) fn capacity(here: &mut Here<'_, '_>, [cpu, ..]: Args) -> Answer {
 }
 
 pub(super) fn now(here: &mut Here<'_, '_>, _: Args) -> Answer {
-    Ok(here.now().0)
+    Ok(ns(here.now()))
 }
 
 pub(super) fn jiffies(here: &mut Here<'_, '_>, _: Args) -> Answer {
-    Ok(FIRST_JIFFY + here.now().0 / JIFFY)
+    Ok(FIRST_JIFFY + ns(here.now()) / JIFFY)
 }
 
 /// `BPF_F_TIMER_ABS`: nsecs is a point in time.

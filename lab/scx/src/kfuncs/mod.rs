@@ -90,9 +90,11 @@ pub(crate) const HELPERS: &[(u32, Run)] = &[
     (14, tasks::current_ids),
     (35, tasks::current),
     (118, cpus::jiffies),
+    (55, tasks::no_counter),
     (158, tasks::current),
     (171, cpus::start_timer),
     (172, cpus::cancel_timer),
+    (175, tasks::registers),
 ];
 
 fn nothing(_: &mut Here<'_, '_>, _: Args) -> Answer {

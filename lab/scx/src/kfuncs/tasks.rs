@@ -7,7 +7,8 @@ use super::{Answer, Args};
 use crate::state::Here;
 use crate::tasks::pid_of;
 use crate::text;
-use crate::words::flags;
+use crate::variables::registers_of;
+use crate::words::{ENOENT, flags};
 
 pub(super) fn runs(here: &mut Here<'_, '_>, [task, ..]: Args) -> Answer {
     let task = here.state.by_address.get(&task);
@@ -93,4 +94,15 @@ pub(super) fn current_ids(here: &mut Here<'_, '_>, _: Args) -> Answer {
     let idle = fields.flags.get(here.guest, current) & flags::IDLE != 0;
     let pid = fields.pid.get(here.guest, current);
     Ok(if idle { 0 } else { pid << 32 | pid })
+}
+
+/// `bpf_perf_event_read_value()`: nobody has opened a performance counter.
+pub(super) fn no_counter(_: &mut Here<'_, '_>, _: Args) -> Answer {
+    Ok(ENOENT)
+}
+
+/// `bpf_task_pt_regs()`.
+pub(super) fn registers(here: &mut Here<'_, '_>, [task, ..]: Args) -> Answer {
+    let task = here.state.by_address.get(&task);
+    Ok(task.map_or(0, |task| registers_of(*task)))
 }

@@ -1,0 +1,96 @@
+//! Variables of the kernel that programs read.
+
+use warmq_bpf::KernelTable;
+use warmq_bpf_run::{Ending, Guest};
+use warmq_kernel::Attach;
+use warmq_units::CpuId;
+
+use crate::state::Here;
+
+/// Those that there are. Of `runqueues`, what is read is the number of real-time tasks: none is
+/// there beside those of sched_ext.
+pub(crate) const OFFERED: &[&str] = &["sd_llc_id", "runqueues", "cpuhp_state", "__irq_regs"];
+
+/// Where variables are, whose values change.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Variables {
+    /// `__irq_regs`: the registers that an interrupt has saved.
+    irq_regs: Option<u64>,
+    /// `cpuhp_state`, and `CPUHP_ONLINE`.
+    hotplug: Option<(u64, u64)>,
+}
+
+impl Variables {
+    /// Makes the variables that an object reads, each for all CPUs.
+    pub(crate) fn new(
+        attach: &Attach<'_>,
+        guest: &mut Guest,
+        kernel: &KernelTable,
+    ) -> Result<Variables, Ending> {
+        let mut all = Variables::default();
+        for name in guest.image().kernel_variables.clone() {
+            let size = kernel.variables.get(&name).copied().unwrap_or(8);
+            let address = guest.allocate_per_cpu(size)?;
+            guest.set_variable(&name, address);
+            match name.as_str() {
+                "sd_llc_id" => write_caches(attach, guest, address),
+                "__irq_regs" => all.irq_regs = Some(address),
+                "cpuhp_state" => {
+                    let online = kernel.enum_value("CPUHP_ONLINE").unwrap_or(0) as u64;
+                    all.hotplug = Some((address, online));
+                    for cpu in 0..attach.cpus() {
+                        all.write_online(guest, CpuId(cpu), true);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(all)
+    }
+
+    /// A CPU goes online or offline.
+    pub(crate) fn write_online(&self, guest: &mut Guest, cpu: CpuId, online: bool) {
+        let Some((address, number)) = self.hotplug else {
+            return;
+        };
+        if let Some(there) = guest.per_cpu(address, cpu.0.into()) {
+            // `enum cpuhp_state state, target`
+            let _ = guest.store(there + 4, 4, if online { number } else { 0 });
+        }
+    }
+}
+
+/// `sd_llc_id`: the first CPU under the same cache.
+fn write_caches(attach: &Attach<'_>, guest: &mut Guest, address: u64) {
+    let cpus = || (0..attach.cpus()).map(CpuId);
+    for cpu in cpus() {
+        let mut same = cpus().filter(|other| attach.place(*other).llc == attach.place(cpu).llc);
+        let first = same.next().unwrap_or(cpu);
+        if let Some(there) = guest.per_cpu(address, cpu.0.into()) {
+            let _ = guest.store(there, 4, first.0.into());
+        }
+    }
+}
+
+impl Here<'_, '_> {
+    /// In an interrupt that came in user mode, `__irq_regs` has the registers of who runs; `within`
+    /// is false when it is over.
+    pub(crate) fn write_interrupt(&mut self, within: bool) {
+        let (Some(address), cpu) = (self.state.variables.irq_regs, self.context.cpu()) else {
+            return;
+        };
+        let saved = match within && self.context.interrupts_user() {
+            true => self.state.cpu(cpu).current.map_or(0, registers_of),
+            false => 0,
+        };
+        if let Some(there) = self.guest.per_cpu(address, cpu.0.into()) {
+            let _ = self.guest.store(there, 8, saved);
+        }
+    }
+}
+
+/// A number that stands for `task_pt_regs()` of a task: it is only compared.
+pub(crate) fn registers_of(task: warmq_units::TaskId) -> u64 {
+    const REGISTERS: u64 = 0xffff_c880_0000_0000;
+    REGISTERS + (task.index() as u64) * 16_384
+}
