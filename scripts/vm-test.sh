@@ -84,7 +84,7 @@ say "laws: what tasks get, under scx_warmq and the kernel's own scheduler; where
 keep_laws nice nice-on-two-cpus weights nested one-against-many narrow-cpusets short-naps frequent-sleepers pipe-reader forks \
     --scheduler "kernel,$bin/scx_warmq" || failed=1
 [ "${1-}" != --quick ] || exit "$failed"
-keep_laws fragments-at-home chat-rooms real-time-hog --scheduler "$bin/scx_warmq" || failed=1
+keep_laws fragments-at-home chat-rooms real-time-hog least-weight --scheduler "$bin/scx_warmq" || failed=1
 
 say "verdicts: what warmq diagnose says of what guests played; all of it: scripts/verdicts.sh"
 scripts/verdicts.sh --quick || failed=1
@@ -111,7 +111,7 @@ without_tracefs || failed=1
 # much over seconds; waits are judged by upper bounds alone, which turns can only make harder to keep. Who preempts whom, and
 # when, is judged with one CPU, whose time is exact.
 say "two CPUs, one cache: where tasks run, what they get, whom hints help; ten thousand tasks, and stress-ng for 60 s"
-say "meanwhile, one CPU: who preempts whom; faults; what a switch costs, in instructions; eight CPUs in four caches; two cores of two threads"
+say "meanwhile, one CPU: who preempts whom; faults; what a switch costs, in instructions; two cores of two threads"
 together() {
     local failed=0
     guest policy --instructions=4 --cpus 2 -- "$drill" affinity/ fairness/ hints/ others/ || failed=1
@@ -133,7 +133,6 @@ compared=()
 other=${CARGO_TARGET_DIR:-target}/scx_bpfland/bin/scx_bpfland
 [ ! -x "$other" ] || compared=(--file "$other:/bin/scx_bpfland")
 guest switch --instructions "${compared[@]}" -- "$drill" switch/ || failed=1
-guest caches --instructions=8 --cpus 8 --llcs 4 -- "$drill" domains/ || failed=1
 guest cores --instructions=8 --cpus 4 --threads 2 -- "$drill" cores/ || failed=1
 wait "$beside" || failed=1
 

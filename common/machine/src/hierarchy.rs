@@ -36,7 +36,7 @@ mod requests;
 mod tree_pairs;
 mod writes;
 
-use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
+use warmq_units::{Address, CpuId, Duration, Instant};
 
 use crate::cache::{Caches, Extent, Line, LineState};
 use crate::coherence::{Groups, Links, Presence};
@@ -90,7 +90,7 @@ pub struct Options {
 /// use std::collections::BTreeMap;
 /// use warmq_machine::description::*;
 /// use warmq_machine::{Access, Hierarchy, Options, Served};
-/// use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Hertz, Instant};
+/// use warmq_units::{Address, CpuId, Cycles, Duration, Hertz, Instant};
 ///
 /// let cache = |cpu| CacheDescription {
 ///     level: 1,
@@ -318,11 +318,6 @@ impl Hierarchy {
     /// Starts to count anew; the caches keep what they hold. To be called after warming up.
     pub fn reset_counts(&mut self) {
         self.counts.reset();
-    }
-
-    /// The size of a line.
-    pub fn line(&self) -> Bytes {
-        Bytes(1 << self.line_shift)
     }
 
     /// In which state the cache of `cpu` at `level` (1 is nearest) holds the line of `address`;

@@ -8,6 +8,9 @@ use warmq_units::{Address, Bytes, Duration, Seed};
 
 const PAGE: u64 = 4096;
 
+/// The order of a huge page.
+const HUGE: u32 = 9;
+
 fn memory_of(size: Bytes) -> MemoryDescription {
     MemoryDescription {
         size,
@@ -178,7 +181,7 @@ fn large_blocks_do_not_change_where_small_ones_come_from() {
     let small = |large_first: bool| {
         let mut memory = built(Bytes::from_mb(640), worn(8, 50), 7);
         if large_first {
-            memory.allocate_huge().unwrap();
+            memory.allocate(HUGE).unwrap();
         }
         (0..1000)
             .map(|_| memory.allocate(1).unwrap())
@@ -191,13 +194,13 @@ fn large_blocks_do_not_change_where_small_ones_come_from() {
 fn a_huge_page_that_is_given_back_can_be_had_again() {
     let mut memory = built(Bytes::from_mb(64), worn(8, 50), 3);
     let mut huge = Vec::new();
-    while let Ok(page) = memory.allocate_huge() {
+    while let Ok(page) = memory.allocate(HUGE) {
         assert_eq!(page.offset_in(Bytes::from_mb(2)), 0);
         huge.push(page);
     }
     assert!(!huge.is_empty());
-    memory.free_huge(huge[0]);
-    assert_eq!(memory.allocate_huge(), Ok(huge[0]));
+    memory.free(huge[0], HUGE);
+    assert_eq!(memory.allocate(HUGE), Ok(huge[0]));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use warmq_trace::{Board, Ended, Observer, Record, Stretch, Table, Work};
 use warmq_units::{CpuId, Duration, Instant};
 
-use crate::{InterruptTable, ratio, sum};
+use crate::{InterruptTable, sum};
 
 /// What one CPU did.
 ///
@@ -31,12 +31,6 @@ impl CpuFigures {
             .iter()
             .fold(Duration::ZERO, |total, (_, span)| sum(total, *span))
     }
-
-    /// The share of the time measured that was busy or interrupted: 0 to 1.
-    pub fn utilization(&self) -> f64 {
-        let worked = sum(self.busy, self.interrupted());
-        ratio(worked.0, sum(worked, self.idle).0)
-    }
 }
 
 /// Collects the figures of every CPU. A CPU is idle until its first switch.
@@ -48,11 +42,6 @@ pub struct CpuMeter {
 }
 
 impl CpuMeter {
-    /// Measures the CPUs 0 to `cpus - 1`, and others as they appear, from the start on.
-    pub fn new(cpus: usize) -> CpuMeter {
-        CpuMeter::starting_at(cpus, Instant::START)
-    }
-
     /// Counts what happens at `from` or later.
     pub fn starting_at(cpus: usize, from: Instant) -> CpuMeter {
         let mut board = Board::of_a_run();
@@ -138,7 +127,7 @@ mod tests {
     #[test]
     fn time_belongs_to_the_innermost_of_what_goes_on() {
         use Interrupt::{NetworkSoftirq, Timer};
-        let mut meter = CpuMeter::new(2);
+        let mut meter = CpuMeter::starting_at(2, Instant::START);
         for (at, record) in [
             (10, switch(None, Some(1))),
             (
@@ -183,13 +172,12 @@ mod tests {
         assert_eq!(*first.interrupts.of(Timer), Duration(2));
         assert_eq!(*first.interrupts.of(NetworkSoftirq), Duration(9));
         assert_eq!(first.switches, 2);
-        assert_eq!(first.utilization(), 0.4);
-        assert_eq!((second.idle, second.utilization()), (Duration(100), 0.0));
+        assert_eq!(second.idle, Duration(100));
     }
 
     #[test]
     fn what_a_cpu_does_while_its_events_are_missing_is_not_counted() {
-        let mut meter = CpuMeter::new(1);
+        let mut meter = CpuMeter::starting_at(1, Instant::START);
         let lost = Record::Lost {
             cpu: CPU,
             events: 9,

@@ -8,13 +8,11 @@
 //! happens from a chosen time on, so that a warm-up can be left out; a span that began before that
 //! time counts from that time.
 //!
-//! [`Meters`] combines all of these except the chart:
-//!
-//! - [`WakeupMeter`]: how long each wakeup waits for a CPU;
+//! - [`PlayMeter`]: all that a scenario can ask for, how long wakeups wait among it;
 //! - [`TaskMeter`]: how long each task runs, waits and sleeps, and its switches (`time -v`);
 //! - [`CpuMeter`]: how long each CPU runs tasks, idles and is interrupted;
 //! - [`LockMeter`]: requests, waits and tenures of each spin lock (Lockmeter);
-//! - [`Counts`]: how often things happen in a second;
+//! - [`Counts`]: how often things happen;
 //! - [`Chart`]: a schedule as text, for tests.
 //!
 //! [`mod@evidence`] shows who ran while a task waited, and [`mod@compare`] looks at two whole
@@ -26,37 +24,24 @@ mod counts;
 mod cpus;
 pub mod evidence;
 mod locks;
-mod meters;
 mod others;
 mod play;
 mod quotas;
 mod spans;
 mod stranded;
 mod tasks;
-mod wakeups;
 
 pub use chart::Chart;
 pub use counts::{Counts, INTERRUPTS, InterruptTable};
 pub use cpus::{CpuFigures, CpuMeter};
 pub use locks::{LockFigures, LockMeter};
-pub use meters::Meters;
 pub use others::{MOST_TAKEN, Others, TAKEN};
 pub use play::{Described, MISSING, PlayMeter, answers, described};
 pub use spans::Spans;
 pub use stranded::StrandedMeter;
 pub use tasks::{TaskFigures, TaskMeter, TaskSums};
-pub use wakeups::WakeupMeter;
 
 use warmq_units::Duration;
-
-/// `part / whole`, and 0 where there is no whole.
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
-    }
-}
 
 /// Saturates, because a damaged trace file can contain spans whose sum exceeds a `u64`.
 fn sum(total: Duration, span: Duration) -> Duration {

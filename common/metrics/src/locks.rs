@@ -3,7 +3,7 @@
 use warmq_trace::{Observer, Record, Table};
 use warmq_units::{Duration, Instant, LockId};
 
-use crate::{ratio, sum};
+use crate::sum;
 
 /// The statistics of one lock.
 ///
@@ -55,27 +55,6 @@ impl LockFigures {
         self.max_hold = self.max_hold.max(held);
         self.waited = sum(self.waited, waited);
         self.max_wait = self.max_wait.max(waited);
-    }
-
-    /// The share of requests that had to wait, from 0 to 1; 0 where there was none.
-    pub fn contended_share(&self) -> f64 {
-        ratio(self.contended, self.requests)
-    }
-
-    /// The mean tenure, rounded down; zero where there was none.
-    pub fn mean_hold(&self) -> Duration {
-        Duration(self.held.0.checked_div(self.tenures).unwrap_or(0))
-    }
-
-    /// The mean wait of the requests that waited, rounded down; zero where there was none.
-    pub fn mean_wait(&self) -> Duration {
-        Duration(self.waited.0.checked_div(self.waits).unwrap_or(0))
-    }
-
-    /// The share of `elapsed` in which the lock was held: 0 to 1 for a lock that one CPU at a time
-    /// holds. A tenure counts in full, even if it began before the measurement.
-    pub fn utilization(&self, elapsed: Duration) -> f64 {
-        ratio(self.held.0, elapsed.0)
     }
 }
 
@@ -149,10 +128,8 @@ mod tests {
         }
         let figures = meter.figures(LockId(1));
         assert_eq!((figures.requests, figures.contended), (4, 2));
-        assert_eq!(figures.contended_share(), 0.5);
-        assert_eq!((figures.mean_hold(), figures.max_hold), (ns(25), ns(40)));
-        assert_eq!((figures.mean_wait(), figures.max_wait), (ns(20), ns(30)));
-        assert_eq!(figures.utilization(ns(200)), 0.5);
+        assert_eq!((figures.held, figures.max_hold), (ns(100), ns(40)));
+        assert_eq!((figures.waited, figures.max_wait), (ns(40), ns(30)));
     }
 
     fn ns(ns: u64) -> Duration {
@@ -175,8 +152,6 @@ mod tests {
         attempts.for_each(|at| meter.see(at, &busy));
         let figures = meter.figures(LockId(1));
         assert_eq!((figures.requests, figures.contended), (1_000, 240));
-        assert_eq!(figures.contended_share(), 0.24);
-        assert_eq!((figures.mean_hold(), figures.mean_wait()), (ns(2), ns(1)));
     }
 
     #[test]
@@ -192,12 +167,6 @@ mod tests {
     fn a_lock_that_nobody_took_has_figures_of_zero() {
         let figures = LockMeter::default().figures(LockId(3));
         assert_eq!(figures, LockFigures::default());
-        assert_eq!(figures.contended_share(), 0.0);
-        assert_eq!(
-            (figures.mean_hold(), figures.mean_wait()),
-            (Duration::ZERO, Duration::ZERO)
-        );
-        assert_eq!(figures.utilization(Duration::ZERO), 0.0);
     }
 
     proptest! {
@@ -210,8 +179,8 @@ mod tests {
                 meter.see(Instant::START + ns(*held), &taken(*lock, *waited, *held));
             }
             for (_, figures) in meter.all() {
-                prop_assert!(figures.mean_hold() <= figures.max_hold);
-                prop_assert!(figures.mean_wait() <= figures.max_wait);
+                prop_assert!(figures.max_hold <= figures.held);
+                prop_assert!(figures.max_wait <= figures.waited);
                 prop_assert!(figures.contended <= figures.requests);
             }
             let requests: u64 = meter.all().map(|(_, figures)| figures.requests).sum();

@@ -3,7 +3,7 @@
 use warmq_trace::{Board, Comm, Doing, Ended, Observer, Record, Stretch, Table};
 use warmq_units::{Duration, Instant, TaskId};
 
-use crate::{ratio, sum};
+use crate::sum;
 
 /// What one task did. Its times include interrupts that were served meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,17 +37,6 @@ impl TaskFigures {
     /// -v`: "elapsed").
     pub fn elapsed(&self) -> Duration {
         sum(sum(self.ran, self.waited), self.slept)
-    }
-
-    /// `ran / whole`: the share of one CPU if `whole` is the elapsed time; the share of all work if
-    /// it is the sum of all tasks' `ran`.
-    pub fn share_of(&self, whole: Duration) -> f64 {
-        ratio(self.ran.0, whole.0)
-    }
-
-    /// `ran / (ran + waited)`: 1 for a task that never waited for a CPU, 0 for one that never ran.
-    pub fn served(&self) -> f64 {
-        ratio(self.ran.0, sum(self.ran, self.waited).0)
     }
 
     /// It did this for `span`.
@@ -290,8 +279,6 @@ mod tests {
         early.see(Instant(20), &story()[4].1);
         let b_waits = early.figures(B, Instant(25)).unwrap();
         assert_eq!(b_waits.longest_wait, Duration(5), "one that lasts counts");
-        assert_eq!(b.share_of(Duration(100)), 0.1);
-        assert_eq!(b.served(), 0.5);
         assert_eq!(meter.figures(TaskId(9), Instant(100)), None);
     }
 

@@ -144,11 +144,6 @@ impl Summary {
             .fold(Cells::default(), Cells::plus)
     }
 
-    /// Cells within their tolerance, calibration and prediction together.
-    pub fn within(&self) -> usize {
-        self.calibration().plus(self.prediction()).within
-    }
-
     /// Cells compared, calibration and prediction together.
     pub fn compared(&self) -> usize {
         self.calibration().plus(self.prediction()).compared

@@ -8,7 +8,7 @@ use warmq_units::{Bytes, Stream};
 use crate::amount::{Amount, Draw};
 use crate::check::{self, Findings};
 use crate::expr::{Expr, Fault, Spot};
-use crate::object::{Dimension, ObjectId, ObjectKind};
+use crate::object::{ObjectId, ObjectKind};
 use crate::scenario::Scenario;
 use crate::site::Site;
 use crate::step::{Reference, SpanReference, TaskReference, When};
@@ -93,11 +93,6 @@ impl Bound {
     /// The scenario.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
-    }
-
-    /// The machine whose numbers it has.
-    pub fn site(&self) -> &Site {
-        &self.site
     }
 
     /// How many bytes its regions have together, each in pages of its own: the player compares them
@@ -345,8 +340,8 @@ impl Bound {
         Box::new(document.problem(&spot.key, &spot.place, what, help))
     }
 
-    fn dimensions(&self, dimensions: &[Dimension], findings: &mut Findings<'_>) -> Vec<u64> {
-        let count = |dimension: &Dimension| match self.eval(&dimension.count, &[]) {
+    fn dimensions(&self, dimensions: &[Expr], findings: &mut Findings<'_>) -> Vec<u64> {
+        let count = |count: &Expr| match self.eval(count, &[]) {
             Ok(count) => count,
             Err(problem) => {
                 findings.add(*problem);

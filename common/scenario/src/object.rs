@@ -13,22 +13,13 @@ use crate::step::{Reference, SpanId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectId(pub u32);
 
-/// How many there are along one index.
-#[derive(Clone, Debug)]
-pub struct Dimension {
-    /// The name of the index; none where the file says only how many.
-    pub name: Option<String>,
-    /// How many; it depends on settings alone.
-    pub count: Expr,
-}
-
 /// One object, or as many as the product of its dimensions; the first index is the slowest.
 #[derive(Clone, Debug)]
 pub struct Object {
     /// Its name.
     pub name: String,
-    /// How many there are; empty for a single one.
-    pub dimensions: Vec<Dimension>,
+    /// How many there are along each index, by settings alone; empty for a single one.
+    pub dimensions: Vec<Expr>,
     /// What it is.
     pub kind: ObjectKind,
     /// Where it stands.

@@ -6,10 +6,9 @@ use warmq_config::{Document, Problem, Problems, Setting};
 use warmq_trace::Names;
 
 use crate::change::{Change, Phase, Set, Target};
-use crate::expr::SettingId;
 use crate::fidelity::{Note, World};
 use crate::object::{Object, ObjectId, ObjectKind};
-use crate::step::{Action, CounterId, SpanId};
+use crate::step::{Action, SpanId};
 use crate::task::{TaskKind, TaskKindId};
 
 /// In which order tasks start that start at the same time.
@@ -114,11 +113,6 @@ impl Scenario {
         self.settings.clone()
     }
 
-    /// A setting.
-    pub fn setting(&self, id: SettingId) -> &Setting {
-        &self.settings[id.0 as usize]
-    }
-
     /// What there is; an [`ObjectId`] is a place in it.
     pub fn objects(&self) -> &[Object] {
         &self.objects
@@ -177,11 +171,6 @@ impl Scenario {
     /// The names of its counters; a [`CounterId`] is a place in it.
     pub fn counters(&self) -> &[String] {
         &self.counters
-    }
-
-    /// The name of a counter.
-    pub fn counter(&self, id: CounterId) -> &str {
-        &self.counters[id.0 as usize]
     }
 
     /// The names that records of a run give by number. Rounds are the last counter.

@@ -60,8 +60,6 @@ pub struct SpanReference {
     pub span: SpanId,
     /// Which of them.
     pub indexes: Vec<Expr>,
-    /// Where it stands.
-    pub spot: Arc<Spot>,
 }
 
 /// A comparison of a choice with one of its words.

@@ -6,7 +6,6 @@ use warmq_units::Duration;
 
 use crate::amount::Amount;
 use crate::expr::{Expr, Spot};
-use crate::object::Dimension;
 use crate::place::Place;
 use crate::step::{Reference, Step};
 
@@ -51,7 +50,7 @@ pub struct TaskKind {
     /// What the kernel calls it, at most 15 bytes.
     pub name: String,
     /// How many there are; empty for a single one.
-    pub dimensions: Vec<Dimension>,
+    pub dimensions: Vec<Expr>,
     /// True if only a step starts it, not the beginning of time.
     pub spawned: bool,
     /// True if a run ends without it once all others have ended.

@@ -1,6 +1,6 @@
 //! The outcome of an experiment: its rows, checked claims and failed runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use warmq_report::{PointValue, Row};
 use xxhash_rust::xxh3::Xxh3;
@@ -28,8 +28,6 @@ pub struct Outcome {
     pub parameters: Vec<Parameter>,
     /// What was not played as the workload says, in any run.
     pub notes: Vec<String>,
-    /// How the runs ended, and how many ended so.
-    pub endings: BTreeMap<String, usize>,
     pub(crate) figures: Figures,
 }
 
@@ -83,7 +81,6 @@ impl Experiment {
         let claims = claims.map(|claim| judge::judge(claim, &view)).collect();
         let jobs = self.jobs(options);
         let mut parameters = BTreeSet::new();
-        let mut endings = BTreeMap::new();
         let mut notes = BTreeSet::new();
         let mut failures = Vec::new();
         let mut digest = Xxh3::new();
@@ -92,7 +89,6 @@ impl Experiment {
                 Some(Ok(measured)) => {
                     parameters.extend(measured.parameters.iter().cloned());
                     notes.extend(measured.notes.iter().cloned());
-                    *endings.entry(measured.ending.clone()).or_default() += 1;
                     measured.digest.clone()
                 }
                 Some(Err(error)) => {
@@ -115,7 +111,6 @@ impl Experiment {
             failures,
             parameters: parameters.into_iter().collect(),
             notes: notes.into_iter().collect(),
-            endings,
             figures,
         }
     }

@@ -77,16 +77,6 @@ impl Plan {
     pub fn is_simulated(&self) -> bool {
         self.world.name == LAB
     }
-
-    /// The part `part` of this plan.
-    pub fn part(&self, part: Part) -> &Chosen {
-        match part {
-            Part::World => &self.world,
-            Part::Machine => &self.machine,
-            Part::Scheduler => &self.scheduler,
-            Part::Workload => &self.workload,
-        }
-    }
 }
 
 impl fmt::Display for Chosen {

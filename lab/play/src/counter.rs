@@ -39,11 +39,6 @@ impl Counters {
         self.0.borrow().get(name).map_or(0, Counter::get)
     }
 
-    /// What `name` counted, if there is such a counter.
-    pub fn find(&self, name: &str) -> Option<u64> {
-        self.0.borrow().get(name).map(Counter::get)
-    }
-
     /// What every counter has counted by now.
     pub fn totals(&self) -> BTreeMap<String, u64> {
         let counters = self.0.borrow();

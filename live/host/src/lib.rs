@@ -70,14 +70,6 @@ pub fn online(root: &Path) -> Result<Vec<CpuId>, HostError> {
     cpus::online(Tree::new(root))
 }
 
-/// The hardware threads of the core of `cpu`, including itself, by the system's numbers.
-///
-/// # Errors
-/// The list of threads is missing or no list.
-pub fn siblings(root: &Path, cpu: CpuId) -> Result<Vec<CpuId>, HostError> {
-    cpus::siblings(Tree::new(root), cpu)
-}
-
 /// Whether a hypervisor says so of itself, in a bit of CPUID that processors leave zero.
 fn is_virtual(tree: Tree<'_>) -> bool {
     let flags = tree.field(CPUINFO, "flags");

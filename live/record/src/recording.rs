@@ -99,13 +99,6 @@ impl Recording {
         Recording { memory, ..self }
     }
 
-    /// The kernel's clock by which its events are timed; all are turned into the monotonic one.
-    /// `mono` is exact, `boot` is exact unless the machine is suspended, and `global` is off by up
-    /// to some microseconds and drifts.
-    pub fn clock(&self) -> &str {
-        &self.raw.clock
-    }
-
     /// What was wanted and is not in the recording, with the reason.
     pub fn missing(&self) -> &[String] {
         &self.missing

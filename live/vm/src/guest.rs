@@ -46,10 +46,15 @@ pub enum Stage {
 ///
 /// ```no_run
 /// # fn main() -> Result<(), warmq_vm::VmError> {
-/// use warmq_vm::{Guest, Kernel};
+/// use warmq_vm::{Guest, Hardware, Kernel};
 ///
 /// let kernel = Kernel::from_file("/boot/vmlinuz".as_ref(), None)?;
-/// let outcome = Guest::new(kernel).cpus(8).llcs(4).run(["nproc"])?;
+/// let hardware = Hardware {
+///     cpus: 8,
+///     llcs: 4,
+///     ..Hardware::default()
+/// };
+/// let outcome = Guest::new(kernel).hardware(hardware).run(["nproc"])?;
 /// assert_eq!(outcome.stdout, b"8\n");
 /// # Ok(())
 /// # }
@@ -80,30 +85,6 @@ impl Guest {
     /// Use this machine.
     pub fn hardware(mut self, hardware: Hardware) -> Guest {
         self.hardware = hardware;
-        self
-    }
-
-    /// Sets the number of CPUs.
-    pub fn cpus(mut self, cpus: u32) -> Guest {
-        self.hardware.cpus = cpus;
-        self
-    }
-
-    /// Sets the number of last-level caches, each for the same number of CPUs.
-    pub fn llcs(mut self, llcs: u32) -> Guest {
-        self.hardware.llcs = llcs;
-        self
-    }
-
-    /// Sets the size of the memory.
-    pub fn memory_mib(mut self, memory_mib: u32) -> Guest {
-        self.hardware.memory_mib = memory_mib;
-        self
-    }
-
-    /// Count instructions of `ns` nanoseconds instead of time: see [`Hardware::instructions`].
-    pub fn instructions(mut self, ns: u32) -> Guest {
-        self.hardware.instructions = Some(ns);
         self
     }
 

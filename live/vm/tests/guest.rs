@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
-use warmq_vm::{Cache, Ending, Guest, Outcome, ready};
+use warmq_vm::{Cache, Ending, Guest, Hardware, Outcome, ready};
 
 /// Many times of what a guest takes on a busy machine of two cores.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -101,8 +101,11 @@ fn a_guest_has_the_caches_the_mounts_the_files_and_the_variables_that_it_was_giv
     let script = folder.path().join("look.sh");
     fs::write(&script, LOOK).unwrap();
     let outcome = guest
-        .cpus(4)
-        .llcs(2)
+        .hardware(Hardware {
+            cpus: 4,
+            llcs: 2,
+            ..Hardware::default()
+        })
         .file_at(&script, "/opt/look.sh")
         .env("TRIED", "a 'b'")
         .append("warmq.trial=1")
@@ -149,7 +152,10 @@ fn a_guest_too_small_for_its_files_is_refused_with_the_size_that_would_do() {
         .set_len(200 << 20)
         .unwrap();
     let refused = guest
-        .memory_mib(256)
+        .hardware(Hardware {
+            memory_mib: 256,
+            ..Hardware::default()
+        })
         .file_at(&large, "/large")
         .run(["busybox", "true"]);
     let said = refused.unwrap_err().to_string();

@@ -62,7 +62,6 @@ pub struct PhysicalMemory {
     page: Bytes,
     pages: u64,
     region_order: u32,
-    huge_order: u32,
 
     // Changed by every allocation.
     buddy: Buddy,
@@ -107,7 +106,6 @@ impl PhysicalMemory {
             page: memory.page,
             pages,
             region_order,
-            huge_order,
             buddy: Buddy::new(regions as usize, region_order),
             free_pages,
             stream,
@@ -141,14 +139,6 @@ impl PhysicalMemory {
         Ok(Address(u64::from(page) * self.page.0))
     }
 
-    /// A huge page, aligned to its size.
-    ///
-    /// # Errors
-    /// When no huge page is free.
-    pub fn allocate_huge(&mut self) -> Result<Address, OutOfMemory> {
-        self.allocate(self.huge_order)
-    }
-
     /// Frees a block.
     ///
     /// # Panics
@@ -159,14 +149,6 @@ impl PhysicalMemory {
         assert!(page < self.pages, "{block} lies beyond the memory");
         self.buddy.free(page as u32, order);
         self.free_pages += 1 << order;
-    }
-
-    /// Frees a huge page.
-    ///
-    /// # Panics
-    /// As [`PhysicalMemory::free`].
-    pub fn free_huge(&mut self, block: Address) {
-        self.free(block, self.huge_order);
     }
 
     fn take(&mut self, order: u32) -> Option<u32> {

@@ -125,11 +125,7 @@ pub(super) fn span(item: &Item<'_>, scope: &Scope<'_>) -> Option<SpanReference> 
     let indexes = indexes(item, scope, &spot, &parts, parts.indexes.len())?;
     no_end(item, &parts)?;
     let span = new_span(item, scope, parts.name, indexes.len())?;
-    Some(SpanReference {
-        span,
-        indexes,
-        spot,
-    })
+    Some(SpanReference { span, indexes })
 }
 
 /// The latency span `name`, which has so many indexes, new or known.

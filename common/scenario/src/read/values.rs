@@ -8,13 +8,13 @@ use warmq_units::{Duration, thousandths};
 use super::scope::{Scope, spot};
 use crate::amount::{Amount, Draw, StreamName};
 use crate::expr::{Expr, Spot};
-use crate::object::{Dimension, Rate};
+use crate::object::Rate;
 use crate::place::Place;
 use crate::quantity::Quantity::{self, Count, Time};
 use crate::task::{Deadline, Policy};
 
 /// `for` or `count`; the scope gets a slot for each dimension.
-pub(super) fn dimensions(fields: &Fields<'_>, scope: &mut Scope<'_>) -> Vec<Dimension> {
+pub(super) fn dimensions(fields: &Fields<'_>, scope: &mut Scope<'_>) -> Vec<Expr> {
     let (table, count) = (fields.item("for"), fields.item("count"));
     if let (Some(_), Some(count)) = (&table, &count) {
         count.report(
@@ -31,13 +31,12 @@ pub(super) fn dimensions(fields: &Fields<'_>, scope: &mut Scope<'_>) -> Vec<Dime
             .collect();
         for ((entry, item), count) in indexes.entries().zip(counts) {
             scope.push(Some(entry.key.clone()), &item);
-            let name = Some(entry.key.clone());
-            dimensions.extend(count.map(|count| Dimension { name, count }));
+            dimensions.extend(count);
         }
     } else if let Some(item) = count {
         let count = scope.expr(&item, &[Count]);
         scope.push(None, &item);
-        dimensions.extend(count.map(|count| Dimension { name: None, count }));
+        dimensions.extend(count);
     }
     dimensions
 }

@@ -9,7 +9,7 @@ use crate::tree::{Source, sources};
 const FOR_TESTS: [&str; 1] = ["lab/random"];
 
 /// More is too much to know. Who needs more lines takes others away first.
-const MOST: usize = 99_180;
+const MOST: usize = 98_690;
 
 #[test]
 fn there_is_no_more_code_than_can_be_known() {
@@ -61,10 +61,17 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Goes past an item that begins with the next line, `depth` columns from the left.
+/// Goes past an item that begins with the next line, `depth` columns from the left. A module ends
+/// with a brace alone: what else stands at the left in it is in a text.
 fn skip_item<'t>(lines: &mut impl Iterator<Item = &'t str>, depth: usize) {
+    let mut in_module = false;
     for line in lines {
-        let ends = line.ends_with([';', '}', ',']) && !line.trim_start().starts_with("#[");
+        let text = line.trim_start();
+        in_module |= text.starts_with("mod ") && text.ends_with('{');
+        let ends = match in_module {
+            true => text == "}",
+            false => line.ends_with([';', '}', ',']) && !text.starts_with("#["),
+        };
         if ends && indent(line) == depth {
             return;
         }
@@ -109,6 +116,9 @@ mod apart;
 
 #[cfg(test)]
 mod tests {
+    const TEXT: &str = \"
+key = {}
+\";
     fn in_a_test() {}
 }
 fn last() {}

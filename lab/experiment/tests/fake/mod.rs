@@ -204,7 +204,13 @@ fn bins() -> Vec<(f64, f64)> {
 }
 
 fn count(plan: &Plan, part: Part, name: &str) -> i64 {
-    match plan.part(part).settings.get(name) {
+    let chosen = match part {
+        Part::World => &plan.world,
+        Part::Machine => &plan.machine,
+        Part::Scheduler => &plan.scheduler,
+        Part::Workload => &plan.workload,
+    };
+    match chosen.settings.get(name) {
         Some(Value::Integer(count)) => *count,
         _ => 0,
     }

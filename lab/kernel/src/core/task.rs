@@ -250,9 +250,4 @@ impl<'a> View<'a> {
     pub fn block(&self) -> Address {
         self.task.block
     }
-
-    /// Its CPU time up to its last switch.
-    pub fn ran(&self) -> Duration {
-        self.task.ran
-    }
 }

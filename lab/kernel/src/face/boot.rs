@@ -295,9 +295,8 @@ impl Boot<'_> {
         F: FnOnce(RemotePeer) -> R,
         R: Future<Output = ()> + 'static,
     {
-        let id = self.core.net.remotes.next();
         let mailbox = Mailbox::new();
-        let running: Running = Box::pin(program(RemotePeer::new(id, mailbox.clone())));
+        let running: Running = Box::pin(program(RemotePeer::new(mailbox.clone())));
         self.core
             .net
             .remotes

@@ -13,7 +13,7 @@ use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration, Instant, TaskId};
 
 use crate::words::{
     Barrier, Change, Condition, Fragment, GroupId, Listener, Mutex, NewTask, Nic, Operation,
-    Policy, Remote, RemoteOperation, Semaphore, Sender, SenderSlot, Socket, Span, TaskSpec, Touch,
+    Policy, RemoteOperation, Semaphore, Sender, SenderSlot, Socket, Span, TaskSpec, Touch,
 };
 
 /// What a task runs: anything that makes a future from the task's handle.
@@ -371,18 +371,12 @@ impl Task {
 /// The handle of a peer on another machine, which uses no CPU time of this one.
 #[derive(Clone)]
 pub struct RemotePeer {
-    id: Remote,
     mailbox: Rc<Mailbox<RemoteOperation>>,
 }
 
 impl RemotePeer {
-    pub(crate) fn new(id: Remote, mailbox: Rc<Mailbox<RemoteOperation>>) -> RemotePeer {
-        RemotePeer { id, mailbox }
-    }
-
-    /// The id of this peer.
-    pub fn id(&self) -> Remote {
-        self.id
+    pub(crate) fn new(mailbox: Rc<Mailbox<RemoteOperation>>) -> RemotePeer {
+        RemotePeer { mailbox }
     }
 
     fn call(&self, operation: RemoteOperation) -> impl Future<Output = u64> {

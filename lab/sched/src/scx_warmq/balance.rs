@@ -372,39 +372,50 @@ impl State {
     /// The last tasks of a queue that have waited for too long come next in their domain, whatever
     /// their deadlines are. Those before them come sooner.
     fn help_late(&mut self, context: &Context<'_>, entity: EntityId) {
-        let domain = self.domain_of_entity(entity);
+        let last = self.entities[entity].queue.iter().rev().take(LATE_LOOKS);
+        let last: Vec<TaskId> = last.map(|last| last.task).collect();
+        for task in last {
+            if self.tasks[task.index()].late_in.is_none() && self.is_late(context, task) {
+                self.comes_late(task);
+            }
+        }
+    }
+
+    /// Whether a queued task has waited for too long.
+    pub(super) fn is_late(&self, context: &Context<'_>, task: TaskId) -> bool {
+        let state = &self.tasks[task.index()];
+        let (Some(entity), Some(since)) = (state.entity, state.waits_since) else {
+            return false;
+        };
         let there = Domain {
             cpus: self.cpus_of_entity(entity) as u32,
-            ..self.domains[domain].time
+            ..self.domains[self.domain_of_entity(entity)].time
         };
-        let since = |task: TaskId| self.tasks[task.index()].queued_since;
-        let is_late = |(task, since): &(TaskId, u64)| {
-            let weight = self.tasks[task.index()].weight;
-            let waited = ns(context).saturating_sub(*since);
-            waited >= decide::late_after(&self.policy, &there, weight)
+        let waited = ns(context).saturating_sub(since);
+        waited >= decide::late_after(&self.policy, &there, state.weight)
+    }
+
+    /// A queued task comes next in its domain, behind others that have waited for too long.
+    pub(super) fn comes_late(&mut self, task: TaskId) {
+        let Some(entity) = self.tasks[task.index()].entity else {
+            return;
         };
-        let known = &self.domains[domain].late;
-        let last = self.entities[entity].queue.iter().rev().take(LATE_LOOKS);
-        let last = last.map(|last| (last.task, since(last.task)));
-        let late = last.filter(is_late).filter(|late| !known.contains(late));
-        let late: Vec<(TaskId, u64)> = late.collect();
-        self.domains[domain].late.extend(late);
+        let domain = self.domain_of_entity(entity);
+        self.tasks[task.index()].late_in = Some(domain);
+        self.domains[domain].late.push(task);
     }
 
     /// A task of this CPU's domain that has waited for too long.
     pub(super) fn late(&mut self, context: &Context<'_>) -> Option<TaskId> {
         let domain = self.topology.domain_of(context.cpu());
-        let mut late = std::mem::take(&mut self.domains[domain].late);
-        late.retain(|(task, since)| {
-            let state = &self.tasks[task.index()];
-            state.queued && state.queued_since == *since
-        });
-        let free = late
-            .iter()
-            .position(|(task, _)| self.is_free(context, *task));
-        let next = free.map(|at| late.remove(at).0);
-        self.domains[domain].late = late;
-        next
+        let late = self.domains[domain].late.clone();
+        late.into_iter().find(|task| self.is_free(context, *task))
+    }
+
+    /// The last task of a queue that has not waited for too long.
+    fn last_in_time(&self, entity: EntityId) -> Option<Waiting> {
+        let mut last = self.entities[entity].queue.iter().rev();
+        last.find(|last| self.tasks[last.task.index()].late_in.is_none())
     }
 
     /// Clamps the deadlines of queued tasks again, as the load may have grown since they were
@@ -412,7 +423,7 @@ impl State {
     /// weigh little.
     fn clamp_last(&mut self, context: &mut Context<'_>, entity: EntityId) {
         let domain = self.domain_of_entity(entity);
-        while let Some(last) = self.entities[entity].queue.iter().last() {
+        while let Some(last) = self.last_in_time(entity) {
             let deadline = decide::vruntime(&self.entities[entity].time, last.deadline);
             let clamped = decide::clamp_queued(&self.domains[domain].time, deadline);
             if clamped == deadline {

@@ -385,9 +385,14 @@ impl State {
         let entity = entity.expect("runnable tasks have an entity");
         let slice = self.slice_in(self.domain_of_entity(entity));
         let deadline = self.deadline(task, slice);
-        self.tasks[task.index()].slice = slice;
-        self.tasks[task.index()].queued_since = ns(context);
+        let state = &mut self.tasks[task.index()];
+        state.slice = slice;
+        let waited_before = state.waits_since.is_some();
+        state.waits_since.get_or_insert(ns(context));
         self.insert(context, entity, Waiting { deadline, task });
+        if waited_before && self.is_late(context, task) {
+            self.comes_late(task);
+        }
     }
 
     /// Puts a runnable task into the queue of its entity.
@@ -442,6 +447,10 @@ impl State {
         if !std::mem::take(&mut state.queued) {
             return;
         }
+        if let Some(domain) = state.late_in.take() {
+            self.domains[domain].late.retain(|late| *late != task);
+        }
+        let state = &self.tasks[task.index()];
         let entity = state.entity.expect("queued tasks have an entity");
         if self.group_of_entity(entity).is_some() {
             self.managed_queued -= 1;

@@ -212,6 +212,7 @@ impl Scheduler for ScxWarmq {
         let now = ns(context);
         let task = &mut state.tasks[task.index()];
         task.slept_at = now;
+        task.waits_since = None;
         task.goes_to = None;
         task.sleeps += 1;
         task.expected = decide::expect(task.expected, std::mem::take(&mut task.ran));

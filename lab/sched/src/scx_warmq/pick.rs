@@ -377,6 +377,7 @@ impl State {
         }
         let state = &mut self.tasks[task.index()];
         state.on = Some(cpu);
+        state.waits_since = None;
         state.queued_at = cpu;
         state.charged_at = now;
         state.picked_at = now;

@@ -48,8 +48,8 @@ pub(super) struct DomainState {
     pub(super) beside_idle_since: Option<u64>,
     /// The timer asks this domain to take an unmanaged task of that one.
     pub(super) pull_from: Option<usize>,
-    /// Tasks that have waited for too long, and since when, in ns. They come next if they still do.
-    pub(super) late: Vec<(TaskId, u64)>,
+    /// Tasks that have waited for too long and come next.
+    pub(super) late: Vec<TaskId>,
     pub(super) line: Address,
 }
 
@@ -120,8 +120,10 @@ pub(super) struct TaskState {
     /// In its entity's time.
     pub(super) vtime: u64,
     pub(super) queued: bool,
-    /// Since when it is, in ns.
-    pub(super) queued_since: u64,
+    /// Since when it waits, whatever changes meanwhile, in ns; none: it runs or sleeps.
+    pub(super) waits_since: Option<u64>,
+    /// The domain in which it comes next, since it has waited for too long.
+    pub(super) late_in: Option<usize>,
     /// In the time of `domain`, when it last left an entity; a new task has none.
     pub(super) vruntime: Option<u64>,
     pub(super) domain: usize,
@@ -378,7 +380,8 @@ fn new_task(context: &mut Context<'_>) -> TaskState {
         counted: None,
         vtime: 0,
         queued: false,
-        queued_since: 0,
+        waits_since: None,
+        late_in: None,
         vruntime: None,
         domain: 0,
         left: None,

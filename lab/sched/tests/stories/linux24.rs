@@ -158,7 +158,7 @@ fn what_takes_the_run_queue_lock() {
 fn when_slices_are_computed_anew() {
     let recalculations = |cpus, ms, workload: fn(&mut Boot<'_>) -> Started| {
         let (_, kernel) = stage(cpus).plays(scheduler("linux24", &[]), ms, workload);
-        meters(&kernel).counts.recalculations
+        meters(&kernel).1.1.recalculations
     };
     let yields_alone = |boot: &mut Boot<'_>| -> Started {
         boot.task(called("Y"), |task: Task| async move {
@@ -205,7 +205,7 @@ fn nobody_is_told_of_a_sync_wakeup() {
         };
         let (ending, kernel) = stage.plays(scheduler("linux24", &[]), 60, workload);
         assert_eq!(ending, Ending::WorkDone);
-        meters(&kernel).counts.reschedules
+        meters(&kernel).1.1.reschedules
     };
     assert_eq!((told(false), told(true)), (1, 0));
 }
@@ -243,7 +243,7 @@ fn an_idle_cpu_that_was_asked_is_not_asked_again() {
         stage.settings.idle_loop = idle;
         let (_, kernel) = stage.plays(scheduler("linux24", &[]), 100, workload);
         let expected = u64::from(idle == IdleLoop::Halt);
-        let sent = meters(&kernel).counts.reschedules;
+        let sent = meters(&kernel).1.1.reschedules;
         assert_eq!(sent, expected, "{waiters} {idle:?}");
     }
 }

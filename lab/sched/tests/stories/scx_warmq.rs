@@ -472,6 +472,34 @@ fn light_beside_others(late: u64) {
     );
 }
 
+/// A wait goes on where the affinity of who waits changes: it is late after 3 s (WARMQ_LATE_MAX),
+/// and the change, or the timer within 192 ms, finds that. Then it comes after who runs. (If
+/// each change began the wait anew, it would come after 7 s.)
+#[test]
+fn who_is_bound_again_and_again_runs_all_the_same() {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        let light = member(boot, called("light").nice(19), None)?;
+        for _ in 0..120 {
+            hog(boot, called("hog"))?;
+        }
+        boot.operator(Instant::START, move |operator| async move {
+            for turn in 0.. {
+                operator
+                    .until(Instant::START + ms(300 * u64::from(turn)))
+                    .await;
+                let cpus = (0..=turn % 2).map(CpuId).collect();
+                operator.change(Change::Affinity(light, cpus)).await;
+            }
+        });
+        Ok(())
+    };
+    let stage = stage(2).sharing(2).tick_of(4);
+    let (_, kernel) = stage.plays_before(Waits::default(), set(&[]), 20_000, workload);
+    let end = kernel.now();
+    let longest = kernel.into_observer().longest(end)[&TaskId(0)];
+    assert!(longest < ms(3_250), "{} us", longest.as_us());
+}
+
 /// How often a hog is preempted in a second by a task that sleeps for `asleep` us and works for 20,
 /// and how often that wakes.
 fn preempted(asleep: u64, settings: &[(&str, Value)]) -> (u64, u64) {

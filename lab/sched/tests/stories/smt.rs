@@ -205,10 +205,7 @@ fn spread(stage: Stage, on: &[u16], then: impl Fn(u16) -> std::ops::Range<u16>) 
     let before = done.get();
     let end = Instant::START + Duration::from_s(2);
     kernel.run_until(end);
-    let moved = meters(&kernel)
-        .tasks
-        .all(end)
-        .map(|(_, task)| task.migrations);
+    let moved = meters(&kernel).0.all(end).map(|(_, task)| task.migrations);
     (moved.sum(), (done.get() - before) / on.len() as u64)
 }
 

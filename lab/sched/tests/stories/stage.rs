@@ -7,13 +7,14 @@ use proptest::prelude::ProptestConfig;
 use warmq_config::{Chosen, Value};
 use warmq_kernel::*;
 use warmq_machine::{Fragmentation, MachineDescription, OutOfMemory, builtin, read_toml};
-use warmq_metrics::{Chart, LockFigures, Meters, TaskFigures};
+use warmq_metrics::{Chart, Counts, LockFigures, LockMeter, TaskFigures, TaskMeter};
 use warmq_sched::Entry;
 use warmq_trace::{Checker, Digest, Observer, Promise};
 use warmq_units::{CpuId, Cycles, Duration, Instant, LockId, Seed, TaskId};
 
 pub type Started = Result<(), OutOfMemory>;
 pub type Watch = ((Chart, Meters), (Checker, Digest));
+pub type Meters = (TaskMeter, (LockMeter, Counts));
 
 /// A shipped machine with as many of its CPUs as wanted, `sharing` of them under each last-level
 /// cache; its numbers are round.
@@ -184,7 +185,7 @@ impl Stage {
         workload: impl Workload,
     ) -> (Ending, Kernel<Watch>) {
         let chart = Chart::new(self.cpus.into(), Duration::from_ms(10));
-        let meters = Meters::new(self.cpus.into());
+        let meters = Meters::default();
         let (by, promise) = self.promised;
         let watch = (
             (chart, meters),
@@ -198,7 +199,7 @@ impl Stage {
     /// A kernel that is about to run `workload`, watched.
     pub fn boots(self, scheduler: MakeScheduler, workload: impl Workload) -> Kernel<Watch> {
         let chart = Chart::new(self.cpus.into(), Duration::from_ms(10));
-        let meters = Meters::new(self.cpus.into());
+        let meters = Meters::default();
         let checker = Checker::of_a_run().promised(self.promised.1);
         let watch = ((chart, meters), (checker, Digest::new()));
         self.plays_before(watch, scheduler, 0, workload).1
@@ -251,12 +252,12 @@ pub fn meters(kernel: &Kernel<Watch>) -> &Meters {
 
 /// The figures of the first lock.
 pub fn first_lock(kernel: &Kernel<Watch>) -> LockFigures {
-    meters(kernel).locks.figures(LockId(0))
+    meters(kernel).1.0.figures(LockId(0))
 }
 
 /// What `task` did.
 pub fn task_figures(kernel: &Kernel<Watch>, task: u32) -> TaskFigures {
-    let figures = meters(kernel).tasks.figures(TaskId(task), kernel.now());
+    let figures = meters(kernel).0.figures(TaskId(task), kernel.now());
     figures.expect("there is such a task")
 }
 

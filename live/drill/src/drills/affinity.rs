@@ -41,7 +41,7 @@ pub const DRILLS: &[Drill] = &[
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// Hogs of one fragment.
-pub(super) fn hogs(crew: &mut Crew, fragment: u32, number: usize) {
+fn hogs(crew: &mut Crew, fragment: u32, number: usize) {
     for _ in 0..number {
         crew.add(&format!("fragment-{fragment}"), move |shift| {
             sys::hint(Some((1, fragment)));
@@ -55,7 +55,7 @@ fn ours() -> Result<Vec<Group>, Failure> {
 }
 
 /// What the groups got and did in `time`.
-pub(super) fn during(time: Duration) -> Result<Vec<Group>, Failure> {
+fn during(time: Duration) -> Result<Vec<Group>, Failure> {
     let before = ours()?;
     thread::sleep(time);
     let mut after = ours()?;
@@ -73,7 +73,7 @@ pub(super) fn during(time: Duration) -> Result<Vec<Group>, Failure> {
 }
 
 /// Holds if `groups` ran at least 3 s, and 99 % of their time at home.
-pub(super) fn at_home(groups: &[Group]) -> Result<Outcome, Failure> {
+fn at_home(groups: &[Group]) -> Result<Outcome, Failure> {
     let home: u64 = groups.iter().map(|group| group.ran_home).sum();
     let away: u64 = groups.iter().map(|group| group.ran_away).sum();
     must!(home > 3_000_000_000, "they ran for {home} ns only");

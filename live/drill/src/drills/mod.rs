@@ -2,7 +2,6 @@
 
 mod affinity;
 mod cores;
-mod domains;
 mod fairness;
 mod hints;
 mod others;
@@ -23,7 +22,6 @@ pub fn all() -> Vec<&'static Drill> {
         others::DRILLS,
         robust::DRILLS,
         starved::DRILLS,
-        domains::DRILLS,
         cores::DRILLS,
         switch::DRILLS,
     ]

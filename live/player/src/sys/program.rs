@@ -10,7 +10,8 @@ use super::process::{die_with, pid};
 use super::sched::Attributes;
 
 /// Starts the program `file` in a process group of its own, as an ordinary task whatever this one
-/// is; it is killed when the calling thread ends. What it says goes to `output`. The answer is its
+/// is, which SIGINT ends also where this one ignores it (as in `warmq ... &` of a script); it is
+/// killed when the calling thread ends. What it says goes to `output`. The answer is its
 /// process, which the caller reaps.
 ///
 /// # Errors
@@ -30,9 +31,11 @@ pub fn start<'o>(
         .process_group(0);
     let prepare = move || {
         die_with(parent);
+        // SAFETY: no handler is set.
+        unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
         Attributes::default().apply(0)
     };
-    // SAFETY: between fork and exec it makes three system calls, and allocates nothing.
+    // SAFETY: between fork and exec it makes four system calls, and allocates nothing.
     unsafe { command.pre_exec(prepare) };
     let child = command.spawn()?;
     Ok(child.id() as i32)

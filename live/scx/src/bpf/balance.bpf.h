@@ -449,6 +449,28 @@ __noinline int clamp_last(u32 entity)
 /* At how many tasks of a queue help_late() looks. So late tasks take no more than a part of the CPUs, and weights still count. */
 #define LATE_LOOKS 8
 
+static __always_inline bool is_late(struct task_state *t, const struct warmq_domain *there, u64 now)
+{
+	return elapsed(t->waits_since, now) >= warmq_late_after(&policy, there, t->weight);
+}
+
+/* Whether a task that is queued in `entity` again, since something of it has changed, has waited for too long already. */
+__noinline int is_late_again(u32 entity, struct task_state *t __arg_nonnull, u64 now)
+{
+	struct warmq_domain there = *time_of(domain_of_entity(entity));
+
+	there.cpus = cpus_of_entity(entity);
+	return is_late(t, &there, now);
+}
+
+/* A task that has waited for too long comes next in its domain, behind others of that kind. */
+static void insert_late(struct task_struct *p, u32 domain, u64 slice, u64 enq_flags)
+{
+	count(COUNT_HELPED);
+	domain_of(domain)->late = 1;
+	scx_bpf_dsq_insert(p, dsq_of(LATE_BASE + domain), slice, enq_flags);
+}
+
 /*
  * The last tasks of a queue that have waited for too long (warmq_late_after()) come next in their domain, whatever their
  * deadlines are. Those before them come sooner. They still count as queued in the entity.
@@ -470,7 +492,7 @@ __noinline int help_late(u32 entity)
 
 		if (i++ == LATE_LOOKS)
 			break;
-		if (!t || elapsed(t->throttled ? t->throttled_at : t->queued_at, now) < warmq_late_after(&policy, &there, t->weight))
+		if (!t || !is_late(t, &there, now))
 			continue;
 		if (!scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, dsq_of(LATE_BASE + domain), 0))
 			continue;

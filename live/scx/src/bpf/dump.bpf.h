@@ -29,5 +29,5 @@ void BPF_STRUCT_OPS(warmq_dump_task, struct scx_dump_ctx *dump, struct task_stru
 		return;
 	scx_bpf_dump("entity %u  weight %u  queued in %u  found by %u  group %u  cgroup %u\n", t->entity, t->weight,
 		     (u32)t->queued_in, t->found_by, group_number(t), t->cgroup);
-	scx_bpf_dump("lag %lld ns  throttled %u since %llu  stoppable %u", lag_of(t), t->throttled, t->throttled_at, t->stoppable);
+	scx_bpf_dump("lag %lld ns  throttled %u  waits since %llu  stoppable %u", lag_of(t), t->throttled, t->waits_since, t->stoppable);
 }

@@ -169,6 +169,8 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	now = scx_bpf_now();
+	if (!t->waits_since)
+		t->waits_since = now;
 	/* It leaves its queue without running if its affinity or its class changed. */
 	leave_queues(t);
 	if (must_wait(t) && throttle(p, t, enq_flags)) {
@@ -194,7 +196,10 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	slice = slice_of(t);
 	deadline = deadline_of(t, slice);
 	note_first(entity, in_entity(entity, deadline));
-	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice, in_entity(entity, deadline), enq_flags);
+	if (t->waits_since != now && is_late_again(entity, t, now))
+		insert_late(p, domain_of_entity(entity), slice, enq_flags);
+	else
+		scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice, in_entity(entity, deadline), enq_flags);
 	/* Its affinity has changed, and the kernel is about to queue it elsewhere. (No wakeup is sent there.) */
 	if (!(enq_flags & SCX_ENQ_WAKEUP) && !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 		return;
@@ -317,6 +322,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	}
 	t->stoppable = false;
 	t->running = true;
+	t->waits_since = 0;
 	t->yields = false;
 	if (!put_back)
 		t->charged = p->se.sum_exec_runtime;
@@ -424,6 +430,7 @@ void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	t->slept_at = scx_bpf_now();
+	t->waits_since = 0; /* it may not have been allowed to run: see warmq_running() */
 	if (t->goes_to)
 		t->goes_to = 0;
 	t->sleeps++;

@@ -246,7 +246,7 @@ struct task_state {
 	u64 owes;       /* ns of run time: the debts of children that exited */
 	u64 period_at;  /* ns, when the current count of sleeps began */
 	u64 released_at;  /* ns, when it first ran after its cgroup was out of quota */
-	u64 throttled_at; /* ns, since when it has not run because its cgroup was out of quota */
+	u64 waits_since;  /* ns, since when it waits, also out of quota, whatever changes meanwhile; 0: it runs or sleeps */
 	u32 sleeps;     /* in this period */
 	bool running;
 	bool changed;   /* the kernel took it off its CPU to change it, and puts it back at once */

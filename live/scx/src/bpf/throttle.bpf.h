@@ -63,10 +63,10 @@ static __always_inline bool interrupts_user(struct task_struct *p)
 	return (u64)*saved == (u64)bpf_task_pt_regs(p);
 }
 
-/* Whether a task has been throttled for as long as one may be. */
+/* Whether a task that is throttled has waited for as long as one may. */
 static __always_inline bool waited_enough(struct task_state *t)
 {
-	return elapsed(t->throttled_at, scx_bpf_now()) >= THROTTLE_MAX;
+	return elapsed(t->waits_since, scx_bpf_now()) >= THROTTLE_MAX;
 }
 
 /*
@@ -101,11 +101,10 @@ static bool throttle(struct task_struct *p, struct task_state *t, u64 enq_flags)
 	leave_all(t);
 	if (!t->throttled) {
 		t->throttled = true;
-		t->throttled_at = scx_bpf_now();
 		__sync_fetch_and_add(&nr_throttled, 1);
 	}
 	/* Whoever has waited for longest comes first: those that ran least in the last period. */
-	scx_bpf_dsq_insert_vtime(p, QUOTA_DSQ_BASE + t->cgroup, policy.slice_min, t->throttled_at, enq_flags);
+	scx_bpf_dsq_insert_vtime(p, QUOTA_DSQ_BASE + t->cgroup, policy.slice_min, t->waits_since, enq_flags);
 	return true;
 }
 

@@ -167,11 +167,6 @@ impl<E> Timeline<E> {
         }
         next
     }
-
-    /// How many events were scheduled in all.
-    pub fn scheduled(&self) -> u64 {
-        self.scheduled
-    }
 }
 
 #[cfg(test)]
@@ -231,7 +226,7 @@ mod tests {
         assert!(!timeline.has_overflowed());
         timeline.schedule(Instant(0), ());
         assert!(timeline.has_overflowed());
-        assert_eq!(timeline.scheduled(), MOST_PENDING as u64);
+        assert_eq!(timeline.scheduled, MOST_PENDING as u64);
     }
 
     #[test]
