@@ -112,6 +112,13 @@ impl Here<'_, '_> {
         )
     }
 
+    /// Calls a program of kind syscall, for free, with the address of its argument.
+    pub(crate) fn call_syscall(&mut self, code: &Code, function: u32, argument: u64) {
+        let costs = std::mem::take(&mut self.state.costs);
+        self.call_timer(code, function, &[argument]);
+        self.state.costs = costs;
+    }
+
     /// Calls a timer's function, which takes its arguments as they are.
     pub(crate) fn call_timer(&mut self, code: &Code, function: u32, args: &[u64]) {
         let during = During::Other;

@@ -15,6 +15,7 @@ use crate::layout;
 use crate::lines::Lines;
 use crate::load::Loaded;
 use crate::masks;
+use crate::profile::Run;
 use crate::queue::Queue;
 use crate::run_queue::{Callbacks, Machine};
 use crate::state::{Costs, Cpu, During, Layouts, State};
@@ -56,6 +57,7 @@ pub struct SchedExt {
     machine: Machine,
     /// `ops.init` has run.
     begun: bool,
+    runs: Vec<Run>,
     /// The longest that a task may wait (`timeout_ms`), and when that was last looked at.
     timeout: Duration,
     watched: Instant,
@@ -102,6 +104,7 @@ impl SchedExt {
                 callbacks,
             },
             begun: false,
+            runs: loaded.runs.clone(),
             timeout: Duration::from_ms(timeout),
             watched: Instant::START,
         })
@@ -119,6 +122,8 @@ impl SchedExt {
         }
         let machine = &mut self.machine;
         let code = machine.code.clone();
+        self.loader_runs(context, false);
+        let machine = &mut self.machine;
         let init = machine.callbacks.init;
         let returned = machine.here(context).call_for_free(&code, init, &[]);
         if let Some(error) = returned
@@ -130,6 +135,34 @@ impl SchedExt {
         }
         machine.here(context).send_kicks();
         machine.know(context, GroupId::ROOT);
+        self.loader_runs(context, true);
+    }
+
+    /// Runs the programs that the loader runs, in no time.
+    fn loader_runs(&mut self, context: &mut Context<'_>, after: bool) {
+        for run in self.runs.clone() {
+            if run.after == after {
+                self.loader_run(context, &run);
+            }
+        }
+    }
+
+    fn loader_run(&mut self, context: &mut Context<'_>, run: &Run) {
+        let machine = &mut self.machine;
+        let code = machine.code.clone();
+        let program = code.program.image().program(&run.program);
+        let function = program.map(|program| program.function);
+        let size = run.argument.len() as u64;
+        let (Some(function), Ok(argument)) = (function, machine.guest.allocate(size)) else {
+            let text = format!("its loader runs {}, which is not there", run.program);
+            return machine.here(context).eject(text);
+        };
+        if let Some(bytes) = machine.guest.bytes_mut(argument, size) {
+            bytes.copy_from_slice(&run.argument);
+        }
+        let mut here = machine.here(context);
+        here.call_syscall(&code, function, argument);
+        machine.guest.free(argument, size);
     }
 
     /// Hands an ejection over to the lab, which ends the run.
@@ -221,7 +254,7 @@ fn state(
         select: layout::SelectArgs::of(kernel),
     };
     let number = |name: &str| found.numbers.get(name).copied().unwrap_or(0);
-    let flags = number("flags");
+    let flags = number("flags") | loaded.flags;
     let updates = found.callbacks.contains_key("update_idle");
     let idle = Idle::new(attach, guest, flags, updates)?;
     let mut cpus = Vec::new();

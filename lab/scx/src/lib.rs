@@ -1,8 +1,9 @@
 //! sched_ext in the laboratory: a compiled scheduler runs as it is loaded into a kernel.
 //!
 //! ```text
-//! let loaded = Loaded::new(&bytes, "7.3", variables)?;         // read, set, fitted to a kernel
-//! let scheduler = SchedExt::attach(&loaded, attach)?;          // a Scheduler of the lab
+//! let source = Source::read(&bytes, profile)?;                 // an object, and what its loader does
+//! let loaded = source.load("7.3", &facts, variables)?;         // set, fitted to a kernel
+//! let scheduler = SchedExt::attach(&loaded, attach, ..)?;      // a Scheduler of the lab
 //! ```
 //!
 //! [`SchedExt`] is the kernel's part (kernel/sched/ext of Linux 7.3): dispatch queues, direct
@@ -32,6 +33,7 @@ mod layout;
 mod lines;
 mod load;
 mod masks;
+mod profile;
 mod queue;
 mod run_queue;
 mod state;
@@ -41,4 +43,5 @@ mod variables;
 mod words;
 
 pub use callbacks::{Expenses, NotAttached, SchedExt};
-pub use load::{Loaded, NotLoaded, Value, Variable, offer, variables};
+pub use load::{Loaded, NotLoaded, Source, Value, Variable, offer};
+pub use profile::{Facts, Profile};

@@ -7,6 +7,7 @@ use warmq_bpf_run::offered;
 
 use crate::kfuncs::{HELPERS, KFUNCS};
 use crate::layout;
+use crate::profile::{Facts, Profile, Run};
 use crate::variables::OFFERED;
 
 /// An object that fits a kernel. It can be attached to any number of machines.
@@ -14,7 +15,10 @@ use crate::variables::OFFERED;
 pub struct Loaded {
     pub(crate) image: Arc<Image>,
     pub(crate) kernel: Arc<KernelTable>,
-    name: String,
+    /// Flags of `sched_ext_ops` that its loader adds.
+    pub(crate) flags: u64,
+    /// Programs that its loader runs.
+    pub(crate) runs: Vec<Run>,
 }
 
 /// Why an object cannot be run here.
@@ -34,6 +38,14 @@ pub enum NotLoaded {
     /// It is no scheduler.
     #[error("it has no struct sched_ext_ops")]
     NoScheduler,
+    /// Its profile asks for what is not there.
+    #[error("the profile of {name}: {why}")]
+    Profile {
+        /// The profile's name.
+        name: String,
+        /// What.
+        why: String,
+    },
     /// A variable cannot be set.
     #[error("{0}")]
     Variable(String),
@@ -72,51 +84,93 @@ pub fn offer() -> Offer {
     offer
 }
 
-impl Loaded {
-    /// Reads an object, or a program that has one inside, sets its variables, and fits it to the
-    /// kernel of a series (`7.3`).
+/// An object as it is in its file, and what its loader does.
+#[derive(Clone, Debug)]
+pub struct Source {
+    object: Object,
+    profile: Profile,
+}
+
+impl Source {
+    /// Reads an object, or a program that has one inside. `find` knows the profile of a name in
+    /// `sched_ext_ops`; without one, the loader does nothing.
     ///
     /// # Errors
-    /// Why that cannot be.
-    pub fn new<'v>(
+    /// Why it cannot be read.
+    pub fn read(
         bytes: &[u8],
-        series: &str,
-        variables: impl IntoIterator<Item = (&'v str, &'v Value)>,
-    ) -> Result<Loaded, NotLoaded> {
-        let mut object = Object::read(bytes)?;
-        let kernel = KernelTable::of(series).ok_or_else(|| NotLoaded::UnknownKernel {
-            series: series.to_owned(),
-            known: KernelTable::known().collect(),
-        })?;
+        find: impl FnOnce(&str) -> Option<Profile>,
+    ) -> Result<Source, NotLoaded> {
+        let object = Object::read(bytes)?;
         let ops = object.ops().ok_or(NotLoaded::NoScheduler)?;
         if ops.type_name != "sched_ext_ops" {
             return Err(NotLoaded::NoScheduler);
         }
-        let name = object.name().unwrap_or_default().to_owned();
-        for (variable, value) in variables {
+        let profile = find(object.name().unwrap_or_default()).unwrap_or_default();
+        Ok(Source { object, profile })
+    }
+
+    /// The name in its `sched_ext_ops`.
+    pub fn name(&self) -> &str {
+        self.object.name().unwrap_or_default()
+    }
+
+    /// What its loader does.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Callbacks that it defines.
+    pub fn callbacks(&self) -> impl Iterator<Item = &str> {
+        let ops = self.object.ops().into_iter();
+        ops.flat_map(|ops| ops.callbacks.keys().map(String::as_str))
+    }
+
+    /// Sets variables as its loader does, and then those that are given, and fits it to the kernel
+    /// of a series (`7.3`).
+    ///
+    /// # Errors
+    /// Why that cannot be.
+    pub fn load(
+        &self,
+        series: &str,
+        facts: &Facts,
+        variables: &[(String, Value)],
+    ) -> Result<Loaded, NotLoaded> {
+        let kernel = KernelTable::of(series).ok_or_else(|| NotLoaded::UnknownKernel {
+            series: series.to_owned(),
+            known: KernelTable::known().collect(),
+        })?;
+        let refused = |why| NotLoaded::Profile {
+            name: self.profile.name.clone(),
+            why,
+        };
+        let mut object = self.object.clone();
+        let own = self.profile.variables(facts).map_err(refused)?;
+        for (variable, value) in own.iter().chain(variables) {
             let set = match value {
                 Value::Number(number) => object.set(variable, *number),
                 Value::Bytes(bytes) => object.set_bytes(variable, bytes),
             };
             set.map_err(NotLoaded::Variable)?;
         }
+        let flags = self.profile.flags(facts).map_err(refused)?;
+        let flag = |name: &String| kernel.enum_value(name).unwrap_or(0) as u64;
         let image = object.fit(&kernel, &offer()).map_err(NotLoaded::Missing)?;
         Ok(Loaded {
             image: Arc::new(image),
+            flags: flags.iter().map(flag).fold(0, |all, one| all | one),
+            runs: self.profile.runs(facts).map_err(refused)?,
             kernel: Arc::new(kernel),
-            name,
         })
     }
 
-    /// The name in its `sched_ext_ops`.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Callbacks that it defines.
-    pub fn callbacks(&self) -> impl Iterator<Item = &str> {
-        let ops = self.image.ops.iter();
-        ops.flat_map(|ops| ops.callbacks.keys().map(String::as_str))
+    /// The variables that are numbers, in the order of their names.
+    pub fn variables(&self) -> Vec<Variable> {
+        let names = self.object.variables();
+        names
+            .filter_map(|name| variable(&self.object, name))
+            .collect()
     }
 }
 
@@ -131,29 +185,21 @@ pub struct Variable {
     pub value: i128,
 }
 
-/// The variables of an object that are numbers, in the order of their names.
-///
-/// # Errors
-/// If it is no object.
-pub fn variables(bytes: &[u8]) -> Result<Vec<Variable>, Unreadable> {
-    let object = Object::read(bytes)?;
-    let variable = |name: &str| {
-        let place = object.variable(name).ok()?;
-        let bits = match place.size {
-            size @ (1 | 2 | 4 | 8) => 8 * size as u32,
-            _ => return None,
-        };
-        let raw = object.initial(&place)?;
-        let (range, value) = match place.signed {
-            true => {
-                let half = 1_i128 << (bits - 1);
-                let unused = 64 - bits;
-                ((-half, half - 1), ((raw << unused) as i64 >> unused).into())
-            }
-            false => ((0, (1 << bits) - 1), raw.into()),
-        };
-        let name = name.to_owned();
-        Some(Variable { name, range, value })
+fn variable(object: &Object, name: &str) -> Option<Variable> {
+    let place = object.variable(name).ok()?;
+    let bits = match place.size {
+        size @ (1 | 2 | 4 | 8) => 8 * size as u32,
+        _ => return None,
     };
-    Ok(object.variables().filter_map(variable).collect())
+    let raw = object.initial(&place)?;
+    let (range, value) = match place.signed {
+        true => {
+            let (half, unused) = (1_i128 << (bits - 1), 64 - bits);
+            let value = (raw << unused) as i64 >> unused;
+            ((-half, half - 1), value.into())
+        }
+        false => ((0, (1 << bits) - 1), raw.into()),
+    };
+    let name = name.to_owned();
+    Some(Variable { name, range, value })
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::{BootError, MakeScheduler};
-use warmq_scx::{Expenses, Loaded, NotAttached, SchedExt, Variable};
+use warmq_scx::{Expenses, Facts, NotAttached, Profile, SchedExt, Source, Variable};
 
 use super::setting;
 use crate::plan::Plan;
@@ -18,15 +18,30 @@ pub(super) fn is_file(name: &str) -> bool {
     (name.contains('/') || name.ends_with(".o")) && Path::new(name).is_file()
 }
 
-fn bytes_of(name: &str) -> Result<Vec<u8>, String> {
-    std::fs::read(name).map_err(|error| format!("{name}: cannot read it: {error}"))
+/// Profiles of schedulers, by the names in their `sched_ext_ops`.
+const PROFILES: &[&str] = &[
+    include_str!("../../../../schedulers/beerland.toml"),
+    include_str!("../../../../schedulers/bpfland.toml"),
+    include_str!("../../../../schedulers/cosmos.toml"),
+    include_str!("../../../../schedulers/flash.toml"),
+    include_str!("../../../../schedulers/tickless.toml"),
+    include_str!("../../../../schedulers/warmq.toml"),
+];
+
+fn profile(name: &str) -> Option<Profile> {
+    let mut all = PROFILES.iter().map(|text| Profile::read(text));
+    all.find_map(|profile| profile.ok().filter(|profile| profile.name == name))
+}
+
+/// The object in a file, and what its loader does.
+fn source(name: &str) -> Result<Source, String> {
+    let bytes = std::fs::read(name).map_err(|error| format!("{name}: cannot read it: {error}"))?;
+    Source::read(&bytes, profile).map_err(|error| format!("{name}: {error}"))
 }
 
 /// What can be set: what its work takes, and its variables.
 pub(super) fn settings(name: &str) -> Result<Vec<Setting>, PartError> {
-    let bytes = bytes_of(name).map_err(PartError::Broken)?;
-    let variables = warmq_scx::variables(&bytes)
-        .map_err(|error| PartError::Broken(format!("{name}: {error}")))?;
+    let variables = source(name).map_err(PartError::Broken)?.variables();
     let mut settings = expenses();
     let taken: Vec<String> = settings.iter().map(|known| known.name.clone()).collect();
     let free = variables.iter().filter(|one| !taken.contains(&one.name));
@@ -78,17 +93,14 @@ fn expenses() -> Vec<Setting> {
 /// What makes the scheduler of `plan`.
 pub(super) fn maker(plan: &Plan, chosen: &Chosen) -> Result<MakeScheduler, RunError> {
     let name = &plan.scheduler.name;
-    let bytes = bytes_of(name).map_err(setting)?;
+    let source = source(name).map_err(setting)?;
     let known: Vec<String> = expenses().into_iter().map(|known| known.name).collect();
     let variables = plan.scheduler.settings.iter();
     let variables = variables.filter(|(name, _)| !known.contains(name));
-    let variables: Vec<(&str, warmq_scx::Value)> = variables
-        .filter_map(|(name, value)| Some((name.as_str(), number(value)?)))
+    let variables: Vec<(String, warmq_scx::Value)> = variables
+        .filter_map(|(name, value)| Some((name.clone(), number(value)?)))
         .collect();
-    let series = chosen.choice(SERIES);
-    let variables = variables.iter().map(|(name, value)| (*name, value));
-    let loaded = Loaded::new(&bytes, series, variables)
-        .map_err(|error| setting(format!("{name} cannot be run in the lab: {error}")))?;
+    let series = chosen.choice(SERIES).to_owned();
     let expenses = Expenses {
         instructions: chosen.count("bpf_instructions"),
         kfunc: chosen.count("bpf_kfunc"),
@@ -96,7 +108,12 @@ pub(super) fn maker(plan: &Plan, chosen: &Chosen) -> Result<MakeScheduler, RunEr
         callback: chosen.count("bpf_callback"),
     };
     let seed = plan.seed.stream("bpf_get_prandom_u32").next();
+    let name = name.clone();
     Ok(Box::new(move |attach| {
+        let loaded = source.load(&series, &Facts::of(attach), &variables);
+        let loaded = loaded.map_err(|error| {
+            BootError::Scheduler(format!("{name} cannot be run in the lab: {error}"))
+        })?;
         match SchedExt::attach(&loaded, attach, expenses, seed) {
             Ok(scheduler) => Ok(Box::new(scheduler)),
             Err(NotAttached::Cost(unknown)) => Err(BootError::Cost(unknown)),
