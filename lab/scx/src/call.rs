@@ -141,6 +141,7 @@ impl Here<'_, '_> {
             return None;
         }
         self.state.lines.begin();
+        self.write_preempt_count();
         self.state.during = during;
         self.context.compute(self.state.costs.callback);
         let mut caller = Caller {

@@ -317,3 +317,91 @@ impl Profile {
         Ok(runs)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two cores of two threads under each of two caches, of two nodes.
+    fn machine() -> Facts {
+        Facts::of_places(&(0..8).map(|cpu| (cpu / 2, cpu / 4, cpu / 4)).collect())
+    }
+
+    fn set(text: &str) -> Result<Vec<(String, i128)>, String> {
+        let profile = Profile::read(&format!("name = \"a\"\nsource = \"b\"\n[set]\n{text}"))?;
+        let number = |(path, value)| match value {
+            Value::Number(number) => (path, number),
+            Value::Bytes(_) => unreachable!("profiles have numbers"),
+        };
+        Ok(profile
+            .variables(&machine())?
+            .into_iter()
+            .map(number)
+            .collect())
+    }
+
+    #[test]
+    fn facts_are_those_of_the_machine() {
+        let table = [
+            ("cpus", 8),
+            ("last_cpu", 7),
+            ("cores", 4),
+            ("llcs", 2),
+            ("nodes", 2),
+            ("smt", 1),
+            ("no_smt", 0),
+            ("numa", 1),
+            ("no_numa", 0),
+            ("one_llc", 0),
+            ("places", 2),
+        ];
+        for (fact, value) in table {
+            let expected = vec![("x".to_owned(), value)];
+            assert_eq!(set(&format!("x = \"{fact}\"")), Ok(expected), "{fact}");
+        }
+    }
+
+    #[test]
+    fn placeholders_stand_for_all_cpus_and_caches() {
+        let numbers = |text: &str| -> Vec<i128> {
+            let all = set(text).expect("a profile");
+            all.into_iter().map(|(_, number)| number).collect()
+        };
+        assert_eq!(numbers("\"a[cpu]\" = \"llc\""), [0, 0, 0, 0, 1, 1, 1, 1]);
+        assert_eq!(
+            numbers("\"a[cpu]\" = \"sibling\""),
+            [1, 0, 3, 2, 5, 4, 7, 6]
+        );
+        assert_eq!(numbers("\"a[llc]\" = \"node\""), [0, 1]);
+        assert_eq!(numbers("\"a[llc][rank]\" = \"near_llc\""), [0, 1, 1, 0]);
+        let paths = set("\"a[llc].b[rank]\" = 3").expect("a profile");
+        let paths: Vec<String> = paths.into_iter().map(|(path, _)| path).collect();
+        assert_eq!(paths, ["a[0].b[0]", "a[0].b[1]", "a[1].b[0]", "a[1].b[1]"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let unknown = set("x = \"colour\"").unwrap_err();
+        assert!(unknown.contains("no fact `colour`"), "{unknown}");
+        assert!(unknown.contains("last_cpu"), "{unknown}");
+        let key = Profile::read("name = \"a\"\nsource = \"b\"\nnumbers = 1").unwrap_err();
+        assert!(key.contains("numbers"), "{key}");
+    }
+
+    #[test]
+    fn a_fact_says_whether_a_program_runs_and_a_flag_is_set() {
+        let text = "name = \"a\"\nsource = \"b\"\nflags = [\"ENQ_LAST\"]\n\
+                    flags_if = { numa = [\"X\"], no_numa = [\"Y\"] }\n\
+                    [[call]]\nprogram = \"p\"\neach = \"cpu\"\narguments = [\"cpu\", -1]\nwhen = \"smt\"\n\
+                    [[call]]\nprogram = \"q\"\nwhen = \"no_smt\"\n";
+        let profile = Profile::read(text).expect("a profile");
+        let flags = profile.flags(&machine());
+        assert_eq!(
+            flags,
+            Ok(vec!["SCX_OPS_ENQ_LAST".into(), "SCX_OPS_X".into()])
+        );
+        let runs = profile.runs(&machine()).expect("facts");
+        assert_eq!(runs.len(), 8);
+        assert_eq!(runs[7].argument, [7, 0, 0, 0, 255, 255, 255, 255]);
+    }
+}

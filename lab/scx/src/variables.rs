@@ -9,13 +9,21 @@ use crate::state::Here;
 
 /// Those that there are. Of `runqueues`, what is read is the number of real-time tasks: none is
 /// there beside those of sched_ext.
-pub(crate) const OFFERED: &[&str] = &["sd_llc_id", "runqueues", "cpuhp_state", "__irq_regs"];
+pub(crate) const OFFERED: &[&str] = &[
+    "sd_llc_id",
+    "runqueues",
+    "cpuhp_state",
+    "__irq_regs",
+    "__preempt_count",
+];
 
 /// Where variables are, whose values change.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Variables {
     /// `__irq_regs`: the registers that an interrupt has saved.
     irq_regs: Option<u64>,
+    /// `__preempt_count`.
+    preempt_count: Option<u64>,
     /// `cpuhp_state`, and `CPUHP_ONLINE`.
     hotplug: Option<(u64, u64)>,
 }
@@ -35,6 +43,7 @@ impl Variables {
             match name.as_str() {
                 "sd_llc_id" => write_caches(attach, guest, address),
                 "__irq_regs" => all.irq_regs = Some(address),
+                "__preempt_count" => all.preempt_count = Some(address),
                 "cpuhp_state" => {
                     let online = kernel.enum_value("CPUHP_ONLINE").unwrap_or(0) as u64;
                     all.hotplug = Some((address, online));
@@ -72,7 +81,23 @@ fn write_caches(attach: &Attach<'_>, guest: &mut Guest, address: u64) {
     }
 }
 
+/// In `preempt_count`, in a softirq (`SOFTIRQ_OFFSET`) and in an interrupt (`HARDIRQ_OFFSET`).
+const IN_SOFTIRQ: u64 = 1 << 8;
+const IN_INTERRUPT: u64 = 1 << 16;
+
 impl Here<'_, '_> {
+    /// Where the code is that calls the program (`preempt_count()`).
+    pub(crate) fn write_preempt_count(&mut self) {
+        let (Some(address), cpu) = (self.state.variables.preempt_count, self.context.cpu()) else {
+            return;
+        };
+        let (interrupt, softirq) = self.context.in_interrupt();
+        let count = u64::from(interrupt) * IN_INTERRUPT + u64::from(softirq) * IN_SOFTIRQ;
+        if let Some(there) = self.guest.per_cpu(address, cpu.0.into()) {
+            let _ = self.guest.store(there, 4, count);
+        }
+    }
+
     /// In an interrupt that came in user mode, `__irq_regs` has the registers of who runs; `within`
     /// is false when it is over.
     pub(crate) fn write_interrupt(&mut self, within: bool) {

@@ -29,8 +29,9 @@ const PROFILES: &[&str] = &[
 ];
 
 fn profile(name: &str) -> Option<Profile> {
-    let mut all = PROFILES.iter().map(|text| Profile::read(text));
-    all.find_map(|profile| profile.ok().filter(|profile| profile.name == name))
+    let all = PROFILES.iter().map(|text| Profile::read(text));
+    let mut all = all.map(|profile| profile.expect("a test reads all of them"));
+    all.find(|profile| profile.name == name)
 }
 
 /// The object in a file, and what its loader does.
@@ -49,16 +50,40 @@ pub(super) fn settings(name: &str) -> Result<Vec<Setting>, PartError> {
     Ok(settings)
 }
 
+/// A variable that is not set here has what the loader gives it.
+const AS_LOADED: &str = "as-loaded";
+
 fn of_variable(variable: &Variable) -> Setting {
     let (least, most) = variable.range;
-    let bounds = (clamped(least), clamped(most));
-    let default = clamped(variable.value).clamp(bounds.0, bounds.1);
-    Setting::count(&variable.name, bounds, default, "")
-        .says("a variable of the object", "its initial value")
+    let what = format!(
+        "a variable of the object, {least} to {most}, {} in the file",
+        variable.value
+    );
+    Setting::text(&variable.name, AS_LOADED).says(&what, "its loader, or the file")
 }
 
-fn clamped(number: i128) -> i64 {
-    number.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+/// The variables that are set here.
+fn variables(plan: &Plan) -> Result<Vec<(String, warmq_scx::Value)>, RunError> {
+    let known: Vec<String> = expenses().into_iter().map(|known| known.name).collect();
+    let settings = plan.scheduler.settings.iter();
+    let mut variables = Vec::new();
+    for (name, value) in settings.filter(|(name, _)| !known.contains(name)) {
+        let Value::Text(text) = value else { continue };
+        if text != AS_LOADED {
+            variables.push((name.clone(), number(name, text)?));
+        }
+    }
+    Ok(variables)
+}
+
+fn number(name: &str, text: &str) -> Result<warmq_scx::Value, RunError> {
+    let number = match text {
+        "true" => Some(1),
+        "false" => Some(0),
+        text => text.replace('_', "").parse().ok(),
+    };
+    let refused = || setting(format!("{name} is a number, true or false, not {text}"));
+    number.map(warmq_scx::Value::Number).ok_or_else(refused)
 }
 
 /// What the program's work takes. Not measured yet: 100 instructions as 40 cycles, a call as 20.
@@ -94,12 +119,7 @@ fn expenses() -> Vec<Setting> {
 pub(super) fn maker(plan: &Plan, chosen: &Chosen) -> Result<MakeScheduler, RunError> {
     let name = &plan.scheduler.name;
     let source = source(name).map_err(setting)?;
-    let known: Vec<String> = expenses().into_iter().map(|known| known.name).collect();
-    let variables = plan.scheduler.settings.iter();
-    let variables = variables.filter(|(name, _)| !known.contains(name));
-    let variables: Vec<(String, warmq_scx::Value)> = variables
-        .filter_map(|(name, value)| Some((name.clone(), number(value)?)))
-        .collect();
+    let variables = variables(plan)?;
     let series = chosen.choice(SERIES).to_owned();
     let expenses = Expenses {
         instructions: chosen.count("bpf_instructions"),
@@ -122,10 +142,15 @@ pub(super) fn maker(plan: &Plan, chosen: &Chosen) -> Result<MakeScheduler, RunEr
     }))
 }
 
-fn number(value: &Value) -> Option<warmq_scx::Value> {
-    match value {
-        Value::Integer(number) => Some(warmq_scx::Value::Number((*number).into())),
-        Value::Bool(flag) => Some(warmq_scx::Value::Number((*flag).into())),
-        _ => None,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_is_read() {
+        for text in PROFILES {
+            let profile = Profile::read(text).expect("a profile");
+            assert!(!profile.source.is_empty(), "{}", profile.name);
+        }
     }
 }

@@ -175,6 +175,12 @@ impl<'a> Context<'a> {
         here.irq_depth > 0 && here.interrupted_user
     }
 
+    /// Whether this CPU is in a hardware interrupt, and whether it is in a softirq.
+    pub fn in_interrupt(&self) -> (bool, bool) {
+        let here = &self.core.cpus[self.cpu.index()];
+        (here.irq_depth > 0, here.softirq_depth > 0)
+    }
+
     /// The time of the last switch on `cpu`.
     pub fn last_switch(&self, cpu: CpuId) -> Instant {
         self.core.cpus[cpu.index()].last_switch
