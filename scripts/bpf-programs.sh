@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 strip=$(command -v llvm-strip-19 || echo llvm-strip)
-for source in common/bpf/tests/programs/*.bpf.c lab/bpf-run/tests/programs/*.bpf.c; do
+for source in common/bpf/tests/programs/*.bpf.c lab/*/tests/programs/*.bpf.c; do
 	object=${source%.c}.o
 	clang-19 -g -O2 -mcpu=v4 -mllvm -disable-ldsx -mlittle-endian -D__TARGET_ARCH_x86 \
 		-fno-stack-protector -Wno-unused -Wno-visibility -ffile-prefix-map="$PWD"=. \

@@ -679,7 +679,8 @@ impl Machine {
             true => view.last_cpu(),
             false => first.unwrap_or(view.last_cpu()),
         };
-        if view.allowed().is_some_and(|allowed| allowed.len() == 1) {
+        let all = usize::from(context.cpus());
+        if view.allowed().map_or(all, warmq_units::CpuSet::len) == 1 {
             return previous;
         }
         self.state.task_mut(task).cpu_selected = true;
@@ -764,7 +765,7 @@ impl Machine {
             let mut cpus = (0..here.context.cpus()).map(CpuId);
             let to = cpus.find(|cpu| here.context.task(task).may_run_on(*cpu));
             here.move_to_cpu(task, to.unwrap_or(cpu));
-            self.give(context, task, 0);
+            self.give_moved(context, task);
         }
     }
 }

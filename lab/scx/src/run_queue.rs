@@ -136,6 +136,16 @@ impl Machine {
         }
     }
 
+    /// The same of a task that the kernel has moved to another run queue: a CPU that idles picks
+    /// again, as at a wakeup (`move_queued_task()`).
+    pub(crate) fn give_moved(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.give(context, task, 0);
+        let cpu = self.state.task(task).cpu;
+        if context.running_on(cpu).is_none() {
+            context.reschedule(cpu);
+        }
+    }
+
     fn ask_where(&mut self, context: &mut Context<'_>, task: TaskId, flags: u64) {
         let state = self.state.task_mut(task);
         state.sequence += 1;
@@ -212,11 +222,15 @@ impl Machine {
             return;
         }
         if !runs {
-            let cpu = match context.task(task).may_run_on(cpu) {
+            let to = match context.task(task).may_run_on(cpu) {
                 true => cpu,
                 false => context.task(task).last_cpu(),
             };
-            return self.enqueue(context, task, cpu, self.state.enq.restore);
+            self.enqueue(context, task, to, self.state.enq.restore);
+            if to != cpu && context.running_on(to).is_none() {
+                context.reschedule(to);
+            }
+            return;
         }
         // It goes on where it ran, through the own queue of its CPU.
         self.state.task_mut(task).queued = true;
@@ -369,7 +383,7 @@ impl Machine {
             let mut cpus = (0..context.cpus()).map(CpuId);
             let to = cpus.find(|cpu| context.task(task).may_run_on(*cpu));
             self.here(context).set_cpu(task, to.unwrap_or(cpu));
-            return self.give(context, task, 0);
+            return self.give_moved(context, task);
         }
         let flags = if next.is_none() {
             self.state.enq.last

@@ -1,0 +1,73 @@
+//! What a scheduler is ejected for, and what the kernel says then.
+
+use warmq_kernel::*;
+use warmq_scx::{Facts, NotLoaded, Source, Value};
+
+use crate::stage::*;
+
+fn two(boot: &mut Boot<'_>) -> Started {
+    hog(boot, called("a"))?;
+    hog(boot, called("b"))
+}
+
+fn ejected(fault: i128, time: u64) -> Played {
+    let loaded = load(FAULTS, "7.3", &[("fault", fault)]);
+    play(loaded, 2, time, &two)
+}
+
+#[test]
+fn one_without_a_fault_is_not_ejected() {
+    let played = ejected(0, 5_000);
+    assert_eq!(played.ending, Ending::TimeUp);
+    assert_eq!(played.violation, None);
+}
+
+#[test]
+fn each_fault_is_named() {
+    let table = [
+        (1, "non-existent DSQ 0x63"),
+        (2, "invalid CPU 4711 from ops.select_cpu()"),
+        (3, "already direct-dispatched"),
+        (4, "cannot use vtime ordering for built-in DSQs"),
+        (5, "already had FIFO-enqueued tasks"),
+        (6, "it ran more than 1000000 instructions"),
+        (7, "task 0 failed to run for 2."),
+        (8, "it wrote 4 bytes at 0xffff900000000000"),
+        (9, "task 1 of beef%"),
+        (10, "ops.init() failed (-12)"),
+        (11, "invalid DSQ ID 0x0000000000000063"),
+    ];
+    for (fault, text) in table {
+        let said = said(&ejected(fault, 5_000));
+        assert!(said.contains(text), "fault {fault}: {said}, not {text}");
+    }
+}
+
+/// The function and the line of the source are in what is said of an ending within the program.
+#[test]
+fn the_place_is_named() {
+    let Ending::SchedulerBroke(violation) = ejected(6, 5_000).ending else {
+        panic!("not ejected");
+    };
+    let text = violation.rule.to_string();
+    assert!(text.contains("faults_enqueue"), "{text}");
+    assert!(text.contains("faults.bpf.c:"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_loaded_says_why() {
+    let no_object = Source::read(b"#!/bin/sh", |_| None).unwrap_err();
+    assert!(no_object.to_string().contains("no compiled BPF program"));
+    let plain = include_bytes!("../../../bpf-run/tests/programs/values.bpf.o");
+    let no_scheduler = Source::read(plain, |_| None).unwrap_err();
+    assert!(matches!(no_scheduler, NotLoaded::NoScheduler));
+    let source = Source::read(FAULTS, |_| None).expect("an object");
+    let load = |series: &str, variables: &[(String, Value)]| {
+        let refused = source.load(series, &Facts::default(), variables);
+        refused.map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(load("5.4", &[]).contains("it knows 7.3 and 6.18"));
+    let variable = |name: &str, number| vec![(name.to_owned(), Value::Number(number))];
+    assert!(load("7.3", &variable("falt", 1)).contains("there is no falt"));
+    assert!(load("7.3", &variable("fault", 1 << 32)).contains("does not fit"));
+}

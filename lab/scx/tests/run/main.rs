@@ -1,0 +1,6 @@
+//! Compiled schedulers of our own, on small machines: what they see, and for what they are ejected.
+
+mod ejected;
+mod order;
+mod random;
+mod stage;

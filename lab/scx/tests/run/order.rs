@@ -1,0 +1,143 @@
+//! The order of callbacks, against what kernel/sched/ext/ext.c of Linux 7.3 says.
+//!
+//! I init_task, E enable, W set_weight, S select_cpu, R runnable, Q enqueue (w wakeup, r restored,
+//! l last), d dispatch, + running, - stopping (1: still runnable), q quiescent, D dequeue, t tick,
+//! M set_cpumask, x disable, X exit_task.
+
+use warmq_kernel::*;
+use warmq_units::{CpuId, CpuSet, Instant};
+
+use crate::stage::*;
+
+/// What an object that writes down its callbacks has written when `most` have come.
+fn written(most: i128, cpus: usize, workload: &dyn Workload) -> String {
+    let loaded = load(ORDER, "7.3", &[("most", most)]);
+    said(&play(loaded, cpus, 1_000, workload))
+}
+
+/// enqueue_task_scx(), pick_task_scx(), set_next_task_scx(); then dequeue_task_scx() calls stopping
+/// before quiescent, and a CPU that has nothing else asks once more before it idles.
+#[test]
+fn a_task_that_sleeps_and_wakes() {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        boot.task(called("a"), |task: Task| async move {
+            loop {
+                task.compute_for(ms(1)).await;
+                task.sleep(ms(2)).await;
+            }
+        })?;
+        Ok(())
+    };
+    assert_eq!(
+        written(18, 1, &workload),
+        "I E W R Q d + -0 q d R Qw d + t -0 q d"
+    );
+}
+
+/// Of two CPUs, select_cpu comes first, but not for a task that may run on one only.
+#[test]
+fn a_task_with_a_choice_is_asked_for_its_cpu() {
+    let sleeper = |spec: fn() -> TaskSpec| {
+        move |boot: &mut Boot<'_>| -> Started {
+            boot.task(spec(), |task: Task| async move {
+                loop {
+                    task.compute_for(ms(1)).await;
+                    task.sleep(ms(2)).await;
+                }
+            })?;
+            Ok(())
+        }
+    };
+    assert_eq!(written(7, 2, &sleeper(|| called("a"))), "I E W S R Q d");
+    let bound = sleeper(|| called("a").bound([CpuId(1)]));
+    assert_eq!(written(6, 2, &bound), "I E W R Q d");
+}
+
+/// A slice of 5 ms ends at the tick of 8 ms: dispatch_one() finds the other, put_prev_task_scx()
+/// enqueues who ran, after its stopping, and set_next_task_scx() comes last.
+#[test]
+fn two_that_compute_take_turns_of_a_slice() {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        hog(boot, called("a"))?;
+        hog(boot, called("b"))
+    };
+    assert_eq!(
+        written(22, 1, &workload),
+        "I E W R Q I E W R Q d + t t d -1 Q + t t d -1"
+    );
+}
+
+/// One alone goes on, with a new slice and no callback but dispatch: SCX_DSP_PREV.
+#[test]
+fn one_that_computes_alone_goes_on() {
+    let workload = |boot: &mut Boot<'_>| hog(boot, called("a"));
+    assert_eq!(written(14, 1, &workload), "I E W R Q d + t t d t t t t");
+}
+
+/// do_set_cpus_allowed() takes a waiting task off its queue and puts it back, and so does
+/// set_user_nice(). One in a queue of the program's is in its custody: dequeue.
+#[test]
+fn a_waiting_task_that_changes_is_queued_again() {
+    let changes: [(fn(TaskIds) -> Change, &str); 2] = [
+        (
+            |ids| Change::Affinity(ids.1, CpuSet::first_cpus(1)),
+            "D q M R Qr",
+        ),
+        (|ids| Change::Nice(ids.1, 5), "D q W R Qr"),
+    ];
+    for (change, expected) in changes {
+        let workload = move |boot: &mut Boot<'_>| -> Started {
+            let first = spinner(boot, "a")?;
+            let second = spinner(boot, "b")?;
+            operate(boot, change((first, second)));
+            Ok(())
+        };
+        let written = written(17, 1, &workload);
+        assert_eq!(written, format!("I E W R Q I E W R Q d + {expected}"));
+    }
+}
+
+/// The same of a task that runs: it stops, and goes on at once through the own queue of its CPU.
+#[test]
+fn a_running_task_that_changes_stops_and_goes_on() {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        let first = spinner(boot, "a")?;
+        operate(boot, Change::Nice(first, 5));
+        Ok(())
+    };
+    assert_eq!(written(12, 1, &workload), "I E W R Q d + -0 q W R +");
+}
+
+/// sched_ext_dead() comes after the last switch: disable, exit_task.
+#[test]
+fn a_task_that_exits_is_disabled_and_forgotten() {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        hog(boot, called("b"))?;
+        boot.task(called("a"), |task: Task| async move {
+            task.compute_for(ms(1)).await;
+        })?;
+        Ok(())
+    };
+    let written = written(24, 1, &workload);
+    assert!(written.ends_with("-1 Q + -0 q d + x X"), "{written}");
+}
+
+type TaskIds = (warmq_units::TaskId, warmq_units::TaskId);
+
+fn spinner(
+    boot: &mut Boot<'_>,
+    name: &str,
+) -> Result<warmq_units::TaskId, warmq_machine::OutOfMemory> {
+    boot.task(called(name), |task: Task| async move {
+        loop {
+            task.compute_for(ms(1)).await;
+        }
+    })
+}
+
+/// Changes something after 2 ms, before the first tick.
+fn operate(boot: &mut Boot<'_>, change: Change) {
+    boot.operator(Instant::START + ms(2), |operator| async move {
+        operator.change(change).await;
+    });
+}

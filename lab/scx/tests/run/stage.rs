@@ -1,0 +1,113 @@
+//! A small machine under a compiled scheduler.
+
+use warmq_kernel::*;
+use warmq_machine::{MachineDescription, OutOfMemory, builtin, read_toml};
+use warmq_scx::{Expenses, Facts, Loaded, SchedExt, Source, Value};
+use warmq_trace::{Checker, Digest};
+use warmq_units::{Duration, Instant, Seed};
+
+pub const ORDER: &[u8] = include_bytes!("../programs/order.bpf.o");
+pub const FAULTS: &[u8] = include_bytes!("../programs/faults.bpf.o");
+
+pub type Started = Result<(), OutOfMemory>;
+
+pub fn ms(ms: u64) -> Duration {
+    Duration::from_ms(ms)
+}
+
+/// So many of the two CPUs of a shipped machine.
+fn machine(cpus: usize) -> MachineDescription {
+    let text = builtin("tiny-2cpu").expect("a shipped machine");
+    let mut machine = read_toml("tiny-2cpu.toml", text).expect("a sound machine");
+    machine.cpus.truncate(cpus);
+    for cache in &mut machine.caches {
+        cache.cpus.retain(|cpu| cpu.index() < cpus);
+    }
+    machine.caches.retain(|cache| !cache.cpus.is_empty());
+    machine
+}
+
+/// An object with variables set.
+pub fn load(object: &[u8], series: &str, variables: &[(&str, i128)]) -> Loaded {
+    let value = |(name, value): &(&str, i128)| ((*name).to_owned(), Value::Number(*value));
+    let variables: Vec<(String, Value)> = variables.iter().map(value).collect();
+    let source = Source::read(object, |_| None).expect("an object");
+    let loaded = source.load(series, &Facts::default(), &variables);
+    loaded.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// How a run ended, and its digest.
+pub struct Played {
+    pub ending: Ending,
+    pub digest: String,
+    /// What the checker of all runs found.
+    pub violation: Option<String>,
+}
+
+/// What the program said when it was ejected, without the place.
+pub fn said(played: &Played) -> String {
+    let Ending::SchedulerBroke(violation) = &played.ending else {
+        return format!("not ejected: {}", played.ending);
+    };
+    match &violation.rule {
+        Rule::Ejected(why) => match why.split_once("): ") {
+            Some((_, said)) => said.to_owned(),
+            None => why.clone(),
+        },
+        rule => rule.to_string(),
+    }
+}
+
+/// Plays a workload for `time` ms under an object, on so many CPUs, for which nothing but the
+/// program costs anything.
+pub fn play(loaded: Loaded, cpus: usize, time: u64, workload: &dyn Workload) -> Played {
+    let settings = Settings {
+        caches: false,
+        timer_resolution: ms(1),
+        ..Settings::linux24(Seed(1)).at_hz(250)
+    };
+    let expenses = Expenses {
+        instructions: 0,
+        kfunc: 0,
+        helper: 0,
+        callback: 0,
+    };
+    let make: MakeScheduler = Box::new(move |attach| {
+        let attached = SchedExt::attach(&loaded, attach, expenses, 1);
+        match attached {
+            Ok(scheduler) => Ok(Box::new(scheduler)),
+            Err(error) => Err(BootError::Scheduler(error.to_string())),
+        }
+    });
+    let watchers = (Digest::new(), Checker::of_a_run());
+    let booted = Kernel::boot(
+        &machine(cpus),
+        &Costs::free(),
+        settings,
+        make,
+        workload,
+        watchers,
+    );
+    let mut kernel = booted.unwrap_or_else(|error| panic!("{error}"));
+    let ending = kernel.run_until(Instant::START + ms(time));
+    let (digest, checker) = kernel.into_observer();
+    Played {
+        ending,
+        digest: digest.to_string(),
+        violation: checker.violation().map(ToString::to_string),
+    }
+}
+
+pub fn called(name: &str) -> TaskSpec {
+    TaskSpec::new(name, None)
+}
+
+/// A task that computes without end.
+pub fn hog(boot: &mut Boot<'_>, spec: TaskSpec) -> Started {
+    boot.task(spec, |task: Task| async move {
+        loop {
+            task.compute_for(ms(1)).await;
+        }
+    })?;
+    Ok(())
+}
