@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use warmq_experiment::{Setting, shown_value};
+use warmq_experiment::{Compiled, Setting, compiled, shown_value};
 use warmq_play::workloads as all_workloads;
 use warmq_sched::SCHEDULERS;
 
@@ -12,7 +12,7 @@ use crate::{listing, output};
 /// List the schedulers, or what can be set on one.
 #[derive(Args, Debug)]
 pub struct SchedulersArguments {
-    /// A scheduler.
+    /// A scheduler, or the file of a compiled one: an object, or the program that has it inside.
     name: Option<String>,
     /// Print JSON: one object per line.
     #[arg(long)]
@@ -51,7 +51,64 @@ pub fn schedulers(arguments: &SchedulersArguments) -> Result<(), Failure> {
         settings: entry.settings(),
     });
     let SchedulersArguments { name, json } = arguments;
+    let compiled = name
+        .as_deref()
+        .and_then(|file| Some((file, compiled(file)?)));
+    if let Some((file, described)) = compiled {
+        let help = "name an object of BPF (scx_mine.bpf.o), or the program that has it inside";
+        let described = described.map_err(|why| Failure::usage(why, help))?;
+        return match json {
+            true => output::print(&json_of(file, &described).to_string()),
+            false => output::print(&about(file, &described)),
+        };
+    }
     show("scheduler", name.as_deref(), *json, parts.collect())
+}
+
+/// What a compiled scheduler is, whether the lab can run it, and what can be set on it.
+fn about(file: &str, compiled: &Compiled) -> String {
+    let mut lines = vec![
+        format!(
+            "{}: a compiled scheduler of sched_ext, in {file}",
+            compiled.name
+        ),
+        format!("It defines {}.", compiled.callbacks.join(", ")),
+    ];
+    match &compiled.profile {
+        None => lines.push("The lab does nothing of what its loader does.".to_owned()),
+        Some((source, lacks)) => {
+            lines.push(format!("The lab does what its loader does: {source}."));
+            if !lacks.is_empty() {
+                lines.push(format!("It leaves out: {lacks}."));
+            }
+        }
+    }
+    for (series, why) in &compiled.refused {
+        match why.is_empty() {
+            true => lines.push(format!("The lab can run it as on Linux {series}.")),
+            false => lines.push(format!("The lab cannot run it as on Linux {series}:")),
+        }
+        lines.extend(why.iter().map(|why| format!("  {why}")));
+    }
+    let settings = listing::settings(&compiled.settings);
+    format!("{}\n\n{settings}", lines.join("\n"))
+}
+
+fn json_of(file: &str, compiled: &Compiled) -> Value {
+    let refused = compiled.refused.iter();
+    let refused: serde_json::Map<String, Value> = refused
+        .map(|(series, why)| (series.clone(), json!(why)))
+        .collect();
+    let profile = compiled.profile.as_ref();
+    json!({
+        "name": compiled.name,
+        "file": file,
+        "callbacks": compiled.callbacks,
+        "profile": profile.map(|(source, _)| source),
+        "lacks": profile.map(|(_, lacks)| lacks),
+        "refused": refused,
+        "settings": compiled.settings.iter().map(setting).collect::<Vec<Value>>(),
+    })
 }
 
 /// Lists the workloads, or describes one.

@@ -38,6 +38,7 @@ impl Identity {
                     crate::machines::found("machine", name, engine.machine(name))?
                 ),
                 Part::Workload if of_file => text_of(name)?,
+                Part::Scheduler if of_file => bytes_of(name)?,
                 _ => continue,
             };
             if of_file {
@@ -49,7 +50,7 @@ impl Identity {
         Ok(identity)
     }
 
-    /// The files of machines and workloads that the experiment names.
+    /// The files of machines, workloads and schedulers that the experiment names.
     pub fn files(&self) -> &[String] {
         &self.files
     }
@@ -106,9 +107,17 @@ fn is_file(part: Part, name: &str) -> bool {
     let can_be = match part {
         Part::Machine => path.extension().is_some(),
         Part::Workload => warmq_play::workload(name).is_none(),
-        _ => false,
+        Part::Scheduler => true,
+        Part::World => false,
     };
     can_be && path.is_file()
+}
+
+/// What a file is that is no text: its digest.
+fn bytes_of(name: &str) -> Result<String, Failure> {
+    let read = std::fs::read(name);
+    let bytes = read.map_err(|error| Failure::system(&format!("read {name}"), &error))?;
+    Ok(format!("{:032x}", xxh3_128(&bytes)))
 }
 
 fn text_of(name: &str) -> Result<String, Failure> {

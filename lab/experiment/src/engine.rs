@@ -25,6 +25,7 @@ use warmq_sched::{Entry, Said};
 use warmq_trace::{Checker, Digest, Header, Names, Observer};
 use warmq_units::{Duration, Instant};
 
+pub use self::compiled::{Compiled, compiled};
 pub use self::fidelity::{fidelity, fidelity_of_schedulers};
 use self::measure::{Done, RunMeters, Totals};
 use self::of_tasks::OfTasks;

@@ -23,7 +23,7 @@ mod section;
 mod simulator;
 mod world;
 
-pub use engine::{Engine, Workload, fidelity, fidelity_of_schedulers};
+pub use engine::{Compiled, Engine, Workload, compiled, fidelity, fidelity_of_schedulers};
 pub use experiment::{
     Axis, Claim, Compare, Direction, Experiment, Extent, HistogramRead, How, Measure, Measures,
     OverSeeds, Parts, PlotSpec, Published, Take, Target, Test, Within,

@@ -54,6 +54,16 @@ pub enum NotLoaded {
     Missing(Vec<Missing>),
 }
 
+impl NotLoaded {
+    /// One sentence for each reason.
+    pub fn reasons(&self) -> Vec<String> {
+        match self {
+            NotLoaded::Missing(missing) => missing.iter().map(|one| format!("it {one}")).collect(),
+            one => vec![one.to_string()],
+        }
+    }
+}
+
 fn list(missing: &[Missing]) -> String {
     let all: Vec<String> = missing.iter().map(ToString::to_string).collect();
     all.join("; ")

@@ -105,7 +105,7 @@ struct Of {
 const CAPACITY: i64 = 1024;
 
 /// Where each CPU is: core, last-level cache, node.
-type Places = Vec<(u16, u16, u16)>;
+type Places = [(u16, u16, u16)];
 
 impl Facts {
     /// Those of the machine that a scheduler is attached to.
@@ -114,10 +114,12 @@ impl Facts {
             let place = attach.place(cpu);
             (place.core, place.llc, attach.node(cpu))
         };
-        Facts::of_places(&(0..attach.cpus()).map(CpuId).map(place).collect())
+        let places: Vec<(u16, u16, u16)> = (0..attach.cpus()).map(CpuId).map(place).collect();
+        Facts::of_places(&places)
     }
 
-    fn of_places(places: &Places) -> Facts {
+    /// Those of a machine whose CPUs have these cores, last-level caches and nodes.
+    pub fn of_places(places: &Places) -> Facts {
         let count = |number: &dyn Fn(&(u16, u16, u16)) -> u16| {
             let all: BTreeSet<u16> = places.iter().map(number).collect();
             all.len() as i64
@@ -324,7 +326,8 @@ mod tests {
 
     /// Two cores of two threads under each of two caches, of two nodes.
     fn machine() -> Facts {
-        Facts::of_places(&(0..8).map(|cpu| (cpu / 2, cpu / 4, cpu / 4)).collect())
+        let places: Vec<_> = (0..8).map(|cpu| (cpu / 2, cpu / 4, cpu / 4)).collect();
+        Facts::of_places(&places)
     }
 
     fn set(text: &str) -> Result<Vec<(String, i128)>, String> {

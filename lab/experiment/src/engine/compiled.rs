@@ -13,9 +13,14 @@ use crate::simulator::{PartError, RunError};
 /// The kernel that compiled schedulers are fitted to.
 const SERIES: &str = "series";
 
+/// Whether the name of a scheduler is written as that of a file.
+fn is_written_as_file(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".o")
+}
+
 /// Whether the name of a scheduler is that of a file.
 pub(super) fn is_file(name: &str) -> bool {
-    (name.contains('/') || name.ends_with(".o")) && Path::new(name).is_file()
+    is_written_as_file(name) && Path::new(name).is_file()
 }
 
 /// Profiles of schedulers, by the names in their `sched_ext_ops`.
@@ -45,7 +50,9 @@ pub(super) fn settings(name: &str) -> Result<Vec<Setting>, PartError> {
     let variables = source(name).map_err(PartError::Broken)?.variables();
     let mut settings = expenses();
     let taken: Vec<String> = settings.iter().map(|known| known.name.clone()).collect();
-    let free = variables.iter().filter(|one| !taken.contains(&one.name));
+    // Those of the kernel's enums are filled as it is loaded.
+    let own = variables.iter().filter(|one| !one.name.starts_with("__"));
+    let free = own.filter(|one| !taken.contains(&one.name));
     settings.extend(free.map(of_variable));
     Ok(settings)
 }
@@ -113,6 +120,50 @@ fn expenses() -> Vec<Setting> {
         ),
         cost("bpf_callback", 40, "what calling the program takes"),
     ]
+}
+
+/// A compiled scheduler, as it is described.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The name in its `sched_ext_ops`.
+    pub name: String,
+    /// Callbacks that it defines.
+    pub callbacks: Vec<String>,
+    /// Its profile: where that comes from, and what it leaves out. None: its loader does nothing
+    /// that the lab knows of.
+    pub profile: Option<(String, String)>,
+    /// For each kernel that the lab knows, why the lab cannot run it as on that: nothing, if it can.
+    pub refused: Vec<(String, Vec<String>)>,
+    /// What can be set.
+    pub settings: Vec<Setting>,
+}
+
+/// The compiled scheduler in a file; `None`, if the name is not written as that of a file.
+///
+/// # Errors
+/// Why it cannot be read.
+pub fn compiled(name: &str) -> Option<Result<Compiled, String>> {
+    is_written_as_file(name).then(|| describe(name))
+}
+
+fn describe(name: &str) -> Result<Compiled, String> {
+    let source = source(name)?;
+    let facts = Facts::of_places(&[(0, 0, 0)]);
+    let why = |series: &&str| {
+        let refused = source.load(series, &facts, &[]).err();
+        let why = refused.map(|error| error.reasons()).unwrap_or_default();
+        ((*series).to_owned(), why)
+    };
+    let known = source.profile();
+    let profile =
+        (known.name == source.name()).then(|| (known.source.clone(), known.lacks.clone()));
+    Ok(Compiled {
+        name: source.name().to_owned(),
+        callbacks: source.callbacks().map(str::to_owned).collect(),
+        profile,
+        refused: ["7.3", "6.18"].iter().map(why).collect(),
+        settings: settings(name).map_err(|error| error.to_string())?,
+    })
 }
 
 /// What makes the scheduler of `plan`.
