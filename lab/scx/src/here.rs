@@ -297,12 +297,16 @@ impl Here<'_, '_> {
         if let Dsq::Local(target) = to
             && target != cpu
         {
-            if !self.view(task).may_run_on(target) {
+            // Of a CPU that is offline the program may not know yet.
+            let allowed = self.view(task).allowed();
+            if allowed.is_some_and(|allowed| !allowed.contains(target)) {
                 let text = format!("SCX_DSQ_LOCAL[_ON] cannot move {task} from {cpu} to {target}");
                 self.eject(text);
-                to = Dsq::Global(self.node_of(cpu));
-            } else {
+            }
+            if self.view(task).may_run_on(target) {
                 self.move_to_cpu(task, target);
+            } else {
+                to = Dsq::Global(self.node_of(cpu));
             }
         }
         self.insert(task, to, how);
