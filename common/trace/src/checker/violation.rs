@@ -6,39 +6,6 @@ use warmq_units::{CpuId, Instant, LockId, TaskId};
 
 use crate::Interrupt;
 
-/// The invariants that a [`Checker`](super::Checker) checks; the module's table explains each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Invariant {
-    /// No record is earlier than the one before.
-    TimeNeverBack,
-    /// A task is forked once, exits once, and neither runs nor wakes outside its life.
-    LifeOnce,
-    /// No task is on two CPUs at once.
-    OneCpuPerTask,
-    /// The task that leaves a CPU is the one that was running there.
-    SwitchesMatch,
-    /// A task that gets a CPU was woken before, or left its last CPU runnable.
-    OnlyRunnableRuns,
-    /// Interrupts end in the reverse order of their beginnings, and no switch happens inside one.
-    InterruptsBalanced,
-    /// No CPU idles beside a waiting task that it could run for longer than the scheduler promises.
-    WorkConserving,
-    /// No two tenures of a lock overlap.
-    TenuresDisjoint,
-    /// No CPU switches tasks while it holds a lock or spins for one.
-    NoSwitchUnderLock,
-    /// Every reschedule interrupt sent is taken once, and in time.
-    ReschedulesTaken,
-    /// A task that blocks leaves its CPU asleep, unless it was woken meanwhile.
-    SleepersLeave,
-    /// A CPU leaves its idle state before it switches.
-    NoSwitchInIdle,
-    /// A span that ends was begun at some time.
-    SpansBegin,
-    /// No counter of a scenario goes back.
-    CountsGrow,
-}
-
 /// How an invariant was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breach {
@@ -119,32 +86,6 @@ pub enum Breach {
         /// What it had counted.
         before: u64,
     },
-}
-
-impl Breach {
-    /// The invariant that this breaks.
-    pub fn invariant(self) -> Invariant {
-        match self {
-            Breach::TimeWentBack { .. } => Invariant::TimeNeverBack,
-            Breach::NotAlive | Breach::ForkedAgain | Breach::RunnableAfterExit => {
-                Invariant::LifeOnce
-            }
-            Breach::OnTwoCpus { .. } => Invariant::OneCpuPerTask,
-            Breach::AnotherRan { .. } => Invariant::SwitchesMatch,
-            Breach::Asleep => Invariant::OnlyRunnableRuns,
-            Breach::NotInInterrupt { .. } | Breach::SwitchInInterrupt { .. } => {
-                Invariant::InterruptsBalanced
-            }
-            Breach::LeftWaiting { .. } => Invariant::WorkConserving,
-            Breach::HeldByTwo { .. } => Invariant::TenuresDisjoint,
-            Breach::SwitchUnderLock { .. } => Invariant::NoSwitchUnderLock,
-            Breach::NobodySent | Breach::NotTaken { .. } => Invariant::ReschedulesTaken,
-            Breach::RunnableAfterBlock => Invariant::SleepersLeave,
-            Breach::SwitchInIdle => Invariant::NoSwitchInIdle,
-            Breach::NeverBegan { .. } => Invariant::SpansBegin,
-            Breach::CountedMore { .. } => Invariant::CountsGrow,
-        }
-    }
 }
 
 /// The first record of a run that breaks an invariant.
