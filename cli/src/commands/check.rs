@@ -10,7 +10,6 @@ use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 use warmq_units::Instant;
 
 use crate::arguments::Trust;
-use crate::described::Counts;
 use crate::failure::Failure;
 use crate::kind::{self, Kind};
 use crate::laws::matrix;
@@ -80,14 +79,12 @@ fn law(name: &str, trust: &Trust) -> Result<String, Failure> {
 
 fn machine(name: &str) -> Result<String, Failure> {
     let found = machines::find(name)?;
-    let Counts {
-        sockets,
-        llcs,
-        cores,
-    } = Counts::of(&found);
     let mut lines = vec![format!(
-        "{name}: fine; a machine of {} CPUs: {sockets} sockets, {llcs} last-level caches, {cores} cores",
-        found.cpus.len()
+        "{name}: fine; a machine of {} CPUs: {} sockets, {} last-level caches, {} cores",
+        found.cpus.len(),
+        found.sockets(),
+        found.llcs(),
+        found.cores(),
     )];
     lines.extend(
         found

@@ -11,7 +11,7 @@ use warmq_units::{Duration, Hertz};
 
 use crate::listing;
 
-pub use json::{Counts, json};
+pub use json::json;
 
 /// Everything that is known of `machine`, with units and sources.
 pub fn text(machine: &MachineDescription) -> String {
@@ -45,13 +45,12 @@ pub fn text(machine: &MachineDescription) -> String {
 }
 
 fn cpus(machine: &MachineDescription) -> String {
-    let counts = Counts::of(machine);
     let places = format!(
         "{} CPUs: {}, {}, {}",
         machine.cpus.len(),
-        several(counts.sockets, "socket"),
-        several(counts.llcs, "last-level cache"),
-        several(counts.cores, "core"),
+        several(machine.sockets(), "socket"),
+        several(machine.llcs(), "last-level cache"),
+        several(machine.cores(), "core"),
     );
     let overlap = format!("{} misses of a stream overlap", machine.miss_overlap);
     let mut table = listing::table();
@@ -70,7 +69,7 @@ fn cpus(machine: &MachineDescription) -> String {
         "{} thousandths of its speed beside a busy sibling",
         machine.smt_speed
     );
-    if counts.cores < machine.cpus.len() {
+    if machine.cores() < machine.cpus.len() {
         table.add_row(["SMT", &smt, source(machine, "cpu.smt_speed", "cpu")]);
     }
     table.trim_fmt()

@@ -18,15 +18,10 @@ use crate::progress::Late;
 
 pub use self::section::{GAP, is_named, section};
 
-/// The files of `instances/`.
-macro_rules! instances {
-    ($($name:literal)*) => {
-        &[$(($name, include_str!(concat!("../../../instances/", $name, ".toml")))),*]
-    };
-}
-
 /// Name and text of each instance that comes with WarmQ.
-const INSTANCES: &[(&str, &str)] = instances! { "example" "bins" "changes" };
+const INSTANCES: &[(&str, &str)] = warmq_config::texts! {
+    "../../../instances/": "example" "bins" "changes"
+};
 
 /// Instances to be drawn.
 #[derive(Clone, Debug)]
