@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
-use warmq_config::Chosen;
+use warmq_affinity::Plan;
+use warmq_config::{Chosen, read_text};
 use warmq_experiment::{Experiment, Options, fidelity, fidelity_of_schedulers};
 use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 use warmq_units::Instant;
@@ -15,7 +16,7 @@ use crate::kind::{self, Kind};
 use crate::laws::matrix;
 use crate::laws::shipped::{Found, find};
 use crate::source::{self, Changes};
-use crate::{machines, oracle, output, recording, scenario, study};
+use crate::{machines, output, recording, scenario, study};
 
 /// Check files of every kind that a command reads, without running anything.
 #[derive(Args, Debug)]
@@ -96,7 +97,12 @@ fn machine(name: &str) -> Result<String, Failure> {
 }
 
 fn instance(name: &str) -> Result<String, Failure> {
-    let plan = oracle::plan(name)?;
+    let text = read_text(name).map_err(|error| Failure::File {
+        file: name.to_owned(),
+        what: format!("cannot read it: {error}"),
+        help: String::new(),
+    })?;
+    let plan = Plan::read(name, &text).map_err(|problems| Failure::Problems(vec![problems]))?;
     Ok(format!(
         "{name}: fine; an instance of the affinity model, of {} tasks on {} CPUs, {} orders",
         plan.instance.tasks.len(),
