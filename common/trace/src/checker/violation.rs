@@ -7,47 +7,58 @@ use warmq_units::{CpuId, Instant, LockId, TaskId};
 use crate::Interrupt;
 
 /// How an invariant was broken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Breach {
     /// The previous record has a later time.
+    #[error("time runs backwards: the previous record is of {before}")]
     TimeWentBack {
         /// The time of the previous record.
         before: Instant,
     },
     /// The task was not forked, or has exited.
+    #[error("the task was not forked, or has exited")]
     NotAlive,
     /// The task was forked already.
+    #[error("the task was forked already")]
     ForkedAgain,
     /// The task exited, but left its CPU runnable.
+    #[error("the task exited and yet is runnable")]
     RunnableAfterExit,
     /// The task is running on another CPU already.
+    #[error("the task is already running on {other}")]
     OnTwoCpus {
         /// The other CPU.
         other: CpuId,
     },
     /// Another task was running there.
+    #[error("{}", who(running))]
     AnotherRan {
         /// The task that was running; `None` is the idle task.
         running: Option<TaskId>,
     },
     /// The task sleeps.
+    #[error("the task is asleep and was not woken")]
     Asleep,
     /// The interrupt that ends is not the one that the CPU is serving.
+    #[error("{}", serving(open))]
     NotInInterrupt {
         /// The interrupt that the CPU is serving.
         open: Option<Interrupt>,
     },
     /// The CPU switched tasks inside an interrupt.
+    #[error("a switch inside the interrupt {open:?}")]
     SwitchInInterrupt {
         /// Which one.
         open: Interrupt,
     },
     /// The task waits while a CPU that could run it idles.
+    #[error("the task has waited since {since} while the CPU, which could run it, was idle")]
     LeftWaiting {
         /// Since when both have been the case.
         since: Instant,
     },
     /// The lock was granted before its previous holder released it.
+    #[error("{lock} was granted before it was released at {released}")]
     HeldByTwo {
         /// Which one.
         lock: LockId,
@@ -55,6 +66,7 @@ pub enum Breach {
         released: Instant,
     },
     /// The CPU switched tasks while it held the lock or spun for it.
+    #[error("a switch at {switched}, while the CPU held {lock} or spun for it")]
     SwitchUnderLock {
         /// Which one.
         lock: LockId,
@@ -62,17 +74,22 @@ pub enum Breach {
         switched: Instant,
     },
     /// A reschedule interrupt was taken that no CPU had sent.
+    #[error("a reschedule interrupt that no CPU sent")]
     NobodySent,
     /// A reschedule interrupt was taken too late, or not at all.
+    #[error("the reschedule interrupt sent at {sent} was not taken in time")]
     NotTaken {
         /// When it was sent.
         sent: Instant,
     },
     /// The task blocked and yet left its CPU runnable.
+    #[error("the task blocked and yet is runnable")]
     RunnableAfterBlock,
     /// The CPU switched tasks in an idle state.
+    #[error("a switch on a CPU in an idle state")]
     SwitchInIdle,
     /// The span that ends never began.
+    #[error("span {span}, number {number}, ends and never began")]
     NeverBegan {
         /// Its name, by number.
         span: u32,
@@ -80,6 +97,7 @@ pub enum Breach {
         number: u64,
     },
     /// The counter had counted more.
+    #[error("counter {counter} goes back from {before}")]
     CountedMore {
         /// Which one.
         counter: u32,
@@ -117,74 +135,16 @@ impl fmt::Display for Violation {
     }
 }
 
-impl fmt::Display for Breach {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Breach::TimeWentBack { before } => {
-                write!(
-                    formatter,
-                    "time runs backwards: the previous record is of {before}"
-                )
-            }
-            Breach::NotAlive => write!(formatter, "the task was not forked, or has exited"),
-            Breach::ForkedAgain => write!(formatter, "the task was forked already"),
-            Breach::RunnableAfterExit => write!(formatter, "the task exited and yet is runnable"),
-            Breach::OnTwoCpus { other } => {
-                write!(formatter, "the task is already running on {other}")
-            }
-            Breach::AnotherRan {
-                running: Some(running),
-            } => {
-                write!(formatter, "{running} was running here")
-            }
-            Breach::AnotherRan { running: None } => write!(formatter, "the CPU was idle"),
-            Breach::Asleep => write!(formatter, "the task is asleep and was not woken"),
-            Breach::NotInInterrupt { open: Some(open) } => {
-                write!(
-                    formatter,
-                    "an interrupt ends, but the CPU is serving {open:?}"
-                )
-            }
-            Breach::NotInInterrupt { open: None } => {
-                write!(formatter, "an interrupt ends, but the CPU is serving none")
-            }
-            Breach::SwitchInInterrupt { open } => {
-                write!(formatter, "a switch inside the interrupt {open:?}")
-            }
-            Breach::LeftWaiting { since } => {
-                write!(
-                    formatter,
-                    "the task has waited since {since} while the CPU, which could run it, was idle"
-                )
-            }
-            Breach::HeldByTwo { lock, released } => write!(
-                formatter,
-                "{lock} was granted before it was released at {released}"
-            ),
-            Breach::SwitchUnderLock { lock, switched } => write!(
-                formatter,
-                "a switch at {switched}, while the CPU held {lock} or spun for it"
-            ),
-            Breach::NobodySent => write!(formatter, "a reschedule interrupt that no CPU sent"),
-            Breach::NotTaken { sent } => write!(
-                formatter,
-                "the reschedule interrupt sent at {sent} was not taken in time"
-            ),
-            Breach::RunnableAfterBlock => {
-                write!(formatter, "the task blocked and yet is runnable")
-            }
-            Breach::SwitchInIdle => write!(formatter, "a switch on a CPU in an idle state"),
-            Breach::NeverBegan { span, number } => {
-                write!(
-                    formatter,
-                    "span {span}, number {number}, ends and never began"
-                )
-            }
-            Breach::CountedMore { counter, before } => {
-                write!(formatter, "counter {counter} goes back from {before}")
-            }
-        }
+fn who(running: &Option<TaskId>) -> String {
+    match running {
+        Some(running) => format!("{running} was running here"),
+        None => "the CPU was idle".to_owned(),
     }
+}
+
+fn serving(open: &Option<Interrupt>) -> String {
+    let open = open.map_or("none".to_owned(), |open| format!("{open:?}"));
+    format!("an interrupt ends, but the CPU is serving {open}")
 }
 
 impl std::error::Error for Violation {}
