@@ -69,32 +69,14 @@ fn steal(steal: &Steal) -> Value {
 }
 
 fn coherence(coherence: Coherence) -> Value {
-    match coherence {
-        Coherence::Bus {
-            line_transfer,
-            address_only,
-            cache_to_cache,
-            crossing,
-        } => json!({
-            "kind": "bus",
-            "line_transfer_ns": ns(line_transfer),
-            "address_only_ns": ns(address_only),
-            "cache_to_cache_ns": ns(cache_to_cache),
-            "crossing_ns": crossing.map(ns),
-        }),
-        Coherence::Directory {
-            same_domain,
-            other_domain,
-            other_socket,
-            line_transfer,
-        } => json!({
-            "kind": "directory",
-            "same_domain_ns": ns(same_domain),
-            "other_domain_ns": ns(other_domain),
-            "other_socket_ns": ns(other_socket),
-            "line_transfer_ns": ns(line_transfer),
-        }),
-    }
+    let kind = match coherence {
+        Coherence::Bus { .. } => "bus",
+        Coherence::Directory { .. } => "directory",
+    };
+    let times = coherence.times().into_iter();
+    let times = times.map(|(name, time)| (format!("{name}_ns"), json!(time.map(ns))));
+    let kind = ("kind".to_owned(), json!(kind));
+    Value::Object(std::iter::once(kind).chain(times).collect())
 }
 
 fn costs(machine: &MachineDescription) -> Value {
