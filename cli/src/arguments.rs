@@ -8,8 +8,8 @@ use warmq_experiment::Engine;
 use warmq_scenario::Scenario;
 
 use crate::commands::{
-    bench, check, compare, completions, diagnose, laws, machines, man, metrics, oracle, parts,
-    plan, replay, reproduce, run, vm, watch,
+    bench, check, compare, completions, diagnose, laws, machines, man, metrics, parts, plan,
+    replay, reproduce, run, vm, watch,
 };
 use crate::exit;
 use crate::failure::Failure;
@@ -62,8 +62,6 @@ pub enum Command {
     Replay(replay::Arguments),
     /// Record this machine, and say who starves on it.
     Watch(watch::Arguments),
-    /// Say how far scheduling by data affinity is from the optimum, exactly.
-    Oracle(oracle::Arguments),
     /// Check files of every kind that a command reads, without running anything.
     Check(check::Arguments),
     /// List the machines, or describe one.

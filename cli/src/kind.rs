@@ -90,7 +90,9 @@ impl Kind {
             ),
             Kind::Instance => (
                 "an instance of the affinity model",
-                format!("have it answered: warmq oracle {shown}"),
+                format!(
+                    "check it: warmq check {shown}; docs/affinity/model.md says what answers it"
+                ),
             ),
             Kind::Recording => (
                 "a recording",

@@ -25,7 +25,7 @@ mod laws;
 mod listing;
 mod machines;
 mod nearby;
-mod oracle;
+mod oracle_gap;
 mod output;
 mod page;
 mod pair;

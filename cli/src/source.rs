@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::kind::Kind;
 use crate::laws::shipped::LAWS;
 use crate::nearby;
-use crate::oracle;
+use crate::oracle_gap;
 use crate::pair::Pair;
 use crate::scenario::{self, Worlds};
 use crate::shipped::{self, Shipped};
@@ -124,7 +124,7 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
 fn known_as(name: &str) -> String {
     let experiments: Vec<&str> = shipped::all()
         .map(|experiment| experiment.id)
-        .chain([oracle::GAP])
+        .chain([oracle_gap::GAP])
         .collect();
     let scenarios = scenario::shipped();
     let others = [
@@ -136,7 +136,10 @@ fn known_as(name: &str) -> String {
             builtin_names().any(|machine| machine == name),
             "a machine: warmq run chat --machine",
         ),
-        (name == oracle::GAP, "computed, not simulated: warmq run"),
+        (
+            name == oracle_gap::GAP,
+            "computed, not simulated: warmq run",
+        ),
     ];
     if let Some((_, command)) = others.iter().find(|(is, _)| *is) {
         return format!("it is {command} {name}");

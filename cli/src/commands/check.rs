@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
-use warmq_config::Chosen;
+use warmq_affinity::Plan;
+use warmq_config::{Chosen, read_text};
 use warmq_experiment::{Experiment, Options, fidelity, fidelity_of_schedulers};
 use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 use warmq_units::Instant;
 
 use crate::arguments::Trust;
-use crate::described::Counts;
 use crate::failure::Failure;
 use crate::kind::{self, Kind};
 use crate::laws::matrix;
 use crate::laws::shipped::{Found, find};
 use crate::source::{self, Changes};
-use crate::{machines, oracle, output, recording, scenario, study};
+use crate::{machines, output, recording, scenario, study};
 
 /// Check files of every kind that a command reads, without running anything.
 #[derive(Args, Debug)]
@@ -80,14 +80,12 @@ fn law(name: &str, trust: &Trust) -> Result<String, Failure> {
 
 fn machine(name: &str) -> Result<String, Failure> {
     let found = machines::find(name)?;
-    let Counts {
-        sockets,
-        llcs,
-        cores,
-    } = Counts::of(&found);
     let mut lines = vec![format!(
-        "{name}: fine; a machine of {} CPUs: {sockets} sockets, {llcs} last-level caches, {cores} cores",
-        found.cpus.len()
+        "{name}: fine; a machine of {} CPUs: {} sockets, {} last-level caches, {} cores",
+        found.cpus.len(),
+        found.sockets(),
+        found.llcs(),
+        found.cores(),
     )];
     lines.extend(
         found
@@ -99,7 +97,12 @@ fn machine(name: &str) -> Result<String, Failure> {
 }
 
 fn instance(name: &str) -> Result<String, Failure> {
-    let plan = oracle::plan(name)?;
+    let text = read_text(name).map_err(|error| Failure::File {
+        file: name.to_owned(),
+        what: format!("cannot read it: {error}"),
+        help: String::new(),
+    })?;
+    let plan = Plan::read(name, &text).map_err(|problems| Failure::Problems(vec![problems]))?;
     Ok(format!(
         "{name}: fine; an instance of the affinity model, of {} tasks on {} CPUs, {} orders",
         plan.instance.tasks.len(),

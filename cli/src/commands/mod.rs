@@ -9,7 +9,6 @@ pub mod laws;
 pub mod machines;
 pub mod man;
 pub mod metrics;
-pub mod oracle;
 pub mod parts;
 pub mod plan;
 pub mod replay;
@@ -34,7 +33,6 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
-        Command::Oracle(arguments) => oracle::run(&arguments),
         Command::Watch(arguments) => watch::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Machines(arguments) => machines::run(&arguments),

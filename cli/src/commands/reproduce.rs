@@ -9,7 +9,7 @@ use crate::arguments::Extent;
 use crate::failure::Failure;
 use crate::study::{self, Study};
 use crate::walk::{self, Walk};
-use crate::{files, machines, oracle, output, present, shipped, source, typed};
+use crate::{files, machines, oracle_gap, output, present, shipped, source, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     )?;
     let mut report = report(arguments, &study);
     if arguments.paper.has_a_model() {
-        report.sections.push(oracle::section(extent.quick)?);
+        report.sections.push(oracle_gap::section(extent.quick)?);
     }
     if !extent.json {
         present::sections(&report, true)?;

@@ -15,7 +15,7 @@ use crate::planned::{self, Wanted};
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::study::{self, Study};
-use crate::{chart, files, machines, oracle, output, points, present, scenario, trace, typed};
+use crate::{chart, files, machines, oracle_gap, output, points, present, scenario, trace, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -174,7 +174,7 @@ fn documents(arguments: &Arguments) -> Result<Vec<Document>, Failure> {
         return Err(Failure::usage(
             format!(
                 "{} is computed: there is nothing to change or to watch",
-                oracle::GAP
+                oracle_gap::GAP
             ),
             "run it without these options",
         ));
@@ -191,14 +191,16 @@ fn documents(arguments: &Arguments) -> Result<Vec<Document>, Failure> {
 impl Arguments {
     /// The files without what simulates nothing.
     fn simulated(&self) -> Vec<String> {
-        let files = self.files.iter().filter(|file| !oracle::is_named(file));
+        let files = self.files.iter().filter(|file| !oracle_gap::is_named(file));
         files.cloned().collect()
     }
 
     /// The sections of what simulates nothing.
     fn computed(&self) -> Result<Vec<Section>, Failure> {
-        let files = self.files.iter().filter(|file| oracle::is_named(file));
-        files.map(|_| oracle::section(self.extent.quick)).collect()
+        let files = self.files.iter().filter(|file| oracle_gap::is_named(file));
+        files
+            .map(|_| oracle_gap::section(self.extent.quick))
+            .collect()
     }
 }
 

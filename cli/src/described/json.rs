@@ -6,51 +6,17 @@ use warmq_machine::{
 };
 use warmq_units::{Duration, Hertz};
 
-/// How many there are of what CPUs share.
-pub struct Counts {
-    /// Sockets.
-    pub sockets: usize,
-    /// Last-level caches.
-    pub llcs: usize,
-    /// Cores.
-    pub cores: usize,
-}
-
-impl Counts {
-    /// Of `machine`: they are numbered from 0 without a gap.
-    pub fn of(machine: &MachineDescription) -> Counts {
-        let most = |number: fn(&CpuPlace) -> u16| {
-            machine
-                .cpus
-                .iter()
-                .map(number)
-                .max()
-                .map_or(0, |most| usize::from(most) + 1)
-        };
-        Counts {
-            sockets: most(|place| place.socket),
-            llcs: most(|place| place.llc),
-            cores: most(|place| place.core),
-        }
-    }
-}
-
 /// The whole of `machine`.
 pub fn json(machine: &MachineDescription) -> Value {
     let cpu = |(number, place): (usize, &CpuPlace)| json!({"cpu": number, "socket": place.socket, "llc": place.llc, "core": place.core});
-    let Counts {
-        sockets,
-        llcs,
-        cores,
-    } = Counts::of(machine);
     let memory = machine.memory;
     json!({
         "name": machine.name,
         "title": machine.title,
         "clock_hz": hertz(machine.clock),
-        "sockets": sockets,
-        "llcs": llcs,
-        "cores": cores,
+        "sockets": machine.sockets(),
+        "llcs": machine.llcs(),
+        "cores": machine.cores(),
         "cpus": machine.cpus.iter().enumerate().map(cpu).collect::<Vec<Value>>(),
         "caches": machine.caches.iter().map(cache).collect::<Vec<Value>>(),
         "coherence": coherence(machine.coherence),
@@ -103,32 +69,14 @@ fn steal(steal: &Steal) -> Value {
 }
 
 fn coherence(coherence: Coherence) -> Value {
-    match coherence {
-        Coherence::Bus {
-            line_transfer,
-            address_only,
-            cache_to_cache,
-            crossing,
-        } => json!({
-            "kind": "bus",
-            "line_transfer_ns": ns(line_transfer),
-            "address_only_ns": ns(address_only),
-            "cache_to_cache_ns": ns(cache_to_cache),
-            "crossing_ns": crossing.map(ns),
-        }),
-        Coherence::Directory {
-            same_domain,
-            other_domain,
-            other_socket,
-            line_transfer,
-        } => json!({
-            "kind": "directory",
-            "same_domain_ns": ns(same_domain),
-            "other_domain_ns": ns(other_domain),
-            "other_socket_ns": ns(other_socket),
-            "line_transfer_ns": ns(line_transfer),
-        }),
-    }
+    let kind = match coherence {
+        Coherence::Bus { .. } => "bus",
+        Coherence::Directory { .. } => "directory",
+    };
+    let times = coherence.times().into_iter();
+    let times = times.map(|(name, time)| (format!("{name}_ns"), json!(time.map(ns))));
+    let kind = ("kind".to_owned(), json!(kind));
+    Value::Object(std::iter::once(kind).chain(times).collect())
 }
 
 fn costs(machine: &MachineDescription) -> Value {

@@ -11,7 +11,7 @@ use warmq_units::{Duration, Hertz};
 
 use crate::listing;
 
-pub use json::{Counts, json};
+pub use json::json;
 
 /// Everything that is known of `machine`, with units and sources.
 pub fn text(machine: &MachineDescription) -> String {
@@ -45,33 +45,24 @@ pub fn text(machine: &MachineDescription) -> String {
 }
 
 fn cpus(machine: &MachineDescription) -> String {
-    let counts = Counts::of(machine);
     let places = format!(
         "{} CPUs: {}, {}, {}",
         machine.cpus.len(),
-        several(counts.sockets, "socket"),
-        several(counts.llcs, "last-level cache"),
-        several(counts.cores, "core"),
+        several(machine.sockets(), "socket"),
+        several(machine.llcs(), "last-level cache"),
+        several(machine.cores(), "core"),
     );
     let overlap = format!("{} misses of a stream overlap", machine.miss_overlap);
     let mut table = listing::table();
-    table.add_row(["topology", &places, source(machine, "topology", "topology")]);
-    table.add_row([
-        "clock",
-        &clock(machine.clock),
-        source(machine, "cpu.clock", "cpu"),
-    ]);
-    table.add_row([
-        "overlap",
-        &overlap,
-        source(machine, "cpu.miss_overlap", "cpu"),
-    ]);
+    table.add_row(["topology", &places, source(machine, "topology")]);
+    table.add_row(["clock", &clock(machine.clock), source(machine, "cpu.clock")]);
+    table.add_row(["overlap", &overlap, source(machine, "cpu.miss_overlap")]);
     let smt = format!(
         "{} thousandths of its speed beside a busy sibling",
         machine.smt_speed
     );
-    if counts.cores < machine.cpus.len() {
-        table.add_row(["SMT", &smt, source(machine, "cpu.smt_speed", "cpu")]);
+    if machine.cores() < machine.cpus.len() {
+        table.add_row(["SMT", &smt, source(machine, "cpu.smt_speed")]);
     }
     table.trim_fmt()
 }
@@ -103,7 +94,7 @@ fn by_source<'m>(
     let group = format!("cache.l{}", cache.level);
     let mut sources: Vec<(&str, Vec<String>)> = Vec::new();
     for (key, said) in properties(machine, cache) {
-        let source = source(machine, &format!("{group}.{key}"), &group);
+        let source = source(machine, &format!("{group}.{key}"));
         match sources.iter_mut().find(|(known, _)| *known == source) {
             Some((_, all)) => all.push(said),
             None => sources.push((source, vec![said])),
@@ -200,7 +191,7 @@ fn coherence(machine: &MachineDescription) -> String {
         ),
     };
     let mut table = listing::table();
-    table.add_row(["kind", kind, source(machine, "coherence", "coherence")]);
+    table.add_row(["kind", kind, source(machine, "coherence")]);
     for (what, time) in times {
         table.add_row([what, &span(time), ""]);
     }
@@ -212,7 +203,7 @@ fn steals(machine: &MachineDescription) -> String {
     for (index, steal) in machine.steals.iter().enumerate() {
         let key = format!("steal.{index}");
         let takes = format!("{} every {} in the mean", steal.span, steal.every);
-        table.add_row([&takes, source(machine, &key, &key)]);
+        table.add_row([&takes, source(machine, &key)]);
     }
     table.trim_fmt()
 }
@@ -236,34 +227,23 @@ fn memory(machine: &MachineDescription) -> String {
     let pages = format!("{page}, huge {huge_page}");
     let latency = format!("{} from the outermost miss on", span(latency));
     let mut table = listing::table();
-    table.add_row([
-        "size",
-        &size.to_string(),
-        source(machine, "memory.size", "memory"),
-    ]);
-    table.add_row(["pages", &pages, source(machine, "memory.page", "memory")]);
-    table.add_row([
-        "latency",
-        &latency,
-        source(machine, "memory.latency", "memory"),
-    ]);
+    table.add_row(["size", &size.to_string(), source(machine, "memory.size")]);
+    table.add_row(["pages", &pages, source(machine, "memory.page")]);
+    table.add_row(["latency", &latency, source(machine, "memory.latency")]);
     let devices = if dma_into_llc {
         "write into the last-level cache of CPU 0"
     } else {
         "write to memory"
     };
-    table.add_row([
-        "devices",
-        devices,
-        source(machine, "memory.dma_into_llc", "memory"),
-    ]);
+    table.add_row(["devices", devices, source(machine, "memory.dma_into_llc")]);
     table.trim_fmt()
 }
 
 /// Who says so: of the key if that has a source of its own, else of its group.
-fn source<'m>(machine: &'m MachineDescription, key: &str, group: &str) -> &'m str {
+fn source<'m>(machine: &'m MachineDescription, key: &str) -> &'m str {
     let sources = &machine.sources;
-    let found = sources.get(key).or_else(|| sources.get(group));
+    let of_group = || sources.get(key.rsplit_once('.')?.0);
+    let found = sources.get(key).or_else(of_group);
     found.map_or(NOT_GIVEN, String::as_str)
 }
 

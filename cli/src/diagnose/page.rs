@@ -1,13 +1,14 @@
 //! A diagnosis as a page that needs no network: verdicts with a picture of who ran meanwhile, and
 //! tables of what they rest on.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use warmq_diagnose::{Diagnosis, Verdict, summed};
 
 use super::text::{facts, instead, nothing, time, unfit};
 use super::{Found, Picture};
 use crate::colors::Colors;
-use crate::laws::page::{POLICY, STYLE, drawn};
+use crate::laws::page::drawn;
+use crate::page::page_of;
 
 /// Rows of a table.
 const MOST: usize = 40;
@@ -21,32 +22,20 @@ const WORDS: &str = "th, td { white-space: normal; overflow-wrap: anywhere; } \
 pub fn page(found: &Found, pictures: &[Picture], file: &str) -> String {
     let diagnosis = &found.diagnosis;
     let colors = colors(pictures);
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                title { "Diagnosis of " (file) }
-                style { (PreEscaped(STYLE)) (PreEscaped(WORDS)) }
-            }
-            body {
-                h1 { "Who waited, who ran instead, and why" }
-                p class="lead" { (facts(found)) ". Made by " code { "warmq diagnose " (file) } "." }
-                @if !diagnosis.unfit.is_empty() { p { strong { (unfit(diagnosis)) } } }
-                @if diagnosis.verdicts.is_empty() { section { h2 { (nothing(diagnosis)) } } }
-                @for (place, verdict) in diagnosis.verdicts.iter().enumerate() {
-                    (section(verdict, pictures.get(place), &colors))
-                }
-                (waiting(diagnosis))
-                (woken(diagnosis))
-                (bouncing(diagnosis))
-                @for note in &diagnosis.notes { p class="because" { (note) } }
-            }
+    let body = html! {
+        h1 { "Who waited, who ran instead, and why" }
+        p class="lead" { (facts(found)) ". Made by " code { "warmq diagnose " (file) } "." }
+        @if !diagnosis.unfit.is_empty() { p { strong { (unfit(diagnosis)) } } }
+        @if diagnosis.verdicts.is_empty() { section { h2 { (nothing(diagnosis)) } } }
+        @for (place, verdict) in diagnosis.verdicts.iter().enumerate() {
+            (section(verdict, pictures.get(place), &colors))
         }
+        (waiting(diagnosis))
+        (woken(diagnosis))
+        (bouncing(diagnosis))
+        @for note in &diagnosis.notes { p class="because" { (note) } }
     };
-    page.into_string()
+    page_of(&format!("Diagnosis of {file}"), WORDS, &body)
 }
 
 /// Whoever is in a picture, and each group, has one color on the page.

@@ -1,6 +1,6 @@
 //! The matrix as a page: a cell leads to its evidence, with a chart of who ran when.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use warmq_law::{Family, Verdict};
 use warmq_metrics::evidence::{Chart, Evidence};
 use warmq_units::{Instant, printable};
@@ -9,33 +9,19 @@ use super::column::Column;
 use super::matrix::{self, asked, value};
 use super::{Cell, decisive};
 use crate::colors::{self, Colors};
-
-pub(crate) const STYLE: &str = include_str!("page.css");
-pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+use crate::page::page_of;
 
 /// The page of a matrix; `command` makes it again.
 pub fn page(cells: &[Cell<'_>], columns: &[Column], command: &str) -> String {
     let evidence = cells.iter().enumerate();
     let evidence = evidence.filter(|(_, cell)| !cell.judged.verdict.is_well());
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                title { "Laws" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                h1 { "What any decent scheduler keeps" }
-                p class="lead" { (matrix::summary(cells)) ". Made by " code { (command) } "." }
-                (table(cells, columns))
-                @for (place, cell) in evidence { (section(place, cell)) }
-            }
-        }
+    let body = html! {
+        h1 { "What any decent scheduler keeps" }
+        p class="lead" { (matrix::summary(cells)) ". Made by " code { (command) } "." }
+        (table(cells, columns))
+        @for (place, cell) in evidence { (section(place, cell)) }
     };
-    page.into_string()
+    page_of("Laws", "", &body)
 }
 
 fn table(cells: &[Cell<'_>], columns: &[Column]) -> Markup {

@@ -11,15 +11,9 @@ use crate::failure::Failure;
 use crate::kind::Kind;
 use crate::nearby;
 
-/// The files of `laws/`, in the order of the matrix.
-macro_rules! laws {
-    ($($name:literal)*) => {
-        &[$(($name, include_str!(concat!("../../../laws/", $name, ".toml")))),*]
-    };
-}
-
-/// Name and text of each.
-pub const LAWS: &[(&str, &str)] = laws! {
+/// Name and text of each, in the order of the matrix.
+pub const LAWS: &[(&str, &str)] = warmq_config::texts! {
+    "../../../laws/":
     "nice"
     "nice-on-two-cpus"
     "weights"

@@ -266,8 +266,8 @@ fn faster(walk: &Walk) -> Option<Verdict> {
 }
 
 fn parameters(walk: &Walk) -> Vec<Parameter> {
-    let parameter = |name: String, value: String, unit: &str, source: &str| Parameter {
-        name,
+    let parameter = |name: &str, value: String, unit: &str, source: &str| Parameter {
+        name: name.to_owned(),
         value,
         unit: unit.to_owned(),
         source: source.to_owned(),
@@ -275,54 +275,34 @@ fn parameters(walk: &Walk) -> Vec<Parameter> {
     let facts = &walk.report.facts;
     let level = |latency: &warmq_walk::LevelLatency| {
         let name = format!("cache.l{}.latency", latency.level);
-        parameter(name, format!("{:.2}", latency.ns), "ns", MEASURED)
+        parameter(&name, format!("{:.2}", latency.ns), "ns", MEASURED)
     };
     let mut parameters: Vec<Parameter> = walk.latencies.levels.iter().map(level).collect();
     if let Some(ns) = walk.latencies.memory_ns {
-        parameters.push(parameter(
-            "memory.latency".to_owned(),
-            format!("{ns:.1}"),
-            "ns",
-            MEASURED,
-        ));
+        let latency = format!("{ns:.1}");
+        parameters.push(parameter("memory.latency", latency, "ns", MEASURED));
     }
     let (cache, seen) = (facts.cache, "/sys of this machine");
     let shape = format!(
         "{}, {} ways, lines of {}",
         cache.size, cache.ways, cache.line
     );
-    parameters.push(parameter(
-        format!("cache.l{}", cache.level),
-        shape,
-        "",
-        seen,
-    ));
+    let level = format!("cache.l{}", cache.level);
+    parameters.push(parameter(&level, shape, "", seen));
     let sets = &facts.sets;
     let (by, found) = match sets.by {
         Known::Unknown => ("not found", "unknown".to_owned()),
         Known::Offset => ("a way is no larger than a page", sets.sets.to_string()),
         Known::Timing => ("found here: which lines evict which", sets.sets.to_string()),
     };
-    parameters.push(parameter("sets".to_owned(), found, "", by));
+    parameters.push(parameter("sets", found, "", by));
     let given = "this command's options";
-    parameters.push(parameter(
-        "block_size".to_owned(),
-        facts.block_size.to_string(),
-        "",
-        given,
-    ));
-    parameters.push(parameter(
-        "lines".to_owned(),
-        facts.lines.to_string(),
-        "",
-        given,
-    ));
-    parameters.push(parameter(
-        "seed".to_owned(),
-        facts.seed.to_string(),
-        "",
-        given,
-    ));
+    let options = [
+        ("block_size", facts.block_size.to_string()),
+        ("lines", facts.lines.to_string()),
+        ("seed", facts.seed.to_string()),
+    ];
+    parameters.extend(options.map(|(name, value)| parameter(name, value, "", given)));
     parameters
 }
 

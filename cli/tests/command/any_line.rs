@@ -25,7 +25,6 @@ const LINES: &[&str] = &[
     "schedulers eevdf",
     "workloads chat",
     "metrics",
-    "oracle --count 1",
     "completions bash",
     "man",
 ];

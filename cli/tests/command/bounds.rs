@@ -150,7 +150,6 @@ fn inputs_without_end_are_read_up_to_a_size() {
         "run /dev/zero",
         "plan /dev/zero",
         "laws --alike /dev/zero",
-        "oracle /dev/zero",
         "run hog.toml --collect /dev/zero",
         "compare /dev/zero /dev/zero",
         "diagnose /dev/zero",

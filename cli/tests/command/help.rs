@@ -28,7 +28,6 @@ fn the_help_of_each_command_explains_its_options() {
     shown("replay", "replay --help");
     shown("watch", "watch --help");
     shown("bench_record", "bench record --help");
-    shown("oracle", "oracle --help");
     shown("check", "check --help");
     shown("machines", "machines --help");
     shown("bench_walk", "bench walk --help");

@@ -88,7 +88,7 @@ fn what_is_played_otherwise_is_said_with_its_command() {
     for (file, help) in [
         ("topology.xml", "warmq run chat --machine topology.xml"),
         ("smt.toml", "warmq run chat --machine smt.toml"),
-        ("bins.toml", "warmq oracle bins.toml"),
+        ("bins.toml", "warmq check bins.toml"),
         ("hog.warmq", "warmq replay hog.warmq"),
         ("events.txt", "warmq watch --only-record"),
     ] {

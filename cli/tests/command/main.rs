@@ -13,7 +13,6 @@ mod kinds;
 mod laws;
 mod lists;
 mod names;
-mod oracle;
 mod outputs;
 mod planned;
 mod refusals;

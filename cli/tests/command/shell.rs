@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use super::support::{Folder, TRIAL};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 10] = [
     "run",
     "reproduce",
     "check",
@@ -13,7 +13,6 @@ const COMMANDS: [&str; 11] = [
     "schedulers",
     "workloads",
     "metrics",
-    "oracle",
     "bench",
     "completions",
     "man",

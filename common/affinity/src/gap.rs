@@ -3,6 +3,7 @@
 use crate::model::Instance;
 use crate::online::{Policy, online};
 use crate::optimum::{Optimum, TooLarge, optimum};
+use crate::random::{Shape, draw};
 
 /// When each way is done with one instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,26 @@ pub struct Gaps {
 }
 
 impl Gaps {
+    /// Those of `count` instances of `shape`, of which the first has the seed `first`; `seen`
+    /// learns how many are solved.
+    ///
+    /// # Errors
+    /// The seed of an instance that is too large.
+    pub fn of(
+        shape: &Shape,
+        first: u64,
+        count: u64,
+        seen: &mut dyn FnMut(usize),
+    ) -> Result<Gaps, (u64, TooLarge)> {
+        let mut all = Vec::new();
+        for seed in (0..count).map(|index| first.wrapping_add(index)) {
+            let gap = Gap::of(&draw(shape, seed), seed).map_err(|error| (seed, error))?;
+            all.push(gap);
+            seen(all.len());
+        }
+        Ok(Gaps { all })
+    }
+
     /// The instance on which the online algorithm is worst, of several the one with the lowest
     /// seed.
     pub fn worst(&self) -> &Gap {

@@ -32,6 +32,17 @@ impl Default for Shape {
 }
 
 impl Shape {
+    /// The same with so many of what is given.
+    pub fn sized(self, cpus: Option<u64>, tasks: Option<u64>, fragments: Option<u64>) -> Shape {
+        let of = |given: Option<u64>, usual| given.map_or(usual, |count| count..=count);
+        Shape {
+            cpus: of(cpus, self.cpus),
+            tasks: of(tasks, self.tasks),
+            fragments: of(fragments, self.fragments),
+            ..self
+        }
+    }
+
     /// The usual shape, with tasks that change their fragment.
     pub fn with_changes() -> Shape {
         Shape {

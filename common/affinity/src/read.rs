@@ -29,6 +29,15 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// `instance` without orders, under the usual policy.
+    pub fn usual(instance: Instance) -> Plan {
+        Plan {
+            policy: Policy::usual(&instance),
+            orders: Vec::new(),
+            instance,
+        }
+    }
+
     /// Reads `text`; messages call the file `file`.
     ///
     /// # Errors

@@ -32,3 +32,12 @@ pub use quote::{quoted, quoted_list};
 pub use setting::{Chosen, Kind, Setting};
 pub use suggestion::{did_you_mean, most_like, nearest};
 pub use value::Value;
+
+/// Name and text of files that a program contains: `texts! { "../laws/": "nice" "quota" }` is of
+/// `nice.toml` and `quota.toml` in that folder, as seen from the file that says so.
+#[macro_export]
+macro_rules! texts {
+    ($folder:literal: $($name:literal)*) => {
+        &[$(($name, include_str!(concat!($folder, $name, ".toml")))),*]
+    };
+}

@@ -421,7 +421,7 @@ mod tests {
 
     #[test]
     fn the_schema_has_every_family() {
-        let schema = warmq_scenario::schema();
+        let schema = include_str!("../../../scenarios/scenario.schema.json");
         for (name, _) in Family::of_laws() {
             assert!(schema.contains(&format!("\"{name}\"")), "{name}");
         }

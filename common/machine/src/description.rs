@@ -153,6 +153,36 @@ pub enum Coherence {
     },
 }
 
+impl Coherence {
+    /// Every time of it by name; `None` for what it does not have.
+    pub fn times(&self) -> Vec<(&'static str, Option<Duration>)> {
+        match *self {
+            Coherence::Bus {
+                line_transfer,
+                address_only,
+                cache_to_cache,
+                crossing,
+            } => vec![
+                ("line_transfer", Some(line_transfer)),
+                ("address_only", Some(address_only)),
+                ("cache_to_cache", Some(cache_to_cache)),
+                ("crossing", crossing),
+            ],
+            Coherence::Directory {
+                same_domain,
+                other_domain,
+                other_socket,
+                line_transfer,
+            } => vec![
+                ("same_domain", Some(same_domain)),
+                ("other_domain", Some(other_domain)),
+                ("other_socket", Some(other_socket)),
+                ("line_transfer", Some(line_transfer)),
+            ],
+        }
+    }
+}
+
 /// Memory behind the caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryDescription {

@@ -90,7 +90,7 @@ pub struct Options {
 /// use std::collections::BTreeMap;
 /// use warmq_machine::description::*;
 /// use warmq_machine::{Access, Hierarchy, Options, Served};
-/// use warmq_units::{Address, CpuId, Cycles, Duration, Hertz, Instant};
+/// use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Hertz, Instant};
 ///
 /// let cache = |cpu| CacheDescription {
 ///     level: 1,

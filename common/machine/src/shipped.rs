@@ -5,29 +5,24 @@ use std::collections::BTreeMap;
 use crate::description::Cost;
 use crate::toml_machine::read_toml;
 
-macro_rules! shipped {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../machines/", $name, ".toml")))),*]
-    };
-}
-
-const SHIPPED: &[(&str, &str)] = shipped![
-    "core2duo",
-    "epyc-12llc",
-    "epyc-vm",
-    "guest-1cpu",
-    "guest-8cpu",
-    "p3xeon-8way",
-    "p4",
-    "ppro-4way",
-    "server-24llc",
-    "small-4llc",
-    "small-smt",
-    "smt-8core",
-    "tiny-1cpu",
-    "tiny-2cpu",
-    "xeon-2way",
-];
+const SHIPPED: &[(&str, &str)] = warmq_config::texts! {
+    "../../../machines/":
+    "core2duo"
+    "epyc-12llc"
+    "epyc-vm"
+    "guest-1cpu"
+    "guest-8cpu"
+    "p3xeon-8way"
+    "p4"
+    "ppro-4way"
+    "server-24llc"
+    "small-4llc"
+    "small-smt"
+    "smt-8core"
+    "tiny-1cpu"
+    "tiny-2cpu"
+    "xeon-2way"
+};
 
 /// The TOML of a machine that comes with WarmQ, for [`read_toml`](crate::read_toml).
 pub fn builtin(name: &str) -> Option<&'static str> {

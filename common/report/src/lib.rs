@@ -24,7 +24,7 @@
 //!
 //! let section = Section { id: "table5".into(), rows: vec![row], ..Section::default() };
 //! let report = Report { sections: vec![section], ..Report::default() };
-//! assert_eq!(report.summary().within(), 1);
+//! assert_eq!(report.summary().prediction().within, 1);
 //! # Ok::<(), warmq_report::WriteError>(())
 //! ```
 

@@ -23,6 +23,10 @@ mod change;
 mod check;
 mod expr;
 mod fidelity;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the schema is made by tests, and says more")
+)]
 mod keys;
 mod object;
 mod place;
@@ -32,6 +36,7 @@ mod read;
 mod recorded;
 mod rt_app;
 mod scenario;
+#[cfg(test)]
 mod schema;
 mod site;
 mod step;
@@ -49,7 +54,6 @@ pub use place::Place;
 pub use quantity::Quantity;
 pub use recorded::{Moment, Recorded};
 pub use scenario::{Order, Scenario, Span};
-pub use schema::schema;
 pub use site::Site;
 pub use step::{
     Action, CounterId, End, Fragment, Pattern, Reference, Share, SpanId, SpanReference, Step,

@@ -77,7 +77,9 @@ fn mutated(text: &str, changes: &[(usize, usize, usize)]) -> String {
 }
 
 static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
-    let schema = serde_json::from_str(&warmq_scenario::schema()).expect("JSON");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/scenario.schema.json");
+    let schema = fs::read_to_string(file).expect("a text");
+    let schema = serde_json::from_str(&schema).expect("JSON");
     jsonschema::validator_for(&schema).expect("a schema")
 });
 

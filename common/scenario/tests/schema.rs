@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
 use serde_json::Value;
-use warmq_scenario::{Scenario, schema};
+use warmq_scenario::Scenario;
 
 fn validator() -> Validator {
-    let schema: Value = serde_json::from_str(&schema()).expect("JSON");
+    let schema = fs::read_to_string(here("../../scenarios/scenario.schema.json")).expect("a text");
+    let schema: Value = serde_json::from_str(&schema).expect("JSON");
     assert!(jsonschema::meta::is_valid(&schema));
     jsonschema::validator_for(&schema).expect("a schema")
 }

@@ -35,7 +35,7 @@ mod words;
 
 pub use allowed::Allowed;
 pub use board::{Block, Board, Doing, Ended, Stretch, Waking, Work};
-pub use checker::{Breach, Checker, Invariant, Promise, Queues, Violation};
+pub use checker::{Breach, Checker, Promise, Queues, Violation};
 pub use circumstance::{Cause, Context, Policy, State};
 pub use digest::Digest;
 pub use groups::{Group, Groups};

@@ -140,6 +140,16 @@ impl Engine {
         self.run_under(make_scheduler, entry, &chosen, plan, observer)
     }
 
+    /// The machine of `plan` as it is set, what is set on it, and the workload.
+    fn parts(&self, plan: &Plan) -> Result<(MachineDescription, Chosen, Arc<Workload>), RunError> {
+        let described = |error: PartError| setting(error.to_string());
+        let machine = self.machine(&plan.machine.name).map_err(described)?;
+        let chosen = chosen(machines::settings(&machine), &plan.machine.settings)?;
+        let machine = machines::set(&machine, &chosen).map_err(setting)?;
+        let workload = self.workload(&plan.workload.name).map_err(described)?;
+        Ok((machine, chosen, workload))
+    }
+
     /// Runs `plan` under the scheduler that `make_scheduler` makes, with the costs and timers of
     /// `entry`.
     fn run_under<O: Observer>(
@@ -150,11 +160,7 @@ impl Engine {
         plan: &Plan,
         mut observer: O,
     ) -> Result<Measured, RunError> {
-        let described = |error: PartError| setting(error.to_string());
-        let machine = self.machine(&plan.machine.name).map_err(described)?;
-        let machine_chosen = chosen(machines::settings(&machine), &plan.machine.settings)?;
-        let machine = machines::set(&machine, &machine_chosen).map_err(setting)?;
-        let workload = self.workload(&plan.workload.name).map_err(described)?;
+        let (machine, machine_chosen, workload) = self.parts(plan)?;
         let workload = workload.entry();
         let workload_chosen = chosen(workload.settings(), &plan.workload.settings)?;
 

@@ -42,10 +42,10 @@ pub use face::{
 pub use run::kernel::Kernel;
 pub use words::{
     Balance, Barrier, Change, ClosedEarly, Condition, Costs, CpuTime, Ending, Fragment, Group,
-    GroupId, IdleLoop, KERNEL_COSTS, LastPoll, Limits, Listener, LockKind, Locks, Loopback, Misuse,
-    Mm, Mode, Mutex, Nic, Object, Operator, Part, Policy, PollTime, Preemption, Program,
-    ReceiveCharge, Region, Remote, RemotePeer, Role, Rule, Running, SCHEDULER_COSTS, Semaphore,
-    SemaphoreLocks, Sender, Settings, Socket, SoftirqLimits, Span, Stall, Task, TaskCpuTime,
-    TaskSpec, Throttling, Touch, UnknownCost, Violation, Waiting, WakeContext, Wakeup, Walks, Why,
-    group_weight_of_nice, weight_of_nice,
+    GroupId, IdleLoop, LastPoll, Limits, Listener, LockKind, Locks, Loopback, Misuse, Mm, Mode,
+    Mutex, Nic, Object, Operator, Part, Policy, PollTime, Preemption, Program, ReceiveCharge,
+    Region, Remote, RemotePeer, Role, Rule, Running, Semaphore, SemaphoreLocks, Sender, Settings,
+    Socket, SoftirqLimits, Span, Stall, Task, TaskCpuTime, TaskSpec, Throttling, Touch,
+    UnknownCost, Violation, Waiting, WakeContext, Wakeup, Walks, Why, group_weight_of_nice,
+    weight_of_nice,
 };

@@ -4,14 +4,8 @@ use std::sync::LazyLock;
 
 use crate::{Entry, Source, web};
 
-/// The scenarios of `scenarios/`.
-macro_rules! scenarios {
-    ($($name:literal)*) => {
-        &[$(($name, include_str!(concat!("../../../scenarios/", $name, ".toml")))),*]
-    };
-}
-
-const SCENARIOS: &[(&str, &str)] = scenarios! {
+const SCENARIOS: &[(&str, &str)] = warmq_config::texts! {
+    "../../../scenarios/":
     "chat" "chat-cloned" "spin" "hog" "periodic" "ping-pong" "hackbench" "schbench" "service" "simplex" "simplex-here" "starvation" "two-users" "receiver" "containers" "fragments" "rounds" "passes"
 };
 

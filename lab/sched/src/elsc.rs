@@ -6,11 +6,10 @@
 //! A task whose slice is used up is filed at once where its next slice will put it, in a second
 //! table; when the first has nobody left, slices are computed anew and the tables change places.
 
-use warmq_config::{Chosen, Setting};
+use warmq_config::Chosen;
 use warmq_kernel::{Attach, Context, Pick, Policy};
 use warmq_units::{CpuId, LockId, TaskId};
 
-use crate::family;
 use crate::family::goodness::{IDLE, is_real_time, static_goodness, ticks};
 use crate::family::levels::Levels;
 use crate::family::scheduler::{Family, Queues};
@@ -20,10 +19,6 @@ use crate::family::state::{Common, still_runnable};
 /// ten priorities each.
 const LISTS: usize = 30;
 const REAL_TIME: usize = 20;
-
-pub(crate) fn settings() -> Vec<Setting> {
-    family::settings()
-}
 
 /// The ELSC scheduler.
 pub(crate) type Elsc = Family<Tables>;

@@ -260,6 +260,21 @@ const LINUX2624: &str = "Linux 2.6.24 on x86";
 const LINUX2616: &str = "Linux 2.6.16 on x86 as Fedora Core 5 builds it";
 const LINUX6: &str = "Linux 6 on x86 as Debian builds it";
 
+const LINUX_2_4: Entry = Entry {
+    name: "linux24",
+    what: "Linux 2.4.4: one run queue, one lock, a walk over all that is runnable",
+    kernel: "linux-2.4",
+    timers_of: LINUX24,
+    models: NOWHERE,
+    cgroups: false,
+    deviates: LINUX24_DEVIATES,
+    statistics: &[],
+    promise: LINUX24_PROMISE,
+    timers: Settings::linux24,
+    settings: linux24::settings,
+    build: |chosen, attach| Ok(Box::new(linux24::Linux24::new(chosen, attach)?)),
+};
+
 const O1: Entry = Entry {
     name: "o1",
     what: "Linux 2.6.16: two priority arrays for each CPU, and a bonus for sleeping",
@@ -324,61 +339,28 @@ pub const COMPILED: Entry = Entry {
 
 /// Every scheduler, in the order in which they are listed.
 pub const SCHEDULERS: &[Entry] = &[
-    Entry {
-        name: "linux24",
-        what: "Linux 2.4.4: one run queue, one lock, a walk over all that is runnable",
-        kernel: "linux-2.4",
-        timers_of: LINUX24,
-        models: NOWHERE,
-        cgroups: false,
-        deviates: LINUX24_DEVIATES,
-        statistics: &[],
-        promise: LINUX24_PROMISE,
-        timers: Settings::linux24,
-        settings: linux24::settings,
-        build: |chosen, attach| Ok(Box::new(linux24::Linux24::new(chosen, attach)?)),
-    },
+    LINUX_2_4,
     Entry {
         name: "mq",
         what: "IBM's multi-queue scheduler for 2.4: a run queue and a lock for each CPU",
-        kernel: "linux-2.4",
-        timers_of: LINUX24,
-        models: NOWHERE,
-        cgroups: false,
-        deviates: LINUX24_DEVIATES,
-        statistics: &[],
         promise: MQ_PROMISE,
-        timers: Settings::linux24,
-        settings: mq::settings,
+        settings: family::settings,
         build: |chosen, attach| Ok(Box::new(mq::Mq::new(chosen, attach)?)),
+        ..LINUX_2_4
     },
     Entry {
         name: "elsc",
         what: "2.4 with a table of lists by static goodness, of which only the top is searched",
-        kernel: "linux-2.4",
-        timers_of: LINUX24,
-        models: NOWHERE,
-        cgroups: false,
-        deviates: LINUX24_DEVIATES,
-        statistics: &[],
-        promise: LINUX24_PROMISE,
-        timers: Settings::linux24,
-        settings: elsc::settings,
+        settings: family::settings,
         build: |chosen, attach| Ok(Box::new(elsc::Elsc::new(chosen, attach)?)),
+        ..LINUX_2_4
     },
     Entry {
         name: "pls",
         what: "2.4 with a list for each priority level, walked from the top",
-        kernel: "linux-2.4",
-        timers_of: LINUX24,
-        models: NOWHERE,
-        cgroups: false,
-        deviates: LINUX24_DEVIATES,
-        statistics: &[],
-        promise: LINUX24_PROMISE,
-        timers: Settings::linux24,
-        settings: pls::settings,
+        settings: family::settings,
         build: |chosen, attach| Ok(Box::new(pls::Pls::new(chosen, attach)?)),
+        ..LINUX_2_4
     },
     O1,
     Entry {
@@ -464,30 +446,24 @@ pub const SCHEDULERS: &[Entry] = &[
     Entry {
         name: "scx_warmq",
         what: "the project's sched_ext scheduler: fair by virtual time, a queue for each last-level cache, tasks of one fragment together",
-        kernel: EEVDF.kernel,
-        timers_of: LINUX6,
         models: ANYWHERE,
-        cgroups: true,
         deviates: SCX_DEVIATES,
-        statistics: &[],
         promise: WARMQ_PROMISE,
         timers: linux6_scx,
         settings: scx_warmq::settings,
         build: |chosen, attach| Ok(Box::new(scx_warmq::ScxWarmq::new(chosen, attach)?)),
+        ..EEVDF
     },
     Entry {
         name: "broken",
         what: "shows that laws can fail: a plain fair scheduler, with one property broken by `fault`",
         kernel: "linux-2.4",
-        timers_of: LINUX6,
         models: ANYWHERE,
-        cgroups: true,
         deviates: BROKEN_DEVIATES,
-        statistics: &[],
         promise: BROKEN_PROMISE,
-        timers: Settings::linux6,
         settings: broken::settings,
         build: |chosen, attach| Ok(Box::new(broken::Broken::new(chosen, attach)?)),
+        ..EEVDF
     },
 ];
 

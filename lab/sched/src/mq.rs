@@ -10,12 +10,11 @@
 //! A queue's lock, its list's head and what it publishes share one line of cache, as in the patch:
 //! whoever reads the published value takes the line from the lock's owner.
 
-use warmq_config::{Chosen, Setting};
+use warmq_config::Chosen;
 use warmq_kernel::{Attach, Context, Pick, Within};
 use warmq_machine::Access;
 use warmq_units::{Address, Bytes, CpuId, Cycles, Instant, LockId, TaskId};
 
-use crate::family;
 use crate::family::goodness::{AFFINITY, IDLE};
 use crate::family::idle::{gain, preempt, wake};
 use crate::family::list::Lists;
@@ -24,10 +23,6 @@ use crate::family::state::{Common, is_idle, may_go_on};
 
 /// What a queue publishes that has no task to give.
 const NOTHING: i32 = -10_000;
-
-pub(crate) fn settings() -> Vec<Setting> {
-    family::settings()
-}
 
 /// The multi-queue scheduler.
 pub(crate) type Mq = Family<QueuePerCpu>;

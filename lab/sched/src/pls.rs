@@ -5,11 +5,10 @@
 //! and ends where no bonus could make up for the level. It does badly where all tasks have about
 //! the same goodness: then it visits as many as vanilla. One lock.
 
-use warmq_config::{Chosen, Setting};
+use warmq_config::Chosen;
 use warmq_kernel::{Attach, Context, Pick, Policy};
 use warmq_units::{CpuId, LockId, TaskId};
 
-use crate::family;
 use crate::family::goodness::{AFFINITY, IDLE, SAME_MM, static_goodness};
 use crate::family::levels::Levels;
 use crate::family::scheduler::{Family, Queues};
@@ -18,10 +17,6 @@ use crate::family::state::{Common, still_runnable};
 /// Level 0 holds those whose slice is used up, 1..=100 SCHED_OTHER, the rest real time.
 const REAL_TIME: usize = 100;
 const LEVELS: usize = REAL_TIME + 100;
-
-pub(crate) fn settings() -> Vec<Setting> {
-    family::settings()
-}
 
 /// The priority-level scheduler.
 pub(crate) type Pls = Family<PriorityLevels>;

@@ -11,7 +11,7 @@ use warmq_random::{Script, scripts};
 use warmq_units::{CpuId, Duration, Instant, LockId, Seed, TaskId};
 
 use crate::linux24::{self, Linux24};
-use crate::pls::{self, Pls};
+use crate::pls::Pls;
 
 /// Both schedulers over the same tasks. Each hears everything; what PLS picks is run, as a pick
 /// changes nothing in vanilla's queue.
@@ -25,7 +25,7 @@ impl Twins {
         let chosen = |settings| Chosen::new(settings, Default::default()).expect("defaults");
         Ok(Twins {
             vanilla: Linux24::new(&chosen(linux24::settings()), attach)?,
-            pls: Pls::new(&chosen(pls::settings()), attach)?,
+            pls: Pls::new(&chosen(crate::family::settings()), attach)?,
         })
     }
 

@@ -6,7 +6,7 @@ mod sharing;
 use warmq_units::{Bytes, Cycles, Duration};
 
 use crate::cache::farthest_memory;
-use crate::description::{CacheDescription, Coherence, CpuPlace, MachineDescription, Steal};
+use crate::description::{CacheDescription, CpuPlace, MachineDescription, Steal};
 use crate::error::Flaw;
 pub(crate) use cache::MOST_WAYS;
 use cache::{cache_key, check_cache};
@@ -160,33 +160,9 @@ impl MachineDescription {
     }
 
     fn check_coherence(&self) -> Result<(), Flaw> {
-        let times = match self.coherence {
-            Coherence::Bus {
-                line_transfer,
-                address_only,
-                cache_to_cache,
-                crossing,
-            } => vec![
-                ("line_transfer", line_transfer),
-                ("address_only", address_only),
-                ("cache_to_cache", cache_to_cache),
-                ("crossing", crossing.unwrap_or(address_only)),
-            ],
-            Coherence::Directory {
-                same_domain,
-                other_domain,
-                other_socket,
-                line_transfer,
-            } => vec![
-                ("same_domain", same_domain),
-                ("other_domain", other_domain),
-                ("other_socket", other_socket),
-                ("line_transfer", line_transfer),
-            ],
-        };
-        times
-            .into_iter()
-            .try_for_each(|(field, time)| check_time(&format!("coherence.{field}"), time))
+        let times = self.coherence.times().into_iter();
+        let mut times = times.filter_map(|(field, time)| Some((field, time?)));
+        times.try_for_each(|(field, time)| check_time(&format!("coherence.{field}"), time))
     }
 
     fn check_memory(&self) -> Result<(), Flaw> {

@@ -21,9 +21,8 @@ use crate::scenario::{Order, Scenario};
 use crate::site::Site;
 use names::Names;
 
-pub(crate) use verbs::VERBS;
 #[cfg(test)]
-pub(crate) use verbs::{Verb, verbs};
+pub(crate) use verbs::{VERBS, Verb, verbs};
 
 impl Scenario {
     /// Reads and checks `document`.

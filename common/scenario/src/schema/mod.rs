@@ -7,7 +7,6 @@
 
 mod json;
 mod law;
-#[cfg(test)]
 mod tests;
 
 use self::json::{Json, texts};
@@ -21,7 +20,7 @@ const NAME: &str = "^[A-Za-z][A-Za-z0-9_-]*$";
 const IDENTIFIER: &str = "^[A-Za-z][A-Za-z0-9_]*$";
 
 /// The JSON schema (draft 7) of scenarios, as the text of a file.
-pub fn schema() -> String {
+fn schema() -> String {
     let mut top = properties(keys::TOP);
     top.push(("settings".to_owned(), named(IDENTIFIER, refer("setting"))));
     for class in Class::ALL {

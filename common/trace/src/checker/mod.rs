@@ -2,20 +2,20 @@
 //!
 //! | invariant | what it says |
 //! |---|---|
-//! | [`Invariant::TimeNeverBack`] | no record is earlier than the one before |
-//! | [`Invariant::LifeOnce`] | a task is forked once, exits once, and neither runs nor wakes outside its life |
-//! | [`Invariant::OneCpuPerTask`] | no task is on two CPUs at once |
-//! | [`Invariant::SwitchesMatch`] | the task that leaves a CPU is the one that was running there |
-//! | [`Invariant::OnlyRunnableRuns`] | a task that gets a CPU was woken before, or left its last CPU runnable |
-//! | [`Invariant::InterruptsBalanced`] | interrupts end in the reverse order of their beginnings, each once, and no switch happens inside one |
-//! | [`Invariant::WorkConserving`] | no CPU idles beside a waiting task that it could run for longer than the scheduler promises (see [`Promise`]) |
-//! | [`Invariant::TenuresDisjoint`] | a lock is granted only after its previous holder has released it |
-//! | [`Invariant::NoSwitchUnderLock`] | no CPU switches tasks while it holds a lock or spins for one |
-//! | [`Invariant::SleepersLeave`] | a task that blocks leaves its CPU asleep, unless it was woken meanwhile |
-//! | [`Invariant::NoSwitchInIdle`] | a CPU leaves its idle state before it switches |
-//! | [`Invariant::SpansBegin`] | a span that ends was begun at some time |
-//! | [`Invariant::CountsGrow`] | no counter of a scenario goes back |
-//! | [`Invariant::ReschedulesTaken`] | every reschedule interrupt taken was sent, and every one sent is taken within 20 ms; one that arrives while another is pending merges with it (in a recording one may be late, and may come that no record shows) |
+//! | TimeNeverBack | no record is earlier than the one before |
+//! | LifeOnce | a task is forked once, exits once, and neither runs nor wakes outside its life |
+//! | OneCpuPerTask | no task is on two CPUs at once |
+//! | SwitchesMatch | the task that leaves a CPU is the one that was running there |
+//! | OnlyRunnableRuns | a task that gets a CPU was woken before, or left its last CPU runnable |
+//! | InterruptsBalanced | interrupts end in the reverse order of their beginnings, each once, and no switch happens inside one |
+//! | WorkConserving | no CPU idles beside a waiting task that it could run for longer than the scheduler promises (see [`Promise`]) |
+//! | TenuresDisjoint | a lock is granted only after its previous holder has released it |
+//! | NoSwitchUnderLock | no CPU switches tasks while it holds a lock or spins for one |
+//! | SleepersLeave | a task that blocks leaves its CPU asleep, unless it was woken meanwhile |
+//! | NoSwitchInIdle | a CPU leaves its idle state before it switches |
+//! | SpansBegin | a span that ends was begun at some time |
+//! | CountsGrow | no counter of a scenario goes back |
+//! | ReschedulesTaken | every reschedule interrupt taken was sent, and every one sent is taken within 20 ms; one that arrives while another is pending merges with it (in a recording one may be late, and may come that no record shows) |
 //!
 //! Where events of a CPU are missing ([`Record::Lost`]) nothing is checked until that CPU switches
 //! again, and what it may have changed is unknown from then on.
@@ -30,7 +30,7 @@ mod violation;
 use warmq_units::{Duration, Instant};
 
 use self::seen::Seen;
-pub use self::violation::{Breach, Invariant, Violation};
+pub use self::violation::{Breach, Violation};
 use crate::{Observer, Record};
 
 /// What a scheduler promises about CPUs that idle while tasks wait.
@@ -62,16 +62,16 @@ impl Default for Promise {
     }
 }
 
-/// Checks a run against every [`Invariant`] and keeps the first [`Violation`].
+/// Checks a run against every invariant and keeps the first [`Violation`].
 ///
 /// ```
-/// use warmq_trace::{Checker, Invariant, Observer, Record};
+/// use warmq_trace::{Breach, Checker, Observer, Record};
 /// use warmq_units::{CpuId, Instant, TaskId};
 /// let (cpu, stranger) = (CpuId(0), Some(TaskId(9)));
 /// let mut checker = Checker::of_a_run();
 /// checker.see(Instant(5), &Record::Switch { cpu, prev: None, prev_runnable: false, next: stranger });
 /// let violation = checker.finish(Instant(6)).unwrap_err();
-/// assert_eq!(violation.breach.invariant(), Invariant::LifeOnce);
+/// assert_eq!(violation.breach, Breach::NotAlive);
 /// assert_eq!(violation.task, stranger);
 /// ```
 #[derive(Clone, Debug)]

@@ -6,81 +6,59 @@ use warmq_units::{CpuId, Instant, LockId, TaskId};
 
 use crate::Interrupt;
 
-/// The invariants that a [`Checker`](super::Checker) checks; the module's table explains each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Invariant {
-    /// No record is earlier than the one before.
-    TimeNeverBack,
-    /// A task is forked once, exits once, and neither runs nor wakes outside its life.
-    LifeOnce,
-    /// No task is on two CPUs at once.
-    OneCpuPerTask,
-    /// The task that leaves a CPU is the one that was running there.
-    SwitchesMatch,
-    /// A task that gets a CPU was woken before, or left its last CPU runnable.
-    OnlyRunnableRuns,
-    /// Interrupts end in the reverse order of their beginnings, and no switch happens inside one.
-    InterruptsBalanced,
-    /// No CPU idles beside a waiting task that it could run for longer than the scheduler promises.
-    WorkConserving,
-    /// No two tenures of a lock overlap.
-    TenuresDisjoint,
-    /// No CPU switches tasks while it holds a lock or spins for one.
-    NoSwitchUnderLock,
-    /// Every reschedule interrupt sent is taken once, and in time.
-    ReschedulesTaken,
-    /// A task that blocks leaves its CPU asleep, unless it was woken meanwhile.
-    SleepersLeave,
-    /// A CPU leaves its idle state before it switches.
-    NoSwitchInIdle,
-    /// A span that ends was begun at some time.
-    SpansBegin,
-    /// No counter of a scenario goes back.
-    CountsGrow,
-}
-
 /// How an invariant was broken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Breach {
     /// The previous record has a later time.
+    #[error("time runs backwards: the previous record is of {before}")]
     TimeWentBack {
         /// The time of the previous record.
         before: Instant,
     },
     /// The task was not forked, or has exited.
+    #[error("the task was not forked, or has exited")]
     NotAlive,
     /// The task was forked already.
+    #[error("the task was forked already")]
     ForkedAgain,
     /// The task exited, but left its CPU runnable.
+    #[error("the task exited and yet is runnable")]
     RunnableAfterExit,
     /// The task is running on another CPU already.
+    #[error("the task is already running on {other}")]
     OnTwoCpus {
         /// The other CPU.
         other: CpuId,
     },
     /// Another task was running there.
+    #[error("{}", who(running))]
     AnotherRan {
         /// The task that was running; `None` is the idle task.
         running: Option<TaskId>,
     },
     /// The task sleeps.
+    #[error("the task is asleep and was not woken")]
     Asleep,
     /// The interrupt that ends is not the one that the CPU is serving.
+    #[error("{}", serving(open))]
     NotInInterrupt {
         /// The interrupt that the CPU is serving.
         open: Option<Interrupt>,
     },
     /// The CPU switched tasks inside an interrupt.
+    #[error("a switch inside the interrupt {open:?}")]
     SwitchInInterrupt {
         /// Which one.
         open: Interrupt,
     },
     /// The task waits while a CPU that could run it idles.
+    #[error("the task has waited since {since} while the CPU, which could run it, was idle")]
     LeftWaiting {
         /// Since when both have been the case.
         since: Instant,
     },
     /// The lock was granted before its previous holder released it.
+    #[error("{lock} was granted before it was released at {released}")]
     HeldByTwo {
         /// Which one.
         lock: LockId,
@@ -88,6 +66,7 @@ pub enum Breach {
         released: Instant,
     },
     /// The CPU switched tasks while it held the lock or spun for it.
+    #[error("a switch at {switched}, while the CPU held {lock} or spun for it")]
     SwitchUnderLock {
         /// Which one.
         lock: LockId,
@@ -95,17 +74,22 @@ pub enum Breach {
         switched: Instant,
     },
     /// A reschedule interrupt was taken that no CPU had sent.
+    #[error("a reschedule interrupt that no CPU sent")]
     NobodySent,
     /// A reschedule interrupt was taken too late, or not at all.
+    #[error("the reschedule interrupt sent at {sent} was not taken in time")]
     NotTaken {
         /// When it was sent.
         sent: Instant,
     },
     /// The task blocked and yet left its CPU runnable.
+    #[error("the task blocked and yet is runnable")]
     RunnableAfterBlock,
     /// The CPU switched tasks in an idle state.
+    #[error("a switch on a CPU in an idle state")]
     SwitchInIdle,
     /// The span that ends never began.
+    #[error("span {span}, number {number}, ends and never began")]
     NeverBegan {
         /// Its name, by number.
         span: u32,
@@ -113,38 +97,13 @@ pub enum Breach {
         number: u64,
     },
     /// The counter had counted more.
+    #[error("counter {counter} goes back from {before}")]
     CountedMore {
         /// Which one.
         counter: u32,
         /// What it had counted.
         before: u64,
     },
-}
-
-impl Breach {
-    /// The invariant that this breaks.
-    pub fn invariant(self) -> Invariant {
-        match self {
-            Breach::TimeWentBack { .. } => Invariant::TimeNeverBack,
-            Breach::NotAlive | Breach::ForkedAgain | Breach::RunnableAfterExit => {
-                Invariant::LifeOnce
-            }
-            Breach::OnTwoCpus { .. } => Invariant::OneCpuPerTask,
-            Breach::AnotherRan { .. } => Invariant::SwitchesMatch,
-            Breach::Asleep => Invariant::OnlyRunnableRuns,
-            Breach::NotInInterrupt { .. } | Breach::SwitchInInterrupt { .. } => {
-                Invariant::InterruptsBalanced
-            }
-            Breach::LeftWaiting { .. } => Invariant::WorkConserving,
-            Breach::HeldByTwo { .. } => Invariant::TenuresDisjoint,
-            Breach::SwitchUnderLock { .. } => Invariant::NoSwitchUnderLock,
-            Breach::NobodySent | Breach::NotTaken { .. } => Invariant::ReschedulesTaken,
-            Breach::RunnableAfterBlock => Invariant::SleepersLeave,
-            Breach::SwitchInIdle => Invariant::NoSwitchInIdle,
-            Breach::NeverBegan { .. } => Invariant::SpansBegin,
-            Breach::CountedMore { .. } => Invariant::CountsGrow,
-        }
-    }
 }
 
 /// The first record of a run that breaks an invariant.
@@ -176,74 +135,16 @@ impl fmt::Display for Violation {
     }
 }
 
-impl fmt::Display for Breach {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Breach::TimeWentBack { before } => {
-                write!(
-                    formatter,
-                    "time runs backwards: the previous record is of {before}"
-                )
-            }
-            Breach::NotAlive => write!(formatter, "the task was not forked, or has exited"),
-            Breach::ForkedAgain => write!(formatter, "the task was forked already"),
-            Breach::RunnableAfterExit => write!(formatter, "the task exited and yet is runnable"),
-            Breach::OnTwoCpus { other } => {
-                write!(formatter, "the task is already running on {other}")
-            }
-            Breach::AnotherRan {
-                running: Some(running),
-            } => {
-                write!(formatter, "{running} was running here")
-            }
-            Breach::AnotherRan { running: None } => write!(formatter, "the CPU was idle"),
-            Breach::Asleep => write!(formatter, "the task is asleep and was not woken"),
-            Breach::NotInInterrupt { open: Some(open) } => {
-                write!(
-                    formatter,
-                    "an interrupt ends, but the CPU is serving {open:?}"
-                )
-            }
-            Breach::NotInInterrupt { open: None } => {
-                write!(formatter, "an interrupt ends, but the CPU is serving none")
-            }
-            Breach::SwitchInInterrupt { open } => {
-                write!(formatter, "a switch inside the interrupt {open:?}")
-            }
-            Breach::LeftWaiting { since } => {
-                write!(
-                    formatter,
-                    "the task has waited since {since} while the CPU, which could run it, was idle"
-                )
-            }
-            Breach::HeldByTwo { lock, released } => write!(
-                formatter,
-                "{lock} was granted before it was released at {released}"
-            ),
-            Breach::SwitchUnderLock { lock, switched } => write!(
-                formatter,
-                "a switch at {switched}, while the CPU held {lock} or spun for it"
-            ),
-            Breach::NobodySent => write!(formatter, "a reschedule interrupt that no CPU sent"),
-            Breach::NotTaken { sent } => write!(
-                formatter,
-                "the reschedule interrupt sent at {sent} was not taken in time"
-            ),
-            Breach::RunnableAfterBlock => {
-                write!(formatter, "the task blocked and yet is runnable")
-            }
-            Breach::SwitchInIdle => write!(formatter, "a switch on a CPU in an idle state"),
-            Breach::NeverBegan { span, number } => {
-                write!(
-                    formatter,
-                    "span {span}, number {number}, ends and never began"
-                )
-            }
-            Breach::CountedMore { counter, before } => {
-                write!(formatter, "counter {counter} goes back from {before}")
-            }
-        }
+fn who(running: &Option<TaskId>) -> String {
+    match running {
+        Some(running) => format!("{running} was running here"),
+        None => "the CPU was idle".to_owned(),
     }
+}
+
+fn serving(open: &Option<Interrupt>) -> String {
+    let open = open.map_or("none".to_owned(), |open| format!("{open:?}"));
+    format!("an interrupt ends, but the CPU is serving {open}")
 }
 
 impl std::error::Error for Violation {}

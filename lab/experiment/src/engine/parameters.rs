@@ -2,7 +2,6 @@
 
 use warmq_config::{Chosen, Kind};
 use warmq_kernel::Settings;
-use warmq_machine::description::Coherence;
 use warmq_machine::{Fragmentation, MachineDescription};
 
 use super::CostTable;
@@ -110,38 +109,11 @@ impl Parts<'_> {
         parameters
     }
 
-    fn of_coherence(&self) -> Vec<Parameter> {
-        let ns = |key: &str, span: warmq_units::Duration| {
-            self.given("coherence", key, span.as_ns().to_string(), "ns")
-        };
-        match self.machine.coherence {
-            Coherence::Bus {
-                line_transfer,
-                address_only,
-                cache_to_cache,
-                crossing,
-            } => [
-                ns("line_transfer", line_transfer),
-                ns("address_only", address_only),
-                ns("cache_to_cache", cache_to_cache),
-            ]
-            .into_iter()
-            .chain(crossing.map(|crossing| ns("crossing", crossing)))
-            .collect(),
-            Coherence::Directory {
-                same_domain,
-                other_domain,
-                other_socket,
-                line_transfer,
-            } => {
-                vec![
-                    ns("same_domain", same_domain),
-                    ns("other_domain", other_domain),
-                    ns("other_socket", other_socket),
-                    ns("line_transfer", line_transfer),
-                ]
-            }
-        }
+    fn of_coherence(&self) -> impl Iterator<Item = Parameter> + '_ {
+        let times = self.machine.coherence.times().into_iter();
+        times.filter_map(|(key, time)| {
+            Some(self.given("coherence", key, time?.as_ns().to_string(), "ns"))
+        })
     }
 
     fn of_kernel(&self) -> Vec<Parameter> {

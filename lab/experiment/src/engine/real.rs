@@ -8,7 +8,7 @@ use warmq_trace::{Digest, Header, Observer, Record};
 use warmq_units::{Duration, Instant};
 
 use super::fidelity::notes;
-use super::{Engine, chosen, compiled, kernel, machines, places, setting};
+use super::{Engine, compiled, kernel, places, setting};
 use crate::plan::{KERNEL, LAB, Part, Plan};
 use crate::simulator::{Cause, Measured, PartError, RunError, TIME_UP};
 use crate::world::{Played, Request, World};
@@ -85,11 +85,7 @@ impl Engine {
         plan: &Plan,
         mut observer: O,
     ) -> Result<Measured, RunError> {
-        let described = |error: PartError| setting(error.to_string());
-        let machine = self.machine(&plan.machine.name).map_err(described)?;
-        let machine_chosen = chosen(machines::settings(&machine), &plan.machine.settings)?;
-        let machine = machines::set(&machine, &machine_chosen).map_err(setting)?;
-        let workload = self.workload(&plan.workload.name).map_err(described)?;
+        let (machine, _, workload) = self.parts(plan)?;
         let (Some(scenario), Some((file, text))) =
             (workload.entry().scenario(), workload.entry().text())
         else {

@@ -129,7 +129,7 @@ fn histogram(
             "write peak_at, peak_share, peak_over_next or share",
         );
     }
-    let (Some(of), Some((name, title)), Some(read)) = (item.text(), named(table), read) else {
+    let (Some(of), Some(named), Some(read)) = (item.text(), Named::read(table), read) else {
         return Vec::new();
     };
     let known = simulator.histograms(&experiment.parts.used());
@@ -145,14 +145,8 @@ fn histogram(
         HistogramRead::PeakShare | HistogramRead::Share { .. } => "%",
         HistogramRead::PeakAt | HistogramRead::PeakOverNext => "",
     };
-    let domain = experiment.points.clone();
-    vec![Measure {
-        name,
-        title,
-        unit: unit.into(),
-        domain,
-        how: How::Histogram { of, read },
-    }]
+    let how = How::Histogram { of, read };
+    vec![named.measure(unit, experiment.points.clone(), how)]
 }
 
 /// The share of the bins from `from` to `to`, or of one.
@@ -166,12 +160,29 @@ fn share(table: &Fields) -> HistogramRead {
     }
 }
 
-fn named(table: &Fields) -> Option<(String, String)> {
-    let name = table
-        .required("name", "give the name for rows and claims")?
-        .text()?;
-    let title = table.line("title").unwrap_or_else(|| readable(&name));
-    Some((name, title))
+/// What a measure that is no metric is called: its name, and its title.
+struct Named(String, String);
+
+impl Named {
+    fn read(table: &Fields) -> Option<Named> {
+        let name = table
+            .required("name", "give the name for rows and claims")?
+            .text()?;
+        let title = table.line("title").unwrap_or_else(|| readable(&name));
+        Some(Named(name, title))
+    }
+
+    /// Made `how`, in `unit`, at the points of `domain`.
+    fn measure(self, unit: &str, domain: Vec<Point>, how: How) -> Measure {
+        let (Named(name, title), unit) = (self, unit.to_owned());
+        Measure {
+            name,
+            title,
+            unit,
+            domain,
+            how,
+        }
+    }
 }
 
 fn derived(table: &Fields, experiment: &Experiment) -> Option<Measure> {
@@ -219,7 +230,7 @@ fn compared(
         ("difference", Compare::Difference),
     ];
     let compare = table.choice("as", &compares).unwrap_or(Compare::Percent);
-    let (name, title) = named(table)?;
+    let named = Named::read(table)?;
     let base = experiment.parts.place(item)?;
     let away = parent.domain.iter().filter(|point| !point.is_at(&base));
     let domain: Vec<Point> = away.cloned().collect();
@@ -233,36 +244,25 @@ fn compared(
         return None;
     }
     let unit = match compare {
-        Compare::Percent => "%".to_owned(),
-        Compare::Ratio => String::new(),
-        Compare::Difference => parent.unit.clone(),
+        Compare::Percent => "%",
+        Compare::Ratio => "",
+        Compare::Difference => &parent.unit,
     };
     let of = parent.name.clone();
-    Some(Measure {
-        name,
-        title,
-        unit,
-        domain,
-        how: How::Relative { of, base, compare },
-    })
+    Some(named.measure(unit, domain, How::Relative { of, base, compare }))
 }
 
 fn over_seeds(table: &Fields, parent: &Measure) -> Option<Measure> {
     let takes = [("mean", OverSeeds::Mean), ("spread", OverSeeds::Spread)];
     let take = table.choice("seeds", &takes)?;
-    let (name, title) = named(table)?;
+    let named = Named::read(table)?;
     let unit = match take {
-        OverSeeds::Mean => parent.unit.clone(),
-        OverSeeds::Spread => "%".to_owned(),
+        OverSeeds::Mean => &parent.unit,
+        OverSeeds::Spread => "%",
     };
     let of = parent.name.clone();
-    Some(Measure {
-        name,
-        title,
-        unit,
-        domain: parent.domain.clone(),
-        how: How::OverSeeds { of, take },
-    })
+    let how = How::OverSeeds { of, take };
+    Some(named.measure(unit, parent.domain.clone(), how))
 }
 
 fn scaled(
@@ -272,7 +272,7 @@ fn scaled(
     experiment: &Experiment,
 ) -> Option<Measure> {
     let times = item.number()?;
-    let (name, title) = named(table)?;
+    let named = Named::read(table)?;
     let over = table.choice("as", &[("product", false), ("quotient", true)]);
     let unit = table.text("unit").unwrap_or_default();
     let keys = table.item("each");
@@ -286,18 +286,13 @@ fn scaled(
         }
         each.push(axis.key.clone());
     }
-    Some(Measure {
-        name,
-        title,
-        unit,
-        domain: parent.domain.clone(),
-        how: How::Scaled {
-            of: parent.name.clone(),
-            times,
-            each,
-            over: over.unwrap_or(false),
-        },
-    })
+    let how = How::Scaled {
+        of: parent.name.clone(),
+        times,
+        each,
+        over: over.unwrap_or(false),
+    };
+    Some(named.measure(&unit, parent.domain.clone(), how))
 }
 
 fn taken(
@@ -307,7 +302,7 @@ fn taken(
     experiment: &Experiment,
 ) -> Option<Measure> {
     let take = take(table)?;
-    let (name, title) = named(table)?;
+    let named = Named::read(table)?;
     let axis = axis_of(item, &experiment.parts.axes, parent)?;
     let is_place = matches!(take, Take::PeakAt | Take::Needed { .. });
     if is_place && axis.values.iter().any(|value| value.number().is_none()) {
@@ -322,24 +317,14 @@ fn taken(
         .iter()
         .map(|point| point.without([axis.key.as_str()]))
         .collect();
-    let unit = if is_place {
-        axis.key.clone()
-    } else {
-        parent.unit.clone()
-    };
+    let unit = if is_place { &axis.key } else { &parent.unit };
     let domain = in_order(&experiment.parts.axes, groups);
     let how = How::Along {
         of: parent.name.clone(),
         key: axis.key.clone(),
         take,
     };
-    Some(Measure {
-        name,
-        title,
-        unit,
-        domain,
-        how,
-    })
+    Some(named.measure(unit, domain, how))
 }
 
 /// The axis that `item` names, if `parent` still has its key.

@@ -58,18 +58,9 @@ fn read(
     let mut experiment = header(file, fields, full, quick);
     let mut scope = Scope::new(simulator, is_planned);
     let ready = parts::read(fields, &mut scope) && sweep::read(fields, &mut scope, &mut experiment);
-    let later = [
-        "measure",
-        "published",
-        "claim",
-        "plot",
-        "labels",
-        "tolerance",
-        "columns",
-        "shown",
-    ];
     if !ready {
-        fields.know(&later);
+        fields.know(&["measure"]);
+        fields.know(&OF_RESULTS);
         fields.finish();
         return None;
     }
@@ -85,6 +76,17 @@ fn read(
     fields.finish();
     Some(experiment)
 }
+
+/// The keys of what becomes of measures.
+const OF_RESULTS: [&str; 7] = [
+    "published",
+    "claim",
+    "plot",
+    "labels",
+    "tolerance",
+    "columns",
+    "shown",
+];
 
 /// A large sweep is queried, not judged. (`labels`, `columns` and `tolerance` do no harm.)
 fn refuse_judgement(fields: &Fields, experiment: &Experiment) {
@@ -103,15 +105,7 @@ fn refuse_judgement(fields: &Fields, experiment: &Experiment) {
             item.report("the sweep is too large for it", help);
         }
     }
-    fields.know(&[
-        "published",
-        "claim",
-        "plot",
-        "labels",
-        "tolerance",
-        "columns",
-        "shown",
-    ]);
+    fields.know(&OF_RESULTS);
     fields.finish();
 }
 

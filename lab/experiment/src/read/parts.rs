@@ -123,12 +123,7 @@ impl<'a> Scope<'a> {
     fn load(&mut self, part: Part, name: &str, item: &Item) -> bool {
         match self.simulator.settings(part, name) {
             Ok(settings) => {
-                let defaults = settings
-                    .iter()
-                    .map(|setting| (setting.name.clone(), setting.default.clone()));
-                let key = (part, name.to_owned());
-                self.parts.defaults.insert(key.clone(), defaults.collect());
-                self.settings.insert(key, settings);
+                self.learn(part, name, settings);
                 true
             }
             Err(PartError::Unknown) => {
@@ -146,13 +141,15 @@ impl<'a> Scope<'a> {
 
     /// No world is named.
     fn is_simulated(&mut self) {
-        let key = (Part::World, LAB.to_owned());
         self.parts.names.insert(Part::World, LAB.to_owned());
         let settings = self.simulator.settings(Part::World, LAB);
-        let settings = settings.unwrap_or_default();
-        let defaults = settings
-            .iter()
-            .map(|setting| (setting.name.clone(), setting.default.clone()));
+        self.learn(Part::World, LAB, settings.unwrap_or_default());
+    }
+
+    fn learn(&mut self, part: Part, name: &str, settings: Vec<Setting>) {
+        let key = (part, name.to_owned());
+        let defaults = settings.iter();
+        let defaults = defaults.map(|setting| (setting.name.clone(), setting.default.clone()));
         self.parts.defaults.insert(key.clone(), defaults.collect());
         self.settings.insert(key, settings);
     }

@@ -40,15 +40,13 @@ impl Costs {
 
     /// A table in which every cost is zero, for tests of pure policy.
     pub fn free() -> Costs {
-        let cost = || Cost {
+        let free = Cost {
             cycles: Cycles(0),
             source: "none: a test of policy".to_owned(),
         };
-        let names = KERNEL_COSTS.iter().chain(SCHEDULER_COSTS);
+        let named = NAMES.map(|name| (name.to_owned(), free.clone()));
         Costs {
-            table: names
-                .map(|(name, _)| ((*name).to_owned(), cost()))
-                .collect(),
+            table: named.into(),
         }
     }
 
@@ -69,120 +67,93 @@ impl Costs {
     }
 }
 
-/// The costs that the kernel itself looks up, and what each covers.
-pub const KERNEL_COSTS: &[(&str, &str)] = &[
-    (
-        "access",
-        "what a program's access to memory takes besides the caches: an address is drawn, a counter goes up",
-    ),
-    ("system_call", "entering and leaving the kernel"),
-    (
-        "context_switch",
-        "switching registers and stacks, after the pick",
-    ),
-    (
-        "mm_switch",
-        "loading another page table, and the TLB misses that follow",
-    ),
-    ("interrupt_entry", "from the interrupt to its handler"),
-    (
-        "interrupt_exit",
-        "from the handler to where the kernel may switch to another task",
-    ),
-    (
-        "interrupt_return",
-        "from the kernel back to the user code that was interrupted, after any switch",
-    ),
-    (
-        "timer_program",
-        "programming the timer for the next expiry, after those that have expired",
-    ),
-    (
-        "timer_tick",
-        "the timer's handler, without the scheduler's part",
-    ),
-    (
-        "reschedule_interrupt",
-        "sending a reschedule interrupt to another CPU",
-    ),
-    ("network_packet", "driver and protocol work on one packet"),
-    ("accept", "accepting a connection from a listening socket"),
-    (
-        "stream_packet",
-        "protocol work on one packet of a stream to this machine, out and in",
-    ),
-    (
-        "stream_call",
-        "a send or a receive on a stream to this machine besides socket_send or socket_receive: its lock, its queues",
-    ),
-    ("socket_send", "a send, without packets and copying"),
-    ("socket_receive", "a receive, without copying"),
-    (
-        "copy_per_line",
-        "copying one cache line, without its misses",
-    ),
-    ("fork", "creating a task"),
-    ("exit", "ending a task"),
-    (
-        "lock_uncontended",
-        "locking or unlocking an uncontended mutex",
-    ),
-    (
-        "idle_poll",
-        "until a CPU that polls in idle notices that it should reschedule",
-    ),
-    (
-        "nohz_exit",
-        "restarting a stopped tick on the way out of idle",
-    ),
+/// All that is looked up: what [`Times`] has, and by schedulers
+///
+/// - `schedule_fixed`: `schedule()`, without the walk over the run queue;
+/// - `goodness`: one visit of the walk: tests and `goodness()`, without its misses;
+/// - `recalculate_per_task`: a new time slice for one task;
+/// - `wakeup`: `try_to_wake_up()`, without its misses;
+/// - `hrtick_start`: arming the timer that ends a slice, by kernels that have one;
+/// - `current_colored`: the extra cost of computing `current` with colors.
+const NAMES: [&str; 28] = [
+    "access",
+    "system_call",
+    "context_switch",
+    "mm_switch",
+    "interrupt_entry",
+    "interrupt_exit",
+    "interrupt_return",
+    "timer_program",
+    "timer_tick",
+    "reschedule_interrupt",
+    "network_packet",
+    "accept",
+    "stream_packet",
+    "stream_call",
+    "socket_send",
+    "socket_receive",
+    "copy_per_line",
+    "fork",
+    "exit",
+    "lock_uncontended",
+    "idle_poll",
+    "nohz_exit",
+    "schedule_fixed",
+    "goodness",
+    "recalculate_per_task",
+    "wakeup",
+    "hrtick_start",
+    "current_colored",
 ];
 
-/// The costs that schedulers look up.
-pub const SCHEDULER_COSTS: &[(&str, &str)] = &[
-    (
-        "schedule_fixed",
-        "schedule(), without the walk over the run queue",
-    ),
-    (
-        "goodness",
-        "one visit of the walk: tests and goodness(), without its misses",
-    ),
-    ("recalculate_per_task", "a new time slice for one task"),
-    ("wakeup", "try_to_wake_up(), without its misses"),
-    (
-        "hrtick_start",
-        "arming the timer that ends a slice, by kernels that have one",
-    ),
-    (
-        "current_colored",
-        "the extra cost of computing `current` with colors",
-    ),
-];
-
-/// The kernel's costs as times, looked up once.
+/// The kernel's costs as times, looked up once under the names of the fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
+    /// What a program's access to memory takes besides the caches: an address is drawn, a counter
+    /// goes up.
     pub(crate) access: Cycles,
+    /// Entering and leaving the kernel.
     pub(crate) system_call: Duration,
+    /// Switching registers and stacks, after the pick.
     pub(crate) context_switch: Duration,
+    /// Loading another page table, and the TLB misses that follow.
     pub(crate) mm_switch: Duration,
+    /// From the interrupt to its handler.
     pub(crate) interrupt_entry: Duration,
+    /// From the handler to where the kernel may switch to another task.
     pub(crate) interrupt_exit: Duration,
+    /// From the kernel back to the user code that was interrupted, after any switch.
     pub(crate) interrupt_return: Duration,
+    /// Programming the timer for the next expiry, after those that have expired.
     pub(crate) timer_program: Duration,
+    /// The timer's handler, without the scheduler's part.
     pub(crate) timer_tick: Duration,
+    /// Sending a reschedule interrupt to another CPU.
     pub(crate) reschedule_interrupt: Duration,
+    /// Driver and protocol work on one packet.
     pub(crate) network_packet: Duration,
+    /// Protocol work on one packet of a stream to this machine, out and in.
     pub(crate) stream_packet: Duration,
+    /// A send or a receive on a stream to this machine besides socket_send or socket_receive: its
+    /// lock, its queues.
     pub(crate) stream_call: Duration,
+    /// Accepting a connection from a listening socket.
     pub(crate) accept: Duration,
+    /// A send, without packets and copying.
     pub(crate) socket_send: Duration,
+    /// A receive, without copying.
     pub(crate) socket_receive: Duration,
+    /// Copying one cache line, without its misses.
     pub(crate) copy_per_line: Cycles,
+    /// Creating a task.
     pub(crate) fork: Duration,
+    /// Ending a task.
     pub(crate) exit: Duration,
+    /// Locking or unlocking an uncontended mutex.
     pub(crate) lock_uncontended: Duration,
+    /// Until a CPU that polls in idle notices that it should reschedule.
     pub(crate) idle_poll: Duration,
+    /// Restarting a stopped tick on the way out of idle.
     pub(crate) nohz_exit: Duration,
 }
 

@@ -499,8 +499,6 @@ pub enum LockKind {
     /// that spin, the one that the bus serves first wins.
     #[default]
     TestAndSet,
-    /// Each CPU takes a number and waits for its turn (2.6.25 to 4.1). First come, first served.
-    Ticket,
     /// Each CPU waits on a line of its own, only the first in the queue on the lock's word (since
     /// 4.2). First come, first served.
     Queued,
@@ -510,7 +508,6 @@ impl fmt::Display for LockKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             LockKind::TestAndSet => "test-and-set",
-            LockKind::Ticket => "ticket",
             LockKind::Queued => "queued",
         })
     }

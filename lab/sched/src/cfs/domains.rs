@@ -7,7 +7,7 @@
 use warmq_kernel::Attach;
 use warmq_units::CpuId;
 
-use crate::fair::spans::{Span, SpanOf, spans};
+use crate::fair::spans::{Span, Together, spans};
 
 /// What holds for all domains of a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`). Indices
 /// say which average of the load is used: 0 is the load of now, n the n-th average. The values are
@@ -59,16 +59,8 @@ const CORES: Level = Level {
 };
 
 const ALL: Level = Level {
-    shares_core: false,
     wake_idle: false,
-    max_interval: 4,
-    imbalance_pct: 125,
-    cache_nice_tries: 1,
-    busy_idx: 2,
-    idle_idx: 1,
-    newidle_idx: 2,
-    wake_idx: 1,
-    forkexec_idx: 1,
+    ..CORES
 };
 
 /// A domain of one CPU.
@@ -90,20 +82,10 @@ pub(super) struct Domain {
 
 /// The domains of `cpu`, the smallest first.
 pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
-    let all = || (0..attach.cpus()).map(CpuId);
-    let with = |same: &dyn Fn(CpuId) -> bool| all().filter(|other| same(*other)).collect();
-    let (core, cache) = (
-        |cpu: CpuId| attach.place(cpu).core,
-        |cpu: CpuId| attach.place(cpu).llc,
-    );
-    let core_of = |of: CpuId| -> Vec<CpuId> { with(&|other| core(other) == core(of)) };
-    let cores_of = |of: CpuId| -> Vec<CpuId> {
-        with(&|other| cache(other) == cache(of) || core(other) == core(of))
-    };
-    let levels: [(&'static Level, &SpanOf<'_>); 3] = [
-        (&THREADS, &core_of),
-        (&CORES, &cores_of),
-        (&ALL, &|_| all().collect()),
+    let levels: [(&'static Level, Together); 3] = [
+        (&THREADS, |a, b| a.core == b.core),
+        (&CORES, |a, b| a.llc == b.llc || a.core == b.core),
+        (&ALL, |_, _| true),
     ];
     let domain = |span: Span<&'static Level>| Domain {
         last_balance: 0,
@@ -113,5 +95,8 @@ pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
         span: span.span,
         groups: span.groups,
     };
-    spans(cpu, levels).into_iter().map(domain).collect()
+    spans(attach, cpu, &levels)
+        .into_iter()
+        .map(domain)
+        .collect()
 }

@@ -13,8 +13,7 @@ use super::weights::{NICE_0, weight_of};
 use crate::affinity::Steering;
 use crate::fair::realtime::RealTime;
 use crate::fair::tree::{EntityId, Tree};
-
-pub(super) type QueueId = usize;
+pub(super) use crate::fair::tree::{QueueId, What};
 
 /// Averages of a CPU's load that are kept (`CPU_LOAD_IDX_MAX`).
 pub(super) const LOADS: usize = 5;
@@ -42,14 +41,6 @@ pub(super) struct Entity {
     pub(super) queue: QueueId,
     pub(super) line: Address,
     pub(super) node: Address,
-}
-
-/// What an entity stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
-    Task(TaskId),
-    /// The tasks in this queue.
-    Group(QueueId),
 }
 
 /// The entities of one group on one CPU, or those of a CPU (`struct cfs_rq`).

@@ -6,7 +6,7 @@
 use warmq_kernel::Attach;
 use warmq_units::CpuId;
 
-use crate::fair::spans::{Span, SpanOf, spans};
+use crate::fair::spans::{Span, Together, spans};
 
 use super::rules::MS;
 
@@ -131,18 +131,11 @@ fn least_interval(span: &[CpuId]) -> i64 {
 
 /// The domains of `cpu`, the smallest first.
 pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
-    let all = || (0..attach.cpus()).map(CpuId);
-    let like = |same: &dyn Fn(CpuId) -> u16, of: CpuId| -> Vec<CpuId> {
-        all().filter(|other| same(*other) == same(of)).collect()
-    };
-    let core = |cpu: CpuId| attach.place(cpu).core;
-    let cache = |cpu: CpuId| attach.place(cpu).llc;
-    let socket = |cpu: CpuId| attach.place(cpu).socket;
-    let levels: [(&'static Level, &SpanOf<'_>); 4] = [
-        (&THREADS, &|of| like(&core, of)),
-        (&CACHE, &|of| like(&cache, of)),
-        (&SOCKET, &|of| like(&socket, of)),
-        (&NODES, &|_| all().collect()),
+    let levels: [(&'static Level, Together); 4] = [
+        (&THREADS, |a, b| a.core == b.core),
+        (&CACHE, |a, b| a.llc == b.llc),
+        (&SOCKET, |a, b| a.socket == b.socket),
+        (&NODES, |_, _| true),
     ];
     let domain = |span: Span<&'static Level>| Domain {
         last_balance: 0,
@@ -153,7 +146,10 @@ pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
         span: span.span,
         groups: span.groups,
     };
-    spans(cpu, levels).into_iter().map(domain).collect()
+    spans(attach, cpu, &levels)
+        .into_iter()
+        .map(domain)
+        .collect()
 }
 
 #[cfg(test)]

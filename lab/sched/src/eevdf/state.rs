@@ -9,6 +9,7 @@ use crate::affinity::Steering;
 use crate::fair::realtime::RealTime;
 use crate::fair::server::{Reservation, Server};
 use crate::fair::tree::{EntityId, Tree};
+pub(super) use crate::fair::tree::{QueueId, What};
 
 use super::cache_aware::CacheAware;
 use super::domains::Domain;
@@ -16,8 +17,6 @@ use super::effects::Effects;
 use super::pelt::Average;
 use super::rules::Rules;
 use super::weights::NICE_0;
-
-pub(super) type QueueId = usize;
 
 /// Where virtual time begins in a new queue, in ns (`init_cfs_rq()`).
 const BEGINNING: i64 = -(1 << 20);
@@ -64,14 +63,6 @@ pub(super) struct Entity {
     pub(super) queue: QueueId,
     pub(super) line: Address,
     pub(super) node: Address,
-}
-
-/// What an entity stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
-    Task(TaskId),
-    /// The tasks in this queue.
-    Group(QueueId),
 }
 
 /// The entities of one group on one CPU, or those of a CPU (`struct cfs_rq`).

@@ -1,10 +1,15 @@
 //! Spans of scheduling domains: which CPUs a CPU balances with, from near to far, and in which
 //! groups.
 
+use warmq_kernel::Attach;
+use warmq_machine::CpuPlace;
 use warmq_units::CpuId;
 
 /// Which CPUs are together with one, in number order.
-pub(crate) type SpanOf<'a> = dyn Fn(CpuId) -> Vec<CpuId> + 'a;
+type SpanOf<'a> = dyn Fn(CpuId) -> Vec<CpuId> + 'a;
+
+/// Whether CPUs at two places are together.
+pub(crate) type Together = fn(CpuPlace, CpuPlace) -> bool;
 
 /// The CPUs of a domain. `groups` divide `span`; the first is the CPU's own.
 pub(crate) struct Span<L> {
@@ -15,23 +20,28 @@ pub(crate) struct Span<L> {
 
 /// The spans of `cpu`, the smallest first. A level that has no more CPUs than the one below is left
 /// out.
-pub(crate) fn spans<'a, L>(
+pub(crate) fn spans<L: Copy>(
+    attach: &Attach<'_>,
     cpu: CpuId,
-    levels: impl IntoIterator<Item = (L, &'a SpanOf<'a>)>,
+    levels: &[(L, Together)],
 ) -> Vec<Span<L>> {
-    let alone = |of: CpuId| vec![of];
-    let mut below: &SpanOf<'_> = &alone;
+    let span_of = |together: Together, of: CpuId| -> Vec<CpuId> {
+        let all = (0..attach.cpus()).map(CpuId);
+        let place = attach.place(of);
+        all.filter(|cpu| together(attach.place(*cpu), place))
+            .collect()
+    };
+    let mut below: Box<SpanOf<'_>> = Box::new(|of| vec![of]);
     let mut spans = Vec::new();
-    for (level, span_of) in levels {
-        let span = span_of(cpu);
+    for (level, together) in levels {
+        let span = span_of(*together, cpu);
         if span.len() > below(cpu).len() {
-            let groups = groups(cpu, &span, below);
             spans.push(Span {
-                level,
+                level: *level,
+                groups: groups(cpu, &span, &*below),
                 span,
-                groups,
             });
-            below = span_of;
+            below = Box::new(|of| span_of(*together, of));
         }
     }
     spans

@@ -1,10 +1,20 @@
 //! The tree of entities that wait, by vruntime (CFS) or by virtual deadline (EEVDF).
 
 use warmq_machine::Access;
-use warmq_units::Address;
+use warmq_units::{Address, TaskId};
 
 /// The number of an entity among all of its scheduler.
 pub(crate) type EntityId = usize;
+/// The number of a queue among all of its scheduler.
+pub(crate) type QueueId = usize;
+
+/// What an entity stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Task(TaskId),
+    /// The tasks in this queue.
+    Group(QueueId),
+}
 
 /// Entities that wait, the least key first; equals in the order in which they were queued. The
 /// running entity is not in it.

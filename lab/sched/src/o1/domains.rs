@@ -7,7 +7,7 @@ use warmq_kernel::{Attach, Context};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
-use crate::fair::spans::{Span, SpanOf, descend, spans};
+use crate::fair::spans::{Span, Together, descend, spans};
 
 use super::O1;
 use super::queue::LOAD_SCALE;
@@ -76,12 +76,8 @@ pub(super) struct Domain {
 
 /// The domains of `cpu`, the smallest first, which it balances from the jiffy `last` on.
 pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId, last: u64) -> Vec<Domain> {
-    let all = || (0..attach.cpus()).map(CpuId);
-    let core = |of: CpuId| attach.place(of).core;
-    let core_of =
-        |of: CpuId| -> Vec<CpuId> { all().filter(|cpu| core(*cpu) == core(of)).collect() };
-    let levels: [(&'static Level, &SpanOf<'_>); 2] =
-        [(&THREADS, &core_of), (&ALL, &|_| all().collect())];
+    let levels: [(&'static Level, Together); 2] =
+        [(&THREADS, |a, b| a.core == b.core), (&ALL, |_, _| true)];
     let domain = |span: Span<&'static Level>| Domain {
         level: span.level,
         span: span.span,
@@ -91,7 +87,10 @@ pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId, last: u64) -> Vec<Domain>
         due: false,
         failed: 0,
     };
-    spans(cpu, levels).into_iter().map(domain).collect()
+    spans(attach, cpu, &levels)
+        .into_iter()
+        .map(domain)
+        .collect()
 }
 
 /// How much load a group of `cpus` threads of one core is built for (`cpu_power`): each thread but

@@ -150,6 +150,15 @@ pub enum End {
     Signal(i32),
 }
 
+impl End {
+    fn of(status: libc::c_int) -> End {
+        match libc::WIFSIGNALED(status) {
+            true => End::Signal(libc::WTERMSIG(status)),
+            false => End::Exit(libc::WEXITSTATUS(status)),
+        }
+    }
+}
+
 /// A child that was reaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaped {
@@ -185,8 +194,7 @@ fn reap_with(options: libc::c_int) -> Reaped {
         -1 if io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => Reaped::NotYet,
         0 => Reaped::NotYet,
         -1 => Reaped::NoChildren,
-        pid if libc::WIFSIGNALED(status) => Reaped::One(pid, End::Signal(libc::WTERMSIG(status))),
-        pid => Reaped::One(pid, End::Exit(libc::WEXITSTATUS(status))),
+        pid => Reaped::One(pid, End::of(status)),
     }
 }
 
@@ -198,8 +206,7 @@ pub fn bury_one(pid: i32) -> Option<End> {
     match unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } {
         0 => None,
         -1 => Some(End::Exit(-1)),
-        _ if libc::WIFSIGNALED(status) => Some(End::Signal(libc::WTERMSIG(status))),
-        _ => Some(End::Exit(libc::WEXITSTATUS(status))),
+        _ => Some(End::of(status)),
     }
 }
 
@@ -272,13 +279,17 @@ pub fn ignore_broken_pipes() {
     }
 }
 
-/// Which of `fds` can be read, waiting at most `ms` (-1: for ever).
-pub fn readable<const N: usize>(fds: [i32; N], ms: i32) -> [bool; N] {
-    let mut polled = fds.map(|fd| libc::pollfd {
+fn for_reading(fd: i32) -> libc::pollfd {
+    libc::pollfd {
         fd,
         events: libc::POLLIN,
         revents: 0,
-    });
+    }
+}
+
+/// Which of `fds` can be read, waiting at most `ms` (-1: for ever).
+pub fn readable<const N: usize>(fds: [i32; N], ms: i32) -> [bool; N] {
+    let mut polled = fds.map(for_reading);
     // SAFETY: an array of N entries.
     unsafe {
         libc::poll(polled.as_mut_ptr(), N as libc::nfds_t, ms);
@@ -289,11 +300,7 @@ pub fn readable<const N: usize>(fds: [i32; N], ms: i32) -> [bool; N] {
 /// Waits until one of `fds` can be read (those below 0 are left out), or until `until_ns` of the
 /// monotonic clock. It may return early: look again.
 pub fn readable_until<const N: usize>(fds: [i32; N], until_ns: Option<u64>) {
-    let mut polled = fds.map(|fd| libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    });
+    let mut polled = fds.map(for_reading);
     let left = until_ns.map(|until| timespec(until.saturating_sub(now_ns())));
     let left = left.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: an array of N entries; `left` is null or a timespec, and no mask is given.

@@ -4,6 +4,7 @@ use warmq_units::{CpuId, TaskId};
 
 use crate::Record;
 
+mod invariant;
 mod random;
 mod stories;
 

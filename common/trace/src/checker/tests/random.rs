@@ -3,9 +3,10 @@
 use proptest::prelude::*;
 use warmq_units::{CpuId, Duration, Instant, Seed, Stream, TaskId};
 
+use super::invariant::Invariant;
 use super::switch;
 use crate::arbitrary::records;
-use crate::checker::{Checker, Invariant, Promise, Queues, Violation};
+use crate::checker::{Checker, Promise, Queues, Violation};
 use crate::{Comm, Interrupt, Observer, Record};
 
 type Run = Vec<(Instant, Record)>;

@@ -2,8 +2,9 @@
 
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
+use super::invariant::Invariant;
 use super::switch;
-use crate::checker::{Breach, Checker, Invariant, Promise, Queues, Violation};
+use crate::checker::{Breach, Checker, Promise, Queues, Violation};
 use crate::{Cause, Comm, Interrupt, Observer, Record, State};
 
 fn ms(ms: u64) -> Instant {

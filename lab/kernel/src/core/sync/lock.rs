@@ -147,10 +147,9 @@ mod tests {
     }
 
     #[test]
-    fn tickets_and_queues_serve_in_the_order_of_asking_and_test_and_set_in_that_of_the_bus() {
+    fn queues_serve_in_the_order_of_asking_and_test_and_set_in_that_of_the_bus() {
         let table = [
             (LockKind::TestAndSet, [1, 2, 5]),
-            (LockKind::Ticket, [5, 2, 1]),
             (LockKind::Queued, [5, 2, 1]),
         ];
         for (kind, order) in table {
@@ -175,7 +174,7 @@ mod tests {
 
     #[test]
     fn only_the_holder_releases() {
-        let (mut lock, spinning, mut memory) = lock(LockKind::Ticket);
+        let (mut lock, spinning, mut memory) = lock(LockKind::Queued);
         lock.request(&spinning, &mut memory, CpuId(0), Instant(10));
         lock.request(&spinning, &mut memory, CpuId(1), Instant(11));
         let release = lock.release(&spinning, &mut memory, CpuId(1), Instant(12));

@@ -94,7 +94,7 @@ impl Spinning {
     /// The lock's word was written: the CPUs that spin on it fetch it again.
     pub(super) fn read_again(&self, memory: &mut Memory, lock: &SpinLock, at: Instant) {
         let on_the_word = match self.kind {
-            LockKind::TestAndSet | LockKind::Ticket => lock.waiters.len(),
+            LockKind::TestAndSet => lock.waiters.len(),
             LockKind::Queued => lock.waiters.len().min(1),
         };
         all_read(memory, lock, on_the_word, at);
@@ -112,7 +112,7 @@ impl Spinning {
         };
         match self.kind {
             LockKind::TestAndSet => Some(waiters.iter().enumerate().map(turn).min()?.1),
-            LockKind::Ticket | LockKind::Queued => (!waiters.is_empty()).then_some(0),
+            LockKind::Queued => (!waiters.is_empty()).then_some(0),
         }
     }
 
@@ -129,10 +129,6 @@ impl Spinning {
         let seen = at + memory.access(next, word, Access::Read, at, Within::Elsewhere);
         match self.kind {
             LockKind::TestAndSet => self.fight(memory, lock, next, seen),
-            LockKind::Ticket => {
-                self.read_again(memory, lock, at);
-                seen
-            }
             LockKind::Queued => self.leave_queue(memory, lock, next, seen),
         }
     }
@@ -236,18 +232,6 @@ pub(super) mod tests {
             assert!(
                 (least..=most).contains(&cost),
                 "{spinners} spinners: {cost}"
-            );
-        }
-    }
-
-    /// All spinners of a ticket lock read its word once; they do not compete.
-    #[test]
-    fn a_ticket_costs_one_read_a_spinner() {
-        for spinners in [1, 2, 3, 7] {
-            let (arrival, cost) = hand_over(LockKind::Ticket, spinners);
-            assert_eq!(
-                (arrival, cost),
-                (u64::from(spinners), 1 + u64::from(spinners))
             );
         }
     }

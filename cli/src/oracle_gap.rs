@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use warmq_affinity::{Figure, Gap, Gaps};
+use warmq_affinity::{Figure, Gap, Gaps, Shape};
 use warmq_report::{
     Axis, Kind, Parameter, Plot, PlotPoint, Point, Row, Section, Series, Verdict, X,
 };
 
-use super::{Drawn, gaps};
 use crate::failure::Failure;
+use crate::progress::Late;
 
 /// The name of the section, by which `warmq run` makes it.
 pub const GAP: &str = "oracle-gap";
@@ -17,19 +17,19 @@ const COUNT: u64 = 1000;
 const QUICK_COUNT: u64 = 100;
 
 /// Instances of one shape: its name, CPUs, tasks and fragments.
-struct Shape(&'static str, Option<u64>, Option<u64>, Option<u64>);
+struct Named(&'static str, Option<u64>, Option<u64>, Option<u64>);
 
 /// As the table of docs/affinity/model.md has them, and one CPU, where the order of bins is all
 /// there is.
-const SHAPES: [Shape; 5] = [
+const SHAPES: [Named; 5] = [
     ONE_CPU,
-    Shape("any", None, None, None),
+    Named("any", None, None, None),
     FEW,
-    Shape("2 CPUs, 6 fragments", Some(2), Some(12), Some(6)),
-    Shape("3 CPUs, 10 fragments", Some(3), Some(10), Some(10)),
+    Named("2 CPUs, 6 fragments", Some(2), Some(12), Some(6)),
+    Named("3 CPUs, 10 fragments", Some(3), Some(10), Some(10)),
 ];
-const ONE_CPU: Shape = Shape("1 CPU, 4 fragments", Some(1), Some(10), Some(4));
-const FEW: Shape = Shape("2 CPUs, 2 fragments", Some(2), Some(12), Some(2));
+const ONE_CPU: Named = Named("1 CPU, 4 fragments", Some(1), Some(10), Some(4));
+const FEW: Named = Named("2 CPUs, 2 fragments", Some(2), Some(12), Some(2));
 
 /// What is compared with the optimum.
 const SCHEDULES: [(&str, Figure); 2] = [
@@ -49,23 +49,16 @@ pub fn is_named(name: &str) -> bool {
 pub fn section(quick: bool) -> Result<Section, Failure> {
     let count = if quick { QUICK_COUNT } else { COUNT };
     let mut found = Vec::new();
-    for shape in &SHAPES {
-        let drawn = shape.drawn(count);
-        found.push((shape.0, gaps(&drawn, &drawn.shape())?));
+    for Named(name, cpus, tasks, fragments) in SHAPES {
+        let shape = Shape::default().sized(cpus, tasks, fragments);
+        let mut progress = Late::over("instances");
+        let mut see = |done| progress.see(done, count as usize, name);
+        let gaps = Gaps::of(&shape, 1, count, &mut see);
+        let large =
+            |(seed, error)| Failure::usage(format!("the instance of seed {seed}: {error}"), "");
+        found.push((name, gaps.map_err(large)?));
     }
     Ok(of(count, &found))
-}
-
-impl Shape {
-    fn drawn(&self, count: u64) -> Drawn {
-        Drawn {
-            count,
-            seed: 1,
-            cpus: self.1,
-            tasks: self.2,
-            fragments: self.3,
-        }
-    }
 }
 
 fn of(count: u64, found: &[(&str, Gaps)]) -> Section {
@@ -93,7 +86,7 @@ fn of(count: u64, found: &[(&str, Gaps)]) -> Section {
              beside a switch, so these figures say what can happen, not what a machine will show."
                 .to_owned(),
         ],
-        command: format!("warmq oracle --random {count}"),
+        command: format!("warmq run {GAP}"),
         ..Section::default()
     }
 }
@@ -153,7 +146,7 @@ fn plot(found: &[(&str, Gaps)]) -> Plot {
 }
 
 fn verdicts(found: &[(&str, Gaps)]) -> Vec<Verdict> {
-    let of = |wanted: &Shape| {
+    let of = |wanted: &Named| {
         let (_, gaps) = found.iter().find(|(shape, _)| *shape == wanted.0)?;
         Some(gaps)
     };

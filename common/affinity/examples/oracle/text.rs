@@ -1,19 +1,21 @@
 //! Answers as text.
 
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, ContentArrangement, Table};
 use warmq_affinity::{Best, Figure, Gap, Gaps, Instance, Penalty, Schedule, TooLarge};
 
 use super::{Answer, Drawn, drawing};
-use crate::listing;
-use crate::output::Screen;
 
 /// Bounds of the histogram's rows, in tenths of a percent.
 const ROWS: [u64; 6] = [0, 50, 100, 250, 500, 1000];
+/// Columns of the output.
+const WIDTH: u16 = 120;
 /// The longest bar.
 const BAR: usize = 40;
 
 /// All about one instance.
 pub fn answer(answer: &Answer) -> String {
-    let width = usize::from(Screen::of_results().width);
+    let width = usize::from(WIDTH);
     let orders = answer.orders.iter();
     let named = orders.map(|(name, schedule)| (name.as_str(), schedule));
     let online = ("online algorithm", &answer.online.schedule);
@@ -33,10 +35,7 @@ pub fn answer(answer: &Answer) -> String {
     parts.extend(bounds(answer));
     parts.push(counts(answer));
     let units = drawing::units_a_column(longest, width);
-    parts.push(listing::paragraph(&drawing::legend(
-        &answer.instance,
-        units,
-    )));
+    parts.push(paragraph(&drawing::legend(&answer.instance, units)));
     parts.join("\n\n")
 }
 
@@ -162,7 +161,7 @@ pub fn gaps(drawn: &Drawn, gaps: &Gaps) -> String {
 }
 
 fn table(gaps: &Gaps) -> String {
-    let mut table = listing::table();
+    let mut table = lines();
     table.set_header(["", "optimal", "mean", "p50", "p90", "p99", "worst"]);
     let figures: [(&str, Figure); 2] = [
         ("online algorithm", Gap::online_permille),
@@ -176,7 +175,9 @@ fn table(gaps: &Gaps) -> String {
         row.extend(percentiles.map(percent));
         table.add_row(row);
     }
-    listing::align_numbers(&mut table, Some(0));
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
     table.trim_fmt()
 }
 
@@ -207,4 +208,24 @@ fn histogram(gaps: &Gaps) -> String {
 /// `57.2 %`.
 fn percent(permille: u64) -> String {
     format!("{}.{} %", permille / 10, permille % 10)
+}
+
+/// A table without lines.
+fn lines() -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(WIDTH)
+        .force_no_tty();
+    table
+}
+
+/// A text of several sentences, wrapped.
+fn paragraph(text: &str) -> String {
+    let mut table = lines();
+    table.add_row([text]);
+    // A table puts a space before its first column.
+    let lines = table.trim_fmt().replace("\n ", "\n");
+    lines.trim_start().to_owned()
 }

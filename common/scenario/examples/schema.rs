@@ -1,5 +1,0 @@
-//! Writes the JSON schema of scenarios to standard output.
-
-fn main() {
-    print!("{}", warmq_scenario::schema());
-}
