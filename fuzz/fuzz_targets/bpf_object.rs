@@ -1,5 +1,5 @@
-//! Whatever the bytes, the reader of compiled BPF objects answers, and what fits a kernel runs to its
-//! end or to an ending, in bounded memory and time.
+//! Whatever the bytes, the reader of compiled BPF objects answers, and what fits a kernel runs to
+//! its end or to an ending, in bounded memory and time.
 
 #![no_main]
 

@@ -116,7 +116,7 @@ fn is_file(part: Part, name: &str) -> bool {
 /// What a file is that is no text: its digest.
 fn bytes_of(name: &str) -> Result<String, Failure> {
     let read = std::fs::read(name);
-    let bytes = read.map_err(|error| Failure::system(&format!("read {name}"), &error))?;
+    let bytes = read.map_err(|error| Failure::system(format!("read {name}"), &error))?;
     Ok(format!("{:032x}", xxh3_128(&bytes)))
 }
 

@@ -27,8 +27,8 @@ impl Object {
     /// lab has no events for ([`ProgramKind::Other`]) are left out, and so is whatever only other
     /// kernels run.
     ///
-    /// Variables `__SCX_...` that are 0 get the kernel's enumerator of that name, as scx_utils' user
-    /// space does.
+    /// Variables `__SCX_...` that are 0 get the kernel's enumerator of that name, as scx_utils'
+    /// user space does.
     ///
     /// # Errors
     /// All that is missing.

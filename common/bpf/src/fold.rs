@@ -1,6 +1,6 @@
-//! Which instructions can run at all: what the verifier finds by following constants. Registers that
-//! hold constants are known, and what is read from frozen maps; a branch on known values goes one
-//! way. Whatever is not reached is not asked for.
+//! Which instructions can run at all: what the verifier finds by following constants. Registers
+//! that hold constants are known, and what is read from frozen maps; a branch on known values goes
+//! one way. Whatever is not reached is not asked for.
 
 use crate::image::{Image, Insn, To};
 

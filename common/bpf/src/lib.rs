@@ -8,7 +8,8 @@
 //! ```
 //!
 //! An [`Image`] is plain data: decoded instructions whose calls and addresses are indexes into its
-//! lists. Nothing here runs a program (lab/bpf-run does) or knows what a kfunc means (lab/scx does).
+//! lists. Nothing here runs a program (lab/bpf-run does) or knows what a kfunc means (lab/sched-ext
+//! does).
 
 #![deny(clippy::float_arithmetic)]
 #![warn(missing_docs)]

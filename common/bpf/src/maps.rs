@@ -12,8 +12,8 @@ const READ_ONLY: u32 = 1 << 7;
 const OF_ARENA: &str = ".addr_space.1";
 /// How many levels of structs and arrays are searched for what is the kernel's.
 const DEPTH: usize = 6;
-/// The most fields of a value that are the kernel's, elements of arrays counted; the most maps that a
-/// map is declared with.
+/// The most fields of a value that are the kernel's, elements of arrays counted; the most maps that
+/// a map is declared with.
 const MOST_SPECIAL: usize = 4096;
 
 /// Maps of `.maps`, and the offset of each in that section.

@@ -44,7 +44,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ),
     (
         "lab",
-        "scx",
+        "sched-ext",
         &["units", "trace", "machine", "kernel", "bpf", "bpf-run"],
     ),
     (
@@ -56,8 +56,17 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         "lab",
         "experiment",
         &[
-            "units", "config", "trace", "machine", "metrics", "scenario", "report", "kernel",
-            "sched", "scx", "play",
+            "units",
+            "config",
+            "trace",
+            "machine",
+            "metrics",
+            "scenario",
+            "report",
+            "kernel",
+            "sched",
+            "sched-ext",
+            "play",
         ],
     ),
     ("live", "host", &["units", "machine"]),

@@ -4,8 +4,8 @@ use warmq_bpf::{Image, Insn, To};
 
 use crate::guest::{Guest, function_handle, map_handle};
 
-/// An instruction. Its code is that of BPF but for those in [`own`], which take codes of BPF that no
-/// program can have.
+/// An instruction. Its code is that of BPF but for those in [`own`], which take codes of BPF that
+/// no program can have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Op {
     pub(crate) code: u8,

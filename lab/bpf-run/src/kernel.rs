@@ -32,8 +32,8 @@ pub trait Kernel {
     /// # Errors
     /// How the program ends, where it must: `scx_bpf_error`, a call that is not offered.
     fn call(&mut self, callee: Callee, args: [u64; 5], guest: &mut Guest) -> Result<u64, Ending>;
-    /// A program calls `callee`, whoever runs it: for costs. Called before [`Kernel::call`], and for
-    /// calls that never get there.
+    /// A program calls `callee`, whoever runs it: for costs. Called before [`Kernel::call`], and
+    /// for calls that never get there.
     fn called(&mut self, callee: Callee) {
         let _ = callee;
     }

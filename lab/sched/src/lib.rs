@@ -215,6 +215,14 @@ const SCX_DEVIATES: &[(&str, &str)] = &[
          have 50 ms of each second from 7.0 on, and starve before that",
     ),
 ];
+const COMPILED_DEVIATES: &[(&str, &str)] = &[
+    ("autogroup", "schedulers of sched_ext do not see sessions"),
+    (
+        "policy fifo or rr",
+        "real-time tasks are the scheduler's, with the largest weight; a real kernel runs them before those of \
+         sched_ext, which have 50 ms of each second from 7.0 on, and starve before that",
+    ),
+];
 const BROKEN_DEVIATES: &[(&str, &str)] = &[(
     "policy fifo or rr",
     "real-time tasks have the largest weight, and are no class of their own",
@@ -241,6 +249,14 @@ fn linux612(seed: Seed) -> Settings {
     Settings {
         preemption: Preemption::Voluntary,
         throttling: Throttling::Groups,
+        ..Settings::linux6(seed)
+    }
+}
+
+/// Linux 6 under a compiled scheduler of sched_ext, which knows quotas and keeps them or not.
+fn linux6_compiled(seed: Seed) -> Settings {
+    Settings {
+        throttling: Throttling::Scheduler,
         ..Settings::linux6(seed)
     }
 }
@@ -324,15 +340,15 @@ const EEVDF: Entry = Entry {
     build: eevdf,
 };
 
-/// What all compiled schedulers of sched_ext have in common; lab/scx makes them and says what can be
-/// set on them. They promise nothing.
+/// What all compiled schedulers of sched_ext have in common; lab/sched-ext makes them and says what
+/// can be set on them. They promise nothing.
 pub const COMPILED: Entry = Entry {
     name: "compiled",
     what: "a compiled scheduler of sched_ext, as it is loaded",
     models: ANYWHERE,
-    deviates: SCX_DEVIATES,
+    deviates: COMPILED_DEVIATES,
     promise: BROKEN_PROMISE,
-    timers: linux6_scx,
+    timers: linux6_compiled,
     settings: Vec::new,
     ..EEVDF
 };

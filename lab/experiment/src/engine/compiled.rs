@@ -4,7 +4,7 @@ use std::path::Path;
 
 use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::{BootError, MakeScheduler};
-use warmq_scx::{Expenses, Facts, NotAttached, Profile, SchedExt, Source, Variable};
+use warmq_sched_ext::{Expenses, Facts, NotAttached, Profile, SchedExt, Source, Variable};
 
 use super::setting;
 use crate::plan::Plan;
@@ -70,7 +70,7 @@ fn of_variable(variable: &Variable) -> Setting {
 }
 
 /// The variables that are set here.
-fn variables(plan: &Plan) -> Result<Vec<(String, warmq_scx::Value)>, RunError> {
+fn variables(plan: &Plan) -> Result<Vec<(String, warmq_sched_ext::Value)>, RunError> {
     let known: Vec<String> = expenses().into_iter().map(|known| known.name).collect();
     let settings = plan.scheduler.settings.iter();
     let mut variables = Vec::new();
@@ -83,14 +83,16 @@ fn variables(plan: &Plan) -> Result<Vec<(String, warmq_scx::Value)>, RunError> {
     Ok(variables)
 }
 
-fn number(name: &str, text: &str) -> Result<warmq_scx::Value, RunError> {
+fn number(name: &str, text: &str) -> Result<warmq_sched_ext::Value, RunError> {
     let number = match text {
         "true" => Some(1),
         "false" => Some(0),
         text => text.replace('_', "").parse().ok(),
     };
     let refused = || setting(format!("{name} is a number, true or false, not {text}"));
-    number.map(warmq_scx::Value::Number).ok_or_else(refused)
+    number
+        .map(warmq_sched_ext::Value::Number)
+        .ok_or_else(refused)
 }
 
 /// What the program's work takes. Not measured yet: 100 instructions as 40 cycles, a call as 20.
@@ -132,7 +134,8 @@ pub struct Compiled {
     /// Its profile: where that comes from, and what it leaves out. None: its loader does nothing
     /// that the lab knows of.
     pub profile: Option<(String, String)>,
-    /// For each kernel that the lab knows, why the lab cannot run it as on that: nothing, if it can.
+    /// For each kernel that the lab knows, why the lab cannot run it as on that: nothing, if it
+    /// can.
     pub refused: Vec<(String, Vec<String>)>,
     /// What can be set.
     pub settings: Vec<Setting>,

@@ -11,9 +11,12 @@ use crate::words::{GroupId, Limits, Policy, Throttling};
 impl Core {
     /// Gives `group` limits for the first time.
     pub(crate) fn set_bandwidth(&mut self, group: GroupId, limits: Limits) {
+        if self.settings.throttling == Throttling::Scheduler {
+            return self.groups.set_limits(group, limits);
+        }
         (self.bandwidth, self.holds) = (true, true);
         let handing = match self.settings.throttling {
-            Throttling::Pool => Handing::Whole,
+            Throttling::Pool | Throttling::Scheduler => Handing::Whole,
             Throttling::Groups | Throttling::Tasks => {
                 Handing::Slices(self.settings.bandwidth_slice)
             }

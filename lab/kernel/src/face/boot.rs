@@ -211,6 +211,7 @@ impl Boot<'_> {
             weight,
             idle: false,
             autogroup: false,
+            limits: None,
         })
     }
 
@@ -222,6 +223,7 @@ impl Boot<'_> {
             weight: group_weight_of_nice(nice),
             idle: false,
             autogroup: true,
+            limits: None,
         })
     }
 

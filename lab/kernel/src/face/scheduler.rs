@@ -197,7 +197,8 @@ pub trait Scheduler {
     /// A timer that [`Context::arm_timer`] armed has expired on this CPU, in an interrupt.
     fn timer(&mut self, _context: &mut Context<'_>, _token: u64) {}
 
-    /// The weight of `group` changed. No lock is held.
+    /// The weight of `group` changed, or its limits, where the scheduler keeps these. No lock is
+    /// held.
     fn set_group_weight(&mut self, _context: &mut Context<'_>, _group: GroupId) {}
 
     /// How programs name the data that they use.

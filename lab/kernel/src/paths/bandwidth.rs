@@ -32,10 +32,17 @@ use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::core::{Bandwidth, Core, NeedResched};
 use crate::paths::{Engine, Flow};
-use crate::words::{GroupId, Limits, Throttling, Waiting};
+use crate::words::{GroupId, Limits, Step, Throttling, Waiting};
 
 /// The period of a group that gets a quota and has no period (`cpu.max`).
 const DEFAULT_PERIOD: Duration = Duration::from_ms(100);
+
+/// Of a group of which nothing was set yet.
+const NO_LIMITS: Limits = Limits {
+    quota: Duration::ZERO,
+    period: DEFAULT_PERIOD,
+    burst: Duration::ZERO,
+};
 
 impl Engine {
     /// The tick of `cpu` charges the current task's groups, which may have nothing left.
@@ -144,6 +151,12 @@ impl Engine {
         group: GroupId,
         change: impl FnOnce(Limits) -> Limits,
     ) -> Flow {
+        if self.core.settings.throttling == Throttling::Scheduler {
+            let limits = self.core.groups.get(group).limits.unwrap_or(NO_LIMITS);
+            self.core.groups.set_limits(group, change(limits));
+            self.core.cpu(cpu).stack.push(Step::SetGroupWeight(group));
+            return Flow::Next;
+        }
         for cpu in self.core.cpu_ids() {
             self.core.charge_bandwidth(cpu);
         }
@@ -154,12 +167,7 @@ impl Engine {
                 self.core.with_bandwidth(cpu, group, set);
             }
             None => {
-                let none = Limits {
-                    quota: Duration::ZERO,
-                    period: DEFAULT_PERIOD,
-                    burst: Duration::ZERO,
-                };
-                self.core.set_bandwidth(group, change(none));
+                self.core.set_bandwidth(group, change(NO_LIMITS));
                 self.begin_charges_within(group);
             }
         }

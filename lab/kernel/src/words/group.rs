@@ -31,6 +31,8 @@ pub struct Group {
     pub idle: bool,
     /// It is the group of a session, which schedulers of sched_ext do not see.
     pub autogroup: bool,
+    /// Its limits, where the scheduler is to keep them (`Throttling::Scheduler`) and there are any.
+    pub limits: Option<Limits>,
 }
 
 /// `cpu.max` and `cpu.max.burst` of a group.

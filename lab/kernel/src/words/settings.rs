@@ -262,6 +262,8 @@ pub enum Throttling {
     /// Who is woken waits for the next period. So does scx_warmq; kernels before 3.2 have no
     /// quotas, and are played as if they had these.
     Pool,
+    /// Nothing does: the scheduler knows the limits, and keeps them or not (sched_ext).
+    Scheduler,
     /// The group leaves the queue of a CPU with all that is in it there, and who is woken there
     /// waits for the next period (`throttle_cfs_rq()` before Linux 6.18).
     Groups,

@@ -70,6 +70,7 @@ mod tests {
             parent: None,
             weight,
             autogroup: false,
+            limits: None,
         };
         assert_eq!(weight_of_group(&group(100)), NICE_0);
         assert_eq!(weight_of_group(&group(200)), 2 * NICE_0);

@@ -128,6 +128,7 @@ mod tests {
             parent: None,
             weight,
             autogroup: false,
+            limits: None,
         };
         assert_eq!(shares_of(&group(100)), NICE_0);
         assert_eq!(shares_of(&group(1)), 10 << POINT);

@@ -18,7 +18,7 @@ fn figures(throttling: Throttling, cpus: u16, text: &str) -> BTreeMap<String, f6
     stage.settings.nohz = true;
     let name = match throttling {
         Groups => "eevdf-6.12",
-        Tasks | Pool => "eevdf-6.18",
+        Tasks | Pool | Throttling::Scheduler => "eevdf-6.18",
     };
     figures_on(stage, name, text, 300)
 }

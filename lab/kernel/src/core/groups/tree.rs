@@ -4,7 +4,7 @@ use warmq_trace::Comm;
 use warmq_units::{CpuId, CpuSet};
 
 use crate::core::groups::Bandwidth;
-use crate::words::{Group, GroupId};
+use crate::words::{Group, GroupId, Limits};
 
 /// The default weight of a group (`cpu.weight`).
 pub(crate) const DEFAULT_WEIGHT: u32 = 100;
@@ -60,6 +60,7 @@ impl Groups {
             weight: DEFAULT_WEIGHT,
             idle: false,
             autogroup: false,
+            limits: None,
         })])
     }
 
@@ -143,6 +144,10 @@ impl Groups {
 
     pub(crate) fn freeze(&mut self, group: GroupId, freezes: bool) {
         self.0[group.index()].frozen = freezes;
+    }
+
+    pub(crate) fn set_limits(&mut self, group: GroupId, limits: Limits) {
+        self.0[group.index()].group.limits = Some(limits);
     }
 
     pub(crate) fn set_bandwidth(&mut self, group: GroupId, bandwidth: Bandwidth) {

@@ -78,12 +78,11 @@ fn one_that_computes_alone_goes_on() {
 /// set_user_nice(). One in a queue of the program's is in its custody: dequeue.
 #[test]
 fn a_waiting_task_that_changes_is_queued_again() {
-    let changes: [(fn(TaskIds) -> Change, &str); 2] = [
-        (
-            |ids| Change::Affinity(ids.1, CpuSet::first_cpus(1)),
-            "D q M R Qr",
-        ),
-        (|ids| Change::Nice(ids.1, 5), "D q W R Qr"),
+    let affinity = |ids: TaskIds| Change::Affinity(ids.1, CpuSet::first_cpus(1));
+    let nice = |ids: TaskIds| Change::Nice(ids.1, 5);
+    let changes = [
+        (affinity as fn(TaskIds) -> Change, "D q M R Qr"),
+        (nice, "D q W R Qr"),
     ];
     for (change, expected) in changes {
         let workload = move |boot: &mut Boot<'_>| -> Started {

@@ -8,9 +8,15 @@ use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::{Address, Bytes};
 
+use crate::callbacks::MEMORY;
+
 /// Lines that a callback has accessed lately: a host's level 1 has them, and the costs of
 /// instructions include that.
 const RECENT: usize = 16;
+
+/// Pages of a window for which there are lines: as much as a program's memory may be. An address
+/// beyond is one of no memory, and ends the program when it is written.
+const MOST_PAGES: usize = (MEMORY / PAGE) as usize;
 
 /// A window of guest memory.
 #[derive(Clone, Debug)]
@@ -55,7 +61,7 @@ impl Lines {
         size: u32,
         access: BpfAccess,
     ) {
-        let last = address + u64::from(size.max(1)) - 1;
+        let last = address.saturating_add(u64::from(size.max(1)) - 1);
         for line in address / self.line..=last / self.line {
             self.access_line(context, line, access);
         }
@@ -84,6 +90,9 @@ impl Lines {
         let window = windows.find(|window| address >> 40 == window.begins >> 40)?;
         let offset = address - window.begins;
         let page = (offset / PAGE) as usize;
+        if page >= MOST_PAGES {
+            return None;
+        }
         if page >= window.pages.len() {
             window.pages.resize(page + 1, None);
         }

@@ -2,7 +2,7 @@
 
 use warmq_kernel::*;
 use warmq_machine::{MachineDescription, OutOfMemory, builtin, read_toml};
-use warmq_scx::{Expenses, Facts, Loaded, SchedExt, Source, Value};
+use warmq_sched_ext::{Expenses, Facts, Loaded, SchedExt, Source, Value};
 use warmq_trace::{Checker, Digest};
 use warmq_units::{Duration, Instant, Seed};
 

@@ -1,7 +1,7 @@
 //! What a scheduler is ejected for, and what the kernel says then.
 
 use warmq_kernel::*;
-use warmq_scx::{Facts, NotLoaded, Source, Value};
+use warmq_sched_ext::{Facts, NotLoaded, Source, Value};
 
 use crate::stage::*;
 
@@ -36,6 +36,8 @@ fn each_fault_is_named() {
         (9, "task 1 of beef%"),
         (10, "ops.init() failed (-12)"),
         (11, "invalid DSQ ID 0x0000000000000063"),
+        (12, "it wrote 4 bytes at 0xffff88f000000000"),
+        (13, "it wrote 4 bytes at 0xfffffffffffffffe"),
     ];
     for (fault, text) in table {
         let said = said(&ejected(fault, 5_000));

@@ -64,7 +64,7 @@ pub struct SchedExt {
 }
 
 /// Bytes of maps and objects at most.
-const MEMORY: u64 = 2 << 30;
+pub(crate) const MEMORY: u64 = 2 << 30;
 
 impl SchedExt {
     /// Attaches an object. `ops.init` runs when the first task is forked. `seed` is that of
@@ -179,7 +179,8 @@ impl SchedExt {
         self.report(context);
     }
 
-    /// Ejects the program if a task has waited for longer than it allows (`check_rq_for_timeouts()`).
+    /// Ejects the program if a task has waited for longer than it allows
+    /// (`check_rq_for_timeouts()`).
     fn watch(&mut self, context: &mut Context<'_>) {
         let now = context.now();
         if now.since(self.watched).0 < self.timeout.0 / 2 {
@@ -188,9 +189,8 @@ impl SchedExt {
         self.watched = now;
         let tasks = self.machine.state.tasks.iter().enumerate();
         let waited = |since: Instant| now.since(since);
-        let stalled = tasks.filter_map(|(at, task)| Some((at, waited(task.waits_since?))));
-        let stalled = stalled.filter(|(_, waited)| *waited > self.timeout).next();
-        if let Some((at, waited)) = stalled {
+        let mut waits = tasks.filter_map(|(at, task)| Some((at, waited(task.waits_since?))));
+        if let Some((at, waited)) = waits.find(|(_, waited)| *waited > self.timeout) {
             let text = format!(
                 "task {at} failed to run for {}.{:03} s",
                 waited.as_us() / 1_000_000,
@@ -199,6 +199,17 @@ impl SchedExt {
             self.machine.here(context).eject(text);
         }
     }
+}
+
+/// Period, quota and burst of a group in us, as `cgroup_set_bandwidth` gets them.
+fn limits(context: &Context<'_>, group: GroupId) -> [u64; 3] {
+    /// `RUNTIME_INF`
+    const NONE: u64 = u64::MAX;
+    let limits = context.group(group).limits;
+    limits.map_or([100_000, NONE, 0], |limits| {
+        let quota = limits.quota.as_us();
+        [limits.period.as_us(), quota, limits.burst.as_us()]
+    })
 }
 
 fn callbacks(named: &BTreeMap<String, u32>) -> Callbacks {
@@ -224,6 +235,7 @@ fn callbacks(named: &BTreeMap<String, u32>) -> Callbacks {
         cgroup_init: of("cgroup_init"),
         cgroup_move: of("cgroup_move"),
         cgroup_set_weight: of("cgroup_set_weight"),
+        cgroup_set_bandwidth: of("cgroup_set_bandwidth"),
         cpu_offline: of("cpu_offline"),
         cpu_online: of("cpu_online"),
         init: of("init"),
@@ -344,7 +356,7 @@ fn new_cpu(
         local: Queue::new(layouts.queue.allocate(guest)?),
         current: None,
         exec_start: Instant::START,
-        told_idle: false,
+        known_idle: false,
         idle_task,
         turn: 0,
     })
@@ -381,9 +393,14 @@ impl Machine {
         fields
             .weight
             .set(&mut self.guest, args, known.weight.into());
-        // 100 ms, and no quota (RUNTIME_INF).
-        fields.period.set(&mut self.guest, args, 100_000);
-        fields.quota.set(&mut self.guest, args, u64::MAX);
+        let limits = limits(context, group);
+        let [period, quota, burst] = limits;
+        if let Some(known) = self.state.groups.get_mut(&group) {
+            known.limits = limits;
+        }
+        fields.period.set(&mut self.guest, args, period);
+        fields.quota.set(&mut self.guest, args, quota);
+        fields.burst.set(&mut self.guest, args, burst);
         let code = self.code.clone();
         let mut here = self.here(context);
         here.call_for_free(&code, Some(init), &[known.address, args]);
@@ -658,7 +675,7 @@ impl Scheduler for SchedExt {
     }
 
     fn set_group_weight(&mut self, context: &mut Context<'_>, group: GroupId) {
-        self.machine.group_weight(context, group);
+        self.machine.group_changed(context, group);
         self.finish(context);
     }
 
@@ -741,15 +758,25 @@ impl Machine {
         here.write_interrupt(false);
     }
 
-    fn group_weight(&mut self, context: &mut Context<'_>, group: GroupId) {
-        let weight = context.group(group).weight;
+    /// The weight or the limits of a group have changed.
+    fn group_changed(&mut self, context: &mut Context<'_>, group: GroupId) {
+        let (weight, limits) = (context.group(group).weight, limits(context, group));
         let Some(known) = self.state.groups.get_mut(&group) else {
             return;
         };
-        known.weight = weight;
-        let args = [known.address, weight.into()];
-        let set = self.callbacks.cgroup_set_weight;
-        self.call(context, set, During::Other, &args);
+        let before = (known.weight, known.limits);
+        (known.weight, known.limits) = (weight, limits);
+        let address = known.address;
+        if before.0 != weight {
+            let set = self.callbacks.cgroup_set_weight;
+            self.call(context, set, During::Other, &[address, weight.into()]);
+        }
+        if before.1 != limits {
+            let [period, quota, burst] = limits;
+            let set = self.callbacks.cgroup_set_bandwidth;
+            let args = [address, period, quota, burst];
+            self.call(context, set, During::Other, &args);
+        }
     }
 
     /// A CPU has gone offline: what waits in its own queue goes back to the program.

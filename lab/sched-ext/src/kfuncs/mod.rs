@@ -112,7 +112,8 @@ impl Here<'_, '_> {
         })
     }
 
-    /// A CPU by its number, of which the program is ejected if the machine has none (`ops_cpu_valid()`).
+    /// A CPU by its number, of which the program is ejected if the machine has none
+    /// (`ops_cpu_valid()`).
     fn cpu_at(&mut self, number: u64) -> Option<CpuId> {
         let number = number as u32;
         let there = number < u32::from(self.context.cpus());

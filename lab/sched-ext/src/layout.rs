@@ -156,6 +156,7 @@ layouts! {
         weight: "weight",
         period: "bw_period_us",
         quota: "bw_quota_us",
+        burst: "bw_burst_us",
     }
     InsertArgs of "scx_bpf_dsq_insert_vtime_args" {
         dsq_id: "dsq_id",
@@ -170,10 +171,10 @@ layouts! {
     }
 }
 
-/// Fields that nothing changes here, and are 0 as they are allocated: nothing disables migration, and
-/// no program is in a section that softirqs may not interrupt, or that readers of RCU are in. All
-/// users are root. Masks are written apart, as variables of the kernel are. Those of `ops.exit` are
-/// never read, since it does not run; those of performance counters the program has itself.
+/// Fields that nothing changes here, and are 0 as they are allocated: nothing disables migration,
+/// and no program is in a section that softirqs may not interrupt, or that readers of RCU are in.
+/// All users are root. Masks are written apart, as variables of the kernel are. Those of `ops.exit`
+/// are never read, since it does not run; those of performance counters the program has itself.
 const ALSO: &[(&str, &str)] = &[
     ("task_struct", "rcu_read_lock_nesting"),
     ("cpumask", "bits"),
@@ -195,7 +196,6 @@ const ALSO: &[(&str, &str)] = &[
     ("scx_exit_info", "msg"),
     ("scx_exit_info", "dump"),
     ("scx_exit_task_args", "cancelled"),
-    ("scx_cgroup_init_args", "bw_burst_us"),
     ("task_struct", "migration_disabled"),
     ("task_struct", "softirq_disable_cnt"),
     ("task_struct", "stime"),

@@ -33,6 +33,7 @@ pub(crate) struct Callbacks {
     pub(crate) cgroup_init: Option<u32>,
     pub(crate) cgroup_move: Option<u32>,
     pub(crate) cgroup_set_weight: Option<u32>,
+    pub(crate) cgroup_set_bandwidth: Option<u32>,
     pub(crate) cpu_offline: Option<u32>,
     pub(crate) cpu_online: Option<u32>,
     pub(crate) init: Option<u32>,
@@ -410,7 +411,7 @@ impl Machine {
         }
         here.unlink(task);
         here.set_cpu(task, cpu);
-        let was_idle = std::mem::take(&mut here.state.cpu_mut(cpu).told_idle);
+        let was_idle = std::mem::take(&mut here.state.cpu_mut(cpu).known_idle);
         if was_idle {
             here.note_idle(cpu, false);
         }
@@ -429,10 +430,10 @@ impl Machine {
     }
 
     /// The CPU has nothing to run (`scx_update_idle()`): the masks say so again each time, and the
-    /// program is told when that begins.
+    /// program hears when that begins.
     fn idle(&mut self, context: &mut Context<'_>, cpu: CpuId, begins: bool) {
         self.here(context).note_idle(cpu, true);
-        let known = std::mem::replace(&mut self.state.cpu_mut(cpu).told_idle, true);
+        let known = std::mem::replace(&mut self.state.cpu_mut(cpu).known_idle, true);
         if begins || !known {
             let update = self.callbacks.update_idle;
             self.call(context, update, During::Other, &[cpu.0.into(), 1]);

@@ -89,8 +89,8 @@ pub(crate) struct Cpu {
     pub(crate) current: Option<TaskId>,
     /// Since when what it ran is not charged yet.
     pub(crate) exec_start: Instant,
-    /// It has been told to be idle (`ops.update_idle`).
-    pub(crate) told_idle: bool,
+    /// The program knows that it idles (`ops.update_idle`).
+    pub(crate) known_idle: bool,
     /// The task_struct of its idle task.
     pub(crate) idle_task: u64,
     /// Whom `cpumask_any_and_distribute()` returned last, plus one.
@@ -106,6 +106,8 @@ pub(crate) struct Cgroup {
     pub(crate) css_set: u64,
     pub(crate) task_group: u64,
     pub(crate) weight: u32,
+    /// Period, quota and burst in us.
+    pub(crate) limits: [u64; 3],
 }
 
 /// What a callback may do.

@@ -83,6 +83,7 @@ impl Here<'_, '_> {
             css_set,
             task_group,
             weight,
+            limits: [100_000, u64::MAX, 0],
         })
     }
 }

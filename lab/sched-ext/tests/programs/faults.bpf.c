@@ -6,7 +6,7 @@
 
 enum {
 	NONE, NO_SUCH_QUEUE, NO_SUCH_CPU, INSERTS_TWICE, VTIME_IN_BUILTIN, MIXES, LOOPS, LOSES, WRITES_ANYWHERE, SAYS,
-	CANNOT_BEGIN, NO_SUCH_QUEUE_TO_TAKE_FROM,
+	CANNOT_BEGIN, NO_SUCH_QUEUE_TO_TAKE_FROM, WRITES_FAR_BEYOND, WRITES_AT_THE_END,
 };
 
 volatile const u32 fault;
@@ -55,6 +55,12 @@ CALLBACK(faults_enqueue)
 		return 0;
 	case WRITES_ANYWHERE:
 		*(volatile u32 *)0xffff900000000000ULL = 1;
+		return 0;
+	case WRITES_FAR_BEYOND: /* far behind what the heap has */
+		*(volatile u32 *)0xffff88f000000000ULL = 1;
+		return 0;
+	case WRITES_AT_THE_END:
+		*(volatile u32 *)-2ULL = 1;
 		return 0;
 	case SAYS:
 		return say(enqueued);
