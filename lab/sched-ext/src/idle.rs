@@ -49,13 +49,16 @@ impl Idle {
         let nodes = 1 + nodes_of.iter().copied().max().unwrap_or(0);
         let per_node = flags & ops::BUILTIN_IDLE_PER_NODE != 0;
         let count = if per_node { nodes } else { 1 };
-        let new = |guest: &mut Guest| {
-            Ok(Masks {
-                cpus: masks::allocate(guest)?,
-                cores: masks::allocate(guest)?,
-            })
+        // All CPUs count as idle at first (`reset_idle_masks()`).
+        let new = |guest: &mut Guest, node: u16| {
+            let all = cpus.clone().filter(|cpu| !per_node || attach.node(*cpu) == node);
+            let all: CpuSet = all.collect();
+            let (cpus, cores) = (masks::allocate(guest)?, masks::allocate(guest)?);
+            masks::write(guest, cpus, Some(&all));
+            masks::write(guest, cores, Some(&all));
+            Ok(Masks { cpus, cores })
         };
-        let masks: Result<Vec<Masks>, Ending> = (0..count).map(|_| new(guest)).collect();
+        let masks: Result<Vec<Masks>, Ending> = (0..count).map(|node| new(guest, node)).collect();
         let place = |cpu| attach.place(cpu);
         let siblings = parts(guest, cpus.clone(), |cpu| place(cpu).core)?;
         let caches = parts(guest, cpus.clone(), |cpu| place(cpu).llc)?;
