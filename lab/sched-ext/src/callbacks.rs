@@ -528,6 +528,15 @@ impl Machine {
     }
 }
 
+/// The CPU that a task last ran on, or the first that it may run on.
+fn may_run_near(context: &Context<'_>, task: TaskId) -> CpuId {
+    let view = context.task(task);
+    let others = (0..context.cpus()).map(CpuId);
+    let mut cpus = std::iter::once(view.last_cpu()).chain(others);
+    let found = cpus.find(|cpu| view.may_run_on(*cpu));
+    found.unwrap_or(view.last_cpu())
+}
+
 impl Scheduler for SchedExt {
     fn lock_for(&self, cpu: CpuId) -> LockId {
         self.machine.state.cpu(cpu).lock
@@ -557,6 +566,11 @@ impl Scheduler for SchedExt {
         let cpu = self.machine.select(context, task, wakes);
         self.finish(context);
         cpu
+    }
+
+    /// At exec the program is not asked (`WF_EXEC` in `select_task_rq_scx()`).
+    fn exec_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+        may_run_near(context, task)
     }
 
     fn leaves_wakeup(&mut self, context: &mut Context<'_>, _: TaskId, target: CpuId) -> bool {
@@ -688,14 +702,8 @@ impl Scheduler for SchedExt {
 impl Machine {
     /// `select_task_rq()`, and `select_task_rq_scx()` for tasks that have a choice.
     fn select(&mut self, context: &mut Context<'_>, task: TaskId, wakes: u64) -> CpuId {
+        let previous = may_run_near(context, task);
         let view = context.task(task);
-        let first = (0..context.cpus())
-            .map(CpuId)
-            .find(|cpu| view.may_run_on(*cpu));
-        let previous = match view.may_run_on(view.last_cpu()) {
-            true => view.last_cpu(),
-            false => first.unwrap_or(view.last_cpu()),
-        };
         let all = usize::from(context.cpus());
         if view.allowed().map_or(all, warmq_units::CpuSet::len) == 1 {
             return previous;

@@ -51,7 +51,9 @@ impl Idle {
         let count = if per_node { nodes } else { 1 };
         // All CPUs count as idle at first (`reset_idle_masks()`).
         let new = |guest: &mut Guest, node: u16| {
-            let all = cpus.clone().filter(|cpu| !per_node || attach.node(*cpu) == node);
+            let all = cpus
+                .clone()
+                .filter(|cpu| !per_node || attach.node(*cpu) == node);
             let all: CpuSet = all.collect();
             let (cpus, cores) = (masks::allocate(guest)?, masks::allocate(guest)?);
             masks::write(guest, cpus, Some(&all));

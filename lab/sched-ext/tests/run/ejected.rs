@@ -5,14 +5,21 @@ use warmq_sched_ext::{Facts, NotLoaded, Source, Value};
 
 use crate::stage::*;
 
-fn two(boot: &mut Boot<'_>) -> Started {
+fn three(boot: &mut Boot<'_>) -> Started {
     hog(boot, called("a"))?;
-    hog(boot, called("b"))
+    hog(boot, called("b"))?;
+    boot.task(called("c"), |task: Task| async move {
+        loop {
+            task.sleep(ms(3)).await;
+            task.compute_for(ms(1)).await;
+        }
+    })?;
+    Ok(())
 }
 
 fn ejected(fault: i128, time: u64) -> Played {
     let loaded = load(FAULTS, "7.3", &[("fault", fault)]);
-    play(loaded, 2, time, &two)
+    play(loaded, 2, time, &three)
 }
 
 #[test]

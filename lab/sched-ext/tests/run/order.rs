@@ -34,7 +34,7 @@ fn a_task_that_sleeps_and_wakes() {
     );
 }
 
-/// Of two CPUs, select_cpu comes first, but not for a task that may run on one only.
+/// Of two CPUs, select_cpu comes first when it is woken, but not for a task that may run on one only.
 #[test]
 fn a_task_with_a_choice_is_asked_for_its_cpu() {
     let sleeper = |spec: fn() -> TaskSpec| {
@@ -48,9 +48,10 @@ fn a_task_with_a_choice_is_asked_for_its_cpu() {
             Ok(())
         }
     };
-    assert_eq!(written(7, 2, &sleeper(|| called("a"))), "I E W S R Q d");
+    let free = sleeper(|| called("a"));
+    assert_eq!(written(13, 2, &free), "I E W R Q d + -0 q d S R Qw");
     let bound = sleeper(|| called("a").bound([CpuId(1)]));
-    assert_eq!(written(6, 2, &bound), "I E W R Q d");
+    assert_eq!(written(12, 2, &bound), "I E W R Q d + -0 q d R Qw");
 }
 
 /// A slice of 5 ms ends at the tick of 8 ms: dispatch_one() finds the other, put_prev_task_scx()
