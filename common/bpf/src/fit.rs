@@ -202,6 +202,9 @@ fn option(btf: &Btf, of: u32, value: Option<&str>) -> Option<Vec<u8>> {
     number.to_le_bytes().get(..size).map(<[u8]>::to_vec)
 }
 
+/// What a program may change the return of in the lab: tasks name their data by prctl.
+const PRCTL: &str = "security_task_prctl";
+
 /// Programs that can be called in the lab: callbacks that are named, and all that is attached to
 /// what the lab has events for.
 fn entries(image: &Image) -> Vec<u32> {
@@ -213,6 +216,7 @@ fn entries(image: &Image) -> Vec<u32> {
         ProgramKind::StructOps | ProgramKind::Other(_) => false,
         // It runs in no kernel: whoever attaches it only finds out whether that can be done.
         ProgramKind::Fentry(to) => to != "bpf_scx_reg",
+        ProgramKind::ModifyReturn(to) => to == PRCTL,
         _ => true,
     });
     callbacks

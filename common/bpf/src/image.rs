@@ -111,6 +111,8 @@ pub enum ProgramKind {
     Fentry(String),
     /// After a function of the kernel: `fexit/NAME`.
     Fexit(String),
+    /// Instead of a function of the kernel, if it returns anything but 0: `fmod_ret/NAME`.
+    ModifyReturn(String),
     /// Whatever else a section names (`kprobe/NAME`...): not attached in the lab.
     Other(String),
 }

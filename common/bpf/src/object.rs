@@ -515,6 +515,7 @@ fn kind(section: &str) -> (ProgramKind, bool) {
         "tp_btf" => ProgramKind::Tracepoint(to),
         "fentry" => ProgramKind::Fentry(to),
         "fexit" => ProgramKind::Fexit(to),
+        "fmod_ret" => ProgramKind::ModifyReturn(to),
         _ => ProgramKind::Other(section.to_owned()),
     };
     (kind, sleepable)

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use warmq_bpf_run::{Ending, Guest, Program, Shape};
-use warmq_kernel::{Attach, Callback, Context, GroupId, Locks, Pick, Scheduler, UnknownCost, Why};
+use warmq_kernel::{
+    Attach, Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler, UnknownCost, Why,
+};
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
 
 use crate::call::{self, Code};
@@ -15,7 +17,7 @@ use crate::layout;
 use crate::lines::Lines;
 use crate::load::Loaded;
 use crate::masks;
-use crate::profile::Run;
+use crate::profile::{Hint, Run};
 use crate::queue::Queue;
 use crate::run_queue::{Callbacks, Machine};
 use crate::state::{Costs, Cpu, During, Layouts, State};
@@ -58,6 +60,7 @@ pub struct SchedExt {
     /// `ops.init` has run.
     begun: bool,
     runs: Vec<Run>,
+    hint: Option<Hint>,
     /// The longest that a task may wait (`timeout_ms`), and when that was last looked at.
     timeout: Duration,
     watched: Instant,
@@ -105,6 +108,7 @@ impl SchedExt {
             },
             begun: false,
             runs: loaded.runs.clone(),
+            hint: loaded.hint.clone(),
             timeout: Duration::from_ms(timeout),
             watched: Instant::START,
         })
@@ -304,6 +308,7 @@ fn state(
         leaving: Vec::new(),
         timers: BTreeMap::new(),
         walks: BTreeMap::new(),
+        leaders: BTreeMap::new(),
         kicks: Vec::new(),
         reenqueue: Vec::new(),
         variables: Variables::new(attach, guest, kernel)?,
@@ -485,8 +490,7 @@ impl Machine {
             );
             self.guest.free(args, fields.size);
         }
-        let signal = self.state.layouts.task.signal.get(&self.guest, address);
-        self.guest.free(signal, self.state.layouts.signal.size);
+        self.here(context).leave_process(task);
         self.guest.drop_owner(address);
         self.guest.free(address, self.state.layouts.task.size);
         self.state.by_address.remove(&address);
@@ -693,6 +697,21 @@ impl Scheduler for SchedExt {
         self.finish(context);
     }
 
+    fn set_fragment(
+        &mut self,
+        context: &mut Context<'_>,
+        task: TaskId,
+        fragment: Option<Fragment>,
+    ) {
+        if let Some(hint) = self.hint.clone()
+            && self.machine.hears(context, &hint, fragment)
+        {
+            self.yield_task(context, task);
+            context.reschedule(context.cpu());
+        }
+        self.finish(context);
+    }
+
     fn exit(&mut self, context: &mut Context<'_>, task: TaskId) {
         self.machine.exit_task(context, task);
         self.finish(context);
@@ -749,6 +768,24 @@ impl Machine {
         if self.here(context).slice(task) == 0 {
             context.reschedule(cpu);
         }
+    }
+
+    /// The task that runs here names its data by a prctl; whether it should yield.
+    fn hears(
+        &mut self,
+        context: &mut Context<'_>,
+        hint: &Hint,
+        fragment: Option<Fragment>,
+    ) -> bool {
+        let value = fragment.map_or(0, |fragment| {
+            (u64::from(fragment.app) << 32 | u64::from(fragment.number)) + 1
+        });
+        let program = self.code.program.image().program(&hint.program);
+        let function = program.map(|program| program.function);
+        // The other arguments of prctl, and what it would return.
+        let args = [hint.option, value, 0, 0, 0, 0];
+        let answer = self.call(context, function, During::Other, &args);
+        answer.is_some_and(|answer| answer as i32 as u64 == hint.yields_at)
     }
 
     /// A timer of the program has expired on this CPU.

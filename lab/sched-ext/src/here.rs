@@ -2,15 +2,24 @@
 
 use warmq_bpf_run::Access;
 use warmq_kernel::View;
-use warmq_units::{CpuId, Instant, TaskId};
+use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use crate::queue::Dsq;
 use crate::state::{Held, Here, Insert};
 use crate::words::{SLICE_DEFAULT, SLICE_ENDLESS, dsq};
 
+/// For how long the machine has been up when a run begins, in ns: programs take a point in time of
+/// 0, as memory has it at first, for one long ago.
+const UP: u64 = 100_000_000_000;
+
 /// A point in time as programs have it, in ns.
 pub(crate) fn ns(at: Instant) -> u64 {
-    at.since(Instant::START).as_ns()
+    UP + at.since(Instant::START).as_ns()
+}
+
+/// The same, the other way round; one before the run is its beginning.
+pub(crate) fn at_ns(ns: u64) -> Instant {
+    Instant::START + Duration::from_ns(ns.saturating_sub(UP))
 }
 
 impl Here<'_, '_> {

@@ -7,7 +7,7 @@ use warmq_bpf_run::offered;
 
 use crate::kfuncs::{HELPERS, KFUNCS};
 use crate::layout;
-use crate::profile::{Facts, Profile, Run};
+use crate::profile::{Facts, Hint, Profile, Run};
 use crate::variables::OFFERED;
 
 /// An object that fits a kernel. It can be attached to any number of machines.
@@ -19,6 +19,8 @@ pub struct Loaded {
     pub(crate) flags: u64,
     /// Programs that its loader runs.
     pub(crate) runs: Vec<Run>,
+    /// How tasks name their data.
+    pub(crate) hint: Option<Hint>,
 }
 
 /// Why an object cannot be run here.
@@ -171,6 +173,7 @@ impl Source {
             image: Arc::new(image),
             flags: flags.iter().map(flag).fold(0, |all, one| all | one),
             runs: self.profile.runs(facts).map_err(refused)?,
+            hint: self.profile.hint.clone(),
             kernel: Arc::new(kernel),
         })
     }

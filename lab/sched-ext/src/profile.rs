@@ -14,6 +14,10 @@
 //! each = "cpu"                           # once for each
 //! arguments = ["cpu", "sibling"]
 //! when = "smt"
+//! [hint]                                 # a prctl by which tasks name their data
+//! program = "hear"
+//! option = 0x57415251
+//! yields_at = 2                          # the answer after which a task yields
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +51,21 @@ pub struct Profile {
     /// Programs that it runs before it attaches.
     #[serde(default)]
     call: Vec<Call>,
+    /// How tasks name the data that they use.
+    #[serde(default)]
+    pub(crate) hint: Option<Hint>,
+}
+
+/// How tasks name their data: by a prctl that a program of the object answers (`fmod_ret`).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Hint {
+    pub(crate) program: String,
+    /// The prctl's first argument. The second is the application in the upper and the fragment in
+    /// the lower 32 bits, plus one; 0 for none.
+    pub(crate) option: u64,
+    /// The answer after which the task yields.
+    pub(crate) yields_at: u64,
 }
 
 /// A number, or the name of a fact.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use warmq_bpf_run::Guest;
-use warmq_kernel::{Context, GroupId, Timer};
+use warmq_kernel::{Context, GroupId, Mm, Timer};
 use warmq_units::{Address, CpuId, Cycles, Instant, LockId, TaskId};
 
 use crate::idle::Idle;
@@ -178,6 +178,8 @@ pub(crate) struct State {
     pub(crate) leaving: Vec<(TaskId, CpuId)>,
     pub(crate) timers: BTreeMap<u64, Timer>,
     pub(crate) walks: BTreeMap<u64, Walk>,
+    /// The first thread of each process, which is an address space here.
+    pub(crate) leaders: BTreeMap<Mm, TaskId>,
     /// CPUs to be kicked when the callback has returned, and how.
     pub(crate) kicks: Vec<(CpuId, u64)>,
     /// CPUs whose own queues are to be enqueued again.

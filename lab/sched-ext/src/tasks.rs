@@ -2,7 +2,7 @@
 //! written.
 
 use warmq_bpf_run::{Access, Ending};
-use warmq_kernel::{Policy, group_weight_of_nice};
+use warmq_kernel::{Mm, Policy, group_weight_of_nice};
 use warmq_units::TaskId;
 
 use crate::here::ns;
@@ -31,7 +31,6 @@ impl Here<'_, '_> {
         let layouts = self.state.layouts;
         let fields = layouts.task;
         let address = fields.allocate(self.guest)?;
-        let signal = layouts.signal.allocate(self.guest)?;
         if self.state.tasks.len() <= task.index() {
             self.state.tasks.resize(task.index() + 1, Task::default());
         }
@@ -46,19 +45,14 @@ impl Here<'_, '_> {
         let parent = parent.map_or(address, |parent| self.state.task(parent).address);
         let guest = &mut *self.guest;
         fields.pid.set(guest, address, pid_of(task));
-        fields.tgid.set(guest, address, pid_of(task));
         fields
             .cpus_ptr
             .set(guest, address, fields.cpus_mask.within(address));
         fields.real_parent.set(guest, address, parent);
-        fields.group_leader.set(guest, address, address);
-        fields.signal.set(guest, address, signal);
-        layouts.signal.threads.set(guest, signal, 1);
         fields.slice.set(guest, address, SLICE_DEFAULT);
         let kind = if kernel_thread { flags::KTHREAD } else { 0 };
         fields.flags.set(guest, address, kind);
-        // Whether it has one is all that can be seen of it.
-        fields.mm.set(guest, address, mm.map_or(0, |_| address));
+        self.join_process(task, mm)?;
         let (now, cred) = (ns(self.now()), self.state.cred);
         fields.cred.set(self.guest, address, cred);
         fields.start_time.set(self.guest, address, now);
@@ -68,6 +62,47 @@ impl Here<'_, '_> {
         let cpu = self.state.task(task).cpu;
         self.set_cpu(task, cpu);
         Ok(())
+    }
+
+    /// A task is a thread of the process of those that have the same address space; of its own, if
+    /// it has none. Whether it has one is all that can be seen of that.
+    fn join_process(&mut self, task: TaskId, mm: Option<Mm>) -> Result<(), Ending> {
+        let layouts = self.state.layouts;
+        let fields = layouts.task;
+        let leader = mm.map_or(task, |mm| *self.state.leaders.entry(mm).or_insert(task));
+        let (address, first) = (
+            self.state.task(task).address,
+            self.state.task(leader).address,
+        );
+        let signal = match leader == task {
+            true => layouts.signal.allocate(self.guest)?,
+            false => fields.signal.get(self.guest, first),
+        };
+        let guest = &mut *self.guest;
+        let threads = layouts.signal.threads.get(guest, signal);
+        layouts.signal.threads.set(guest, signal, threads + 1);
+        fields.signal.set(guest, address, signal);
+        fields.tgid.set(guest, address, pid_of(leader));
+        fields.group_leader.set(guest, address, first);
+        fields.mm.set(guest, address, mm.map_or(0, |_| signal));
+        Ok(())
+    }
+
+    /// A task has exited. If it was the first of its process, the next task of that address space
+    /// begins another one; what others share stays.
+    pub(crate) fn leave_process(&mut self, task: TaskId) {
+        let layouts = self.state.layouts;
+        let address = self.state.task(task).address;
+        let signal = layouts.task.signal.get(self.guest, address);
+        let threads = layouts.signal.threads.get(self.guest, signal);
+        layouts
+            .signal
+            .threads
+            .set(self.guest, signal, threads.saturating_sub(1));
+        self.state.leaders.retain(|_, leader| *leader != task);
+        if threads == 1 {
+            self.guest.free(signal, layouts.signal.size);
+        }
     }
 
     fn write_comm(&mut self, task: TaskId) {

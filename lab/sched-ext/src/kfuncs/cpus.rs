@@ -3,7 +3,7 @@
 use warmq_units::{CpuId, Duration};
 
 use super::{Answer, Args, cpu_or};
-use crate::here::ns;
+use crate::here::{at_ns, ns};
 use crate::idle::Masks;
 use crate::masks;
 use crate::state::{During, Here, Insert};
@@ -247,7 +247,7 @@ pub(super) fn jiffies(here: &mut Here<'_, '_>, _: Args) -> Answer {
 const ABSOLUTE: u64 = 1;
 
 /// `bpf_timer_start(timer, nsecs, flags)`: it expires on the CPU that starts it.
-pub(super) fn start_timer(here: &mut Here<'_, '_>, [timer, ns, flags, ..]: Args) -> Answer {
+pub(super) fn start_timer(here: &mut Here<'_, '_>, [timer, span, flags, ..]: Args) -> Answer {
     if here
         .guest
         .timer(timer)
@@ -259,8 +259,8 @@ pub(super) fn start_timer(here: &mut Here<'_, '_>, [timer, ns, flags, ..]: Args)
         here.context.cancel_timer(old);
     }
     let at = match flags & ABSOLUTE {
-        0 => here.now() + Duration::from_ns(ns),
-        _ => warmq_units::Instant::START + Duration::from_ns(ns),
+        0 => here.now() + Duration::from_ns(span),
+        _ => at_ns(span),
     };
     let cpu = here.context.cpu();
     let armed = here.context.arm_timer(cpu, at, timer);
