@@ -83,6 +83,12 @@ fn about(file: &str, compiled: &Compiled) -> String {
             }
         }
     }
+    if !compiled.left_out.is_empty() {
+        let events = compiled.left_out.join(", ");
+        lines.push(format!(
+            "Its programs at these events do not run in the lab: {events}."
+        ));
+    }
     for (series, why) in &compiled.refused {
         match why.is_empty() {
             true => lines.push(format!("The lab can run it as on Linux {series}.")),
@@ -106,6 +112,7 @@ fn json_of(file: &str, compiled: &Compiled) -> Value {
         "callbacks": compiled.callbacks,
         "profile": profile.map(|(source, _)| source),
         "lacks": profile.map(|(_, lacks)| lacks),
+        "left_out": compiled.left_out,
         "refused": refused,
         "settings": compiled.settings.iter().map(setting).collect::<Vec<Value>>(),
     })

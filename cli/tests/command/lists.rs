@@ -65,6 +65,46 @@ fn every_setting_of_a_scheduler_or_workload_is_shown_with_default_and_range() {
     }
 }
 
+/// An object of our own with one queue, and one that is none.
+const FAULTS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../lab/sched-ext/tests/programs/faults.bpf.o"
+);
+
+#[test]
+fn a_compiled_scheduler_is_described_by_its_file() {
+    let said = run(&format!("schedulers {FAULTS}"));
+    assert!(said.starts_with("faults: a compiled scheduler"), "{said}");
+    assert!(
+        said.contains("The lab can run it as on Linux 7.3."),
+        "{said}"
+    );
+    assert!(said.contains("fault = "), "{said}");
+    let folder = Folder::new("lists-no-object").with("mine.o", "no object");
+    let refused = folder.run("schedulers ./mine.o");
+    assert!(!refused.err.is_empty() && refused.code != 0);
+    assert!(
+        refused.err.contains("there is no compiled BPF program"),
+        "{}",
+        refused.err
+    );
+    let missing = folder.run("schedulers ./other.o");
+    assert!(
+        missing.err.contains("./other.o: cannot read it"),
+        "{}",
+        missing.err
+    );
+}
+
+#[test]
+fn a_compiled_scheduler_plays_by_its_file() {
+    let folder = Folder::new("lists-compiled");
+    let played = folder.run(&format!(
+        "run hog --world lab --time 20ms --warmup 0ms --scheduler {FAULTS}"
+    ));
+    assert!(played.fine().contains("hog_share"));
+}
+
 #[test]
 fn every_machine_is_an_object_of_json_with_units_in_its_keys() {
     let lines = run("machines --json");

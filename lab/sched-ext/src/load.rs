@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use warmq_bpf::{Image, KernelTable, MapKind, Missing, Object, Offer, Unreadable};
+use warmq_bpf::{
+    Image, KernelTable, MapKind, Missing, Object, Offer, Program, ProgramKind, Unreadable,
+};
 use warmq_bpf_run::offered;
 
 use crate::kfuncs::{HELPERS, KFUNCS};
@@ -136,6 +138,22 @@ impl Source {
     pub fn callbacks(&self) -> impl Iterator<Item = &str> {
         let ops = self.object.ops().into_iter();
         ops.flat_map(|ops| ops.callbacks.keys().map(String::as_str))
+    }
+
+    /// Programs that a kernel runs at events of its own, and the lab does not: `tp_btf
+    /// sched_switch`.
+    pub fn left_out(&self) -> Vec<String> {
+        let programs = self.object.programs().iter();
+        let event = |program: &Program| match &program.kind {
+            ProgramKind::StructOps | ProgramKind::Syscall | ProgramKind::ModifyReturn(_) => None,
+            // It only probes what the kernel has.
+            ProgramKind::Fentry(to) if to == "bpf_scx_reg" => None,
+            ProgramKind::Tracepoint(to) => Some(format!("tp_btf {to}")),
+            ProgramKind::Fentry(to) => Some(format!("fentry {to}")),
+            ProgramKind::Fexit(to) => Some(format!("fexit {to}")),
+            ProgramKind::Other(section) => Some(section.clone()),
+        };
+        programs.filter_map(event).collect()
     }
 
     /// Sets variables as its loader does, and then those that are given, and fits it to the kernel

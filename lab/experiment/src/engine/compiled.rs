@@ -134,6 +134,8 @@ pub struct Compiled {
     /// Its profile: where that comes from, and what it leaves out. None: its loader does nothing
     /// that the lab knows of.
     pub profile: Option<(String, String)>,
+    /// Programs that a kernel runs at events of its own, and the lab does not.
+    pub left_out: Vec<String>,
     /// For each kernel that the lab knows, why the lab cannot run it as on that: nothing, if it
     /// can.
     pub refused: Vec<(String, Vec<String>)>,
@@ -164,6 +166,7 @@ fn describe(name: &str) -> Result<Compiled, String> {
         name: source.name().to_owned(),
         callbacks: source.callbacks().map(str::to_owned).collect(),
         profile,
+        left_out: source.left_out(),
         refused: ["7.3", "6.18"].iter().map(why).collect(),
         settings: settings(name).map_err(|error| error.to_string())?,
     })
