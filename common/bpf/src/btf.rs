@@ -361,7 +361,7 @@ impl Btf {
     }
 }
 
-/// A name without what follows its last `___`, which only tells variants of a type apart.
+/// A name without what follows its last `___`, which only names a variant of the type.
 pub fn essential(name: &str) -> &str {
     match name.rfind("___") {
         Some(at) if at > 0 => &name[..at],

@@ -40,7 +40,7 @@ pub struct Guest {
     pub(crate) memory: Memory,
     pub(crate) maps: Vec<MapState>,
     variables: BTreeMap<String, u64>,
-    /// First byte of data that each CPU has, and how far apart those of two CPUs are.
+    /// Where data that each CPU has begins, and the bytes from one CPU's to the next one's.
     per_cpu: BTreeMap<u64, u64>,
     pub(crate) timers: BTreeMap<u64, Timer>,
     /// Frames in use, and where a callback that began in none is cut off.
@@ -128,7 +128,7 @@ impl Guest {
         &self.image
     }
 
-    /// Data of `size` bytes for each CPU, at least a page apart; the address of CPU 0's.
+    /// Data of `size` bytes for each CPU, each in pages of its own; the address of CPU 0's.
     ///
     /// # Errors
     /// If memory is used up.

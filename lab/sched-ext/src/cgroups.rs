@@ -52,9 +52,9 @@ impl Here<'_, '_> {
         // A flexible array of pointers ends it; so deep is no group.
         let size = layouts.cgroup.size + 8 * MOST_LEVELS;
         let address = self.guest.allocate(size)?;
-        let node = layouts.node.allocate(self.guest)?;
-        let css_set = layouts.css_set.allocate(self.guest)?;
-        let task_group = layouts.task_group.allocate(self.guest)?;
+        let node = self.guest.allocate(layouts.node.size)?;
+        let css_set = self.guest.allocate(layouts.css_set.size)?;
+        let task_group = self.guest.allocate(layouts.task_group.size)?;
         let (guest, fields) = (&mut *self.guest, layouts.cgroup);
         let level = match parent {
             0 => 0,

@@ -210,7 +210,7 @@ impl Here<'_, '_> {
     }
 
     /// `scx_pick_idle_cpu()`: the nodes from that of `near` on, which comes first.
-    pub(crate) fn pick_idle(&mut self, allowed: u64, near: CpuId, flags: u64) -> Option<CpuId> {
+    pub(crate) fn pick_idle(&mut self, allowed: &[u64], near: CpuId, flags: u64) -> Option<CpuId> {
         let (first, count) = (self.state.idle.index(near), self.state.idle.masks.len());
         let nodes = match flags & pick::IN_NODE {
             0 => count,
@@ -218,7 +218,7 @@ impl Here<'_, '_> {
         };
         (0..nodes).find_map(|far| {
             let masks = self.state.idle.masks[(first + far) % count];
-            self.pick_idle_in(masks, &[allowed], flags)
+            self.pick_idle_in(masks, allowed, flags)
         })
     }
 
@@ -301,11 +301,6 @@ impl Here<'_, '_> {
                 return found;
             }
         }
-        let (first, count) = (self.state.idle.index(prev), self.state.idle.masks.len());
-        let nodes = if flags & pick::IN_NODE == 0 { count } else { 1 };
-        (0..nodes).find_map(|far| {
-            let masks = self.state.idle.masks[(first + far) % count];
-            self.pick_idle_in(masks, allowed, flags)
-        })
+        self.pick_idle(allowed, prev, flags)
     }
 }

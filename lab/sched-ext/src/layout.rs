@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use warmq_bpf::KernelTable;
-use warmq_bpf_run::{Ending, Guest};
+use warmq_bpf_run::Guest;
 
 /// A field: its offset and its size in bytes. Of size 0, if this kernel does not have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,28 +46,26 @@ impl At {
     }
 }
 
-/// Declares structs of fields: the lab's name of each, and its path in the kernel's struct.
+/// Declares structs of fields: the lab's name of each, and its path in the kernel's struct. Those
+/// with `size` the lab makes itself.
 macro_rules! layouts {
-    ($($name:ident of $of:literal { $($field:ident: $path:literal,)* })*) => {
+    ($($name:ident of $of:literal $($size:ident)? { $($field:ident: $path:literal,)* })*) => {
         $(
             #[derive(Clone, Copy, Debug, Default)]
             pub(crate) struct $name {
-                /// Bytes of the whole struct.
-                #[allow(dead_code, reason = "programs make some of them")]
-                pub(crate) size: u64,
+                $(
+                    /// Bytes of the whole struct.
+                    pub(crate) $size: u64,
+                )?
                 $(pub(crate) $field: At,)*
             }
 
             impl $name {
                 pub(crate) fn of(kernel: &KernelTable) -> $name {
-                    let size = kernel.structs.get($of).map_or(0, |layout| layout.size);
-                    $name { size, $($field: At::of(kernel, $of, $path),)* }
-                }
-
-                /// An object of the kernel, all 0.
-                #[allow(dead_code, reason = "programs make some of them")]
-                pub(crate) fn allocate(&self, guest: &mut Guest) -> Result<u64, Ending> {
-                    guest.allocate(self.size)
+                    $name {
+                        $($size: kernel.structs.get($of).map_or(0, |layout| layout.size),)?
+                        $($field: At::of(kernel, $of, $path),)*
+                    }
                 }
             }
         )*
@@ -82,7 +80,7 @@ macro_rules! layouts {
 }
 
 layouts! {
-    TaskFields of "task_struct" {
+    TaskFields of "task_struct" size {
         flags: "flags",
         pid: "pid",
         tgid: "tgid",
@@ -117,10 +115,10 @@ layouts! {
         dsq_vtime: "scx.dsq_vtime",
         dsq: "scx.dsq",
     }
-    CssSetFields of "css_set" {
+    CssSetFields of "css_set" size {
         cgroup: "dfl_cgrp",
     }
-    CgroupFields of "cgroup" {
+    CgroupFields of "cgroup" size {
         own_cgroup: "self.cgroup",
         parent: "self.parent",
         kn: "kn",
@@ -128,31 +126,31 @@ layouts! {
         ancestors: "ancestors",
         subsys: "subsys",
     }
-    NodeFields of "kernfs_node" {
+    NodeFields of "kernfs_node" size {
         id: "id",
     }
-    TaskGroupFields of "task_group" {
+    TaskGroupFields of "task_group" size {
         cgroup: "css.cgroup",
         idle: "idle",
     }
-    CredFields of "cred" {
+    CredFields of "cred" size {
         namespace: "user_ns",
     }
-    NamespaceFields of "user_namespace" {
+    NamespaceFields of "user_namespace" size {
     }
-    SignalFields of "signal_struct" {
+    SignalFields of "signal_struct" size {
         threads: "nr_threads",
     }
-    QueueFields of "scx_dispatch_q" {
+    QueueFields of "scx_dispatch_q" size {
         id: "id",
     }
-    InitTaskArgs of "scx_init_task_args" {
+    InitTaskArgs of "scx_init_task_args" size {
         fork: "fork",
         cgroup: "cgroup",
     }
-    ExitTaskArgs of "scx_exit_task_args" {
+    ExitTaskArgs of "scx_exit_task_args" size {
     }
-    CgroupInitArgs of "scx_cgroup_init_args" {
+    CgroupInitArgs of "scx_cgroup_init_args" size {
         weight: "weight",
         period: "bw_period_us",
         quota: "bw_quota_us",
@@ -173,8 +171,9 @@ layouts! {
 
 /// Fields that nothing changes here, and are 0 as they are allocated: nothing disables migration,
 /// and no program is in a section that softirqs may not interrupt, or that readers of RCU are in.
-/// All users are root. Masks are written apart, as variables of the kernel are. Those of `ops.exit`
-/// are never read, since it does not run; those of performance counters the program has itself.
+/// All users are root. Masks and variables of the kernel have code of their own. Those of
+/// `ops.exit` are never read, since it does not run; those of performance counters the program has
+/// itself.
 const ALSO: &[(&str, &str)] = &[
     ("task_struct", "rcu_read_lock_nesting"),
     ("cpumask", "bits"),

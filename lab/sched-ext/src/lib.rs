@@ -23,14 +23,17 @@
 #![deny(clippy::float_arithmetic)]
 #![warn(missing_docs)]
 
+mod attach;
 mod call;
 mod callbacks;
 mod cgroups;
+mod events;
 mod here;
 mod idle;
 mod kfuncs;
 mod layout;
 mod lines;
+mod lives;
 mod load;
 mod masks;
 mod profile;
@@ -42,6 +45,7 @@ mod text;
 mod variables;
 mod words;
 
-pub use callbacks::{Expenses, NotAttached, SchedExt};
+pub use attach::{Expenses, NotAttached};
+pub use callbacks::SchedExt;
 pub use load::{Loaded, NotLoaded, Source, Value, Variable, offer};
 pub use profile::{Facts, Profile};

@@ -8,7 +8,7 @@ use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::{Address, Bytes};
 
-use crate::callbacks::MEMORY;
+use crate::attach::MEMORY;
 
 /// Lines that a callback has accessed lately: a host's level 1 has them, and the costs of
 /// instructions include that.

@@ -17,11 +17,7 @@ pub(crate) fn words(guest: &Guest) -> u64 {
 }
 
 pub(crate) fn word(guest: &Guest, mask: u64, at: u64) -> u64 {
-    let value = guest.peek(mask.wrapping_add(at * 8), 8).unwrap_or(0);
-    match u64::from(guest.cpus()) - at * 64 {
-        left @ 0..64 => value & ((1 << left) - 1),
-        _ => value,
-    }
+    guest.peek(mask.wrapping_add(at * 8), 8).unwrap_or(0) & valid(guest, at)
 }
 
 /// Writes a set; `None` is all CPUs.

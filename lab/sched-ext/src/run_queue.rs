@@ -301,7 +301,7 @@ impl Machine {
         if previous.is_some_and(|task| here.slice(task) > 0) {
             return Verdict::Previous;
         }
-        if self.has_local(context, cpu) {
+        if self.first_local(context, cpu).is_some() {
             return Verdict::Local;
         }
         let node = self.state.cpu(cpu).node;
@@ -315,11 +315,6 @@ impl Machine {
             Some(_) if self.state.flags & ops::ENQ_LAST == 0 => Verdict::Previous,
             _ => Verdict::Local,
         }
-    }
-
-    /// Whether the own queue has a task that can run now.
-    fn has_local(&mut self, context: &mut Context<'_>, cpu: CpuId) -> bool {
-        self.first_local(context, cpu).is_some()
     }
 
     /// Asks the program again and again (`scx_dispatch_sched()`).
@@ -343,7 +338,7 @@ impl Machine {
             if previous.is_some_and(|task| here.slice(task) > 0) {
                 return Some(Verdict::Previous);
             }
-            if self.has_local(context, cpu) {
+            if self.first_local(context, cpu).is_some() {
                 return Some(Verdict::Local);
             }
             let node = self.state.cpu(cpu).node;

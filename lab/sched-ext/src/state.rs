@@ -72,7 +72,6 @@ pub(crate) struct Task {
     /// Since when it has waited for a CPU, if it does.
     pub(crate) waits_since: Option<Instant>,
     pub(crate) weight: u64,
-    pub(crate) nice: i8,
     /// Its CPU was chosen by the last `select_cpu`.
     pub(crate) cpu_selected: bool,
 }

@@ -30,7 +30,7 @@ impl Here<'_, '_> {
     pub(crate) fn make_task(&mut self, task: TaskId, parent: Option<TaskId>) -> Result<(), Ending> {
         let layouts = self.state.layouts;
         let fields = layouts.task;
-        let address = fields.allocate(self.guest)?;
+        let address = self.guest.allocate(fields.size)?;
         if self.state.tasks.len() <= task.index() {
             self.state.tasks.resize(task.index() + 1, Task::default());
         }
@@ -75,7 +75,7 @@ impl Here<'_, '_> {
             self.state.task(leader).address,
         );
         let signal = match leader == task {
-            true => layouts.signal.allocate(self.guest)?,
+            true => self.guest.allocate(layouts.signal.size)?,
             false => fields.signal.get(self.guest, first),
         };
         let guest = &mut *self.guest;
@@ -146,9 +146,7 @@ impl Here<'_, '_> {
         fields.prio.set(guest, address, prio as u64);
         fields.static_prio.set(guest, address, prio as u64);
         fields.weight.set(guest, address, weight);
-        let known = self.state.task_mut(task);
-        known.nice = nice;
-        std::mem::replace(&mut known.weight, weight) != weight
+        std::mem::replace(&mut self.state.task_mut(task).weight, weight) != weight
     }
 
     /// Whether a task runs, and whether it sleeps.

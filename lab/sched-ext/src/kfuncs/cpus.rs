@@ -93,7 +93,7 @@ pub(super) fn claim(here: &mut Here<'_, '_>, [cpu, ..]: Args) -> Answer {
 
 pub(super) fn pick_idle(here: &mut Here<'_, '_>, [allowed, flags, ..]: Args) -> Answer {
     let near = here.context.cpu();
-    Ok(cpu_or(here.pick_idle(allowed, near, flags), EBUSY))
+    Ok(cpu_or(here.pick_idle(&[allowed], near, flags), EBUSY))
 }
 
 /// A CPU of a node.
@@ -108,7 +108,7 @@ pub(super) fn pick_idle_of_node(
     [allowed, node, flags, ..]: Args,
 ) -> Answer {
     let near = in_node(here, node);
-    Ok(cpu_or(here.pick_idle(allowed, near, flags), EBUSY))
+    Ok(cpu_or(here.pick_idle(&[allowed], near, flags), EBUSY))
 }
 
 pub(super) fn pick_any(here: &mut Here<'_, '_>, [allowed, flags, ..]: Args) -> Answer {
@@ -125,7 +125,7 @@ pub(super) fn pick_any_of_node(
 }
 
 fn any(here: &mut Here<'_, '_>, allowed: u64, near: CpuId, flags: u64) -> u64 {
-    if let Some(idle) = here.pick_idle(allowed, near, flags & pick::IN_NODE) {
+    if let Some(idle) = here.pick_idle(&[allowed], near, flags & pick::IN_NODE) {
         return idle.0.into();
     }
     let turn = here.state.cpu(here.context.cpu()).turn;
@@ -231,8 +231,8 @@ impl Here<'_, '_> {
 }
 
 pub(super) fn capacity(here: &mut Here<'_, '_>, [cpu, ..]: Args) -> Answer {
-    let cpu = here.cpu_at(cpu);
-    Ok(cpu.map_or(FULL_SPEED, |_| FULL_SPEED))
+    here.cpu_at(cpu);
+    Ok(FULL_SPEED)
 }
 
 pub(super) fn now(here: &mut Here<'_, '_>, _: Args) -> Answer {

@@ -19,7 +19,7 @@ pub(super) fn create(here: &mut Here<'_, '_>, [id, ..]: Args) -> Answer {
         return Ok(EEXIST);
     }
     let fields = here.state.layouts.queue;
-    let address = fields.allocate(here.guest)?;
+    let address = here.guest.allocate(fields.size)?;
     fields.id.set(here.guest, address, id);
     here.state.users.insert(id, Queue::new(address));
     Ok(0)

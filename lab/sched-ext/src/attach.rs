@@ -1,0 +1,251 @@
+//! Attaching an object to a machine: its memory, its code, and what the kernel keeps beside it.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use warmq_bpf_run::{Ending, Guest, Program, Shape};
+use warmq_kernel::{Attach, UnknownCost};
+use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant};
+
+use crate::call::{self, Code};
+use crate::callbacks::SchedExt;
+use crate::idle::Idle;
+use crate::layout;
+use crate::lines::Lines;
+use crate::load::Loaded;
+use crate::masks;
+use crate::queue::Queue;
+use crate::run_queue::{Callbacks, Machine};
+use crate::state::{Costs, Cpu, During, Layouts, State};
+use crate::variables::Variables;
+use crate::words::{BATCH_DEFAULT, Enq, TIMEOUT_DEFAULT, flags};
+
+/// What the program's work takes, in cycles.
+#[derive(Clone, Copy, Debug)]
+pub struct Expenses {
+    /// Of 100 instructions.
+    pub instructions: u64,
+    /// Of a call of a kfunc, besides the lines that it touches.
+    pub kfunc: u64,
+    /// Of a call of a helper.
+    pub helper: u64,
+    /// Of a callback: the call, and what sched_ext does around it.
+    pub callback: u64,
+}
+
+/// Why an object cannot be attached to a machine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAttached {
+    /// The machine has no such cost.
+    #[error("{0}")]
+    Cost(UnknownCost),
+    /// Its memory does not fit.
+    #[error("{0}")]
+    Memory(Ending),
+}
+
+impl From<Ending> for NotAttached {
+    fn from(ending: Ending) -> NotAttached {
+        NotAttached::Memory(ending)
+    }
+}
+/// Bytes of maps and objects at most.
+pub(crate) const MEMORY: u64 = 2 << 30;
+
+impl SchedExt {
+    /// Attaches an object. `ops.init` runs when the first task is forked. `seed` is that of
+    /// `bpf_get_prandom_u32()`.
+    ///
+    /// # Errors
+    /// If the machine lacks a cost, or the program's memory does not fit.
+    pub fn attach(
+        loaded: &Loaded,
+        attach: &mut Attach<'_>,
+        expenses: Expenses,
+        seed: u64,
+    ) -> Result<SchedExt, NotAttached> {
+        let image = loaded.image.clone();
+        let shape = Shape {
+            memory: MEMORY,
+            ..Shape::of(attach.cpus().into())
+        };
+        let mut guest = Guest::new(image.clone(), shape)?;
+        let found = image.ops.clone().unwrap_or_default();
+        let callbacks = callbacks(&found.callbacks);
+        let number = |name: &str| found.numbers.get(name).copied().unwrap_or(0);
+        let state = state(loaded, attach, &mut guest, expenses, seed, &found)?;
+        let code = Code {
+            program: Arc::new(Program::new(&guest)),
+            table: call::table(&image.kfuncs),
+        };
+        let timeout = match number("timeout_ms") {
+            0 => TIMEOUT_DEFAULT,
+            ms => ms.min(TIMEOUT_DEFAULT),
+        };
+        Ok(SchedExt {
+            machine: Machine {
+                code,
+                guest,
+                state,
+                callbacks,
+            },
+            begun: false,
+            runs: loaded.runs.clone(),
+            hint: loaded.hint.clone(),
+            timeout: Duration::from_ms(timeout),
+            watched: Instant::START,
+        })
+    }
+}
+
+fn callbacks(named: &BTreeMap<String, u32>) -> Callbacks {
+    let of = |name: &str| named.get(name).copied();
+    Callbacks {
+        select_cpu: of("select_cpu"),
+        enqueue: of("enqueue"),
+        dequeue: of("dequeue"),
+        dispatch: of("dispatch"),
+        tick: of("tick"),
+        runnable: of("runnable"),
+        running: of("running"),
+        stopping: of("stopping"),
+        quiescent: of("quiescent"),
+        yields: of("yield"),
+        set_weight: of("set_weight"),
+        set_cpumask: of("set_cpumask"),
+        update_idle: of("update_idle"),
+        init_task: of("init_task"),
+        exit_task: of("exit_task"),
+        enable: of("enable"),
+        disable: of("disable"),
+        cgroup_init: of("cgroup_init"),
+        cgroup_move: of("cgroup_move"),
+        cgroup_set_weight: of("cgroup_set_weight"),
+        cgroup_set_bandwidth: of("cgroup_set_bandwidth"),
+        cpu_offline: of("cpu_offline"),
+        cpu_online: of("cpu_online"),
+        init: of("init"),
+    }
+}
+
+fn state(
+    loaded: &Loaded,
+    attach: &mut Attach<'_>,
+    guest: &mut Guest,
+    expenses: Expenses,
+    seed: u64,
+    found: &warmq_bpf::StructOps,
+) -> Result<State, NotAttached> {
+    let kernel = &*loaded.kernel;
+    let layouts = Layouts {
+        task: layout::TaskFields::of(kernel),
+        css_set: layout::CssSetFields::of(kernel),
+        cgroup: layout::CgroupFields::of(kernel),
+        node: layout::NodeFields::of(kernel),
+        task_group: layout::TaskGroupFields::of(kernel),
+        signal: layout::SignalFields::of(kernel),
+        queue: layout::QueueFields::of(kernel),
+        init_task: layout::InitTaskArgs::of(kernel),
+        exit_task: layout::ExitTaskArgs::of(kernel),
+        cgroup_init: layout::CgroupInitArgs::of(kernel),
+        insert: layout::InsertArgs::of(kernel),
+        select: layout::SelectArgs::of(kernel),
+    };
+    let number = |name: &str| found.numbers.get(name).copied().unwrap_or(0);
+    let flags = number("flags") | loaded.flags;
+    let updates = found.callbacks.contains_key("update_idle");
+    let idle = Idle::new(attach, guest, flags, updates)?;
+    let mut cpus = Vec::new();
+    for cpu in (0..attach.cpus()).map(CpuId) {
+        cpus.push(new_cpu(attach, guest, &layouts, cpu)?);
+    }
+    let nodes = 1 + cpus.iter().map(|cpu| cpu.node).max().unwrap_or(0);
+    let globals: Result<Vec<Queue>, Ending> = (0..nodes)
+        .map(|_| Ok(Queue::new(guest.allocate(layouts.queue.size)?)))
+        .collect();
+    let (possible, online) = (masks::allocate(guest)?, masks::allocate(guest)?);
+    masks::write(guest, possible, None);
+    masks::write(guest, online, None);
+    Ok(State {
+        layouts,
+        enq: Enq::of(kernel),
+        flags,
+        tasks: Vec::new(),
+        by_address: BTreeMap::new(),
+        cpus,
+        globals: globals?,
+        users: BTreeMap::new(),
+        groups: BTreeMap::new(),
+        idle: Rc::new(idle),
+        lines: Lines::new(attach.line()),
+        costs: costs(attach, expenses).map_err(NotAttached::Cost)?,
+        during: During::Other,
+        batch: Vec::new(),
+        most_batch: match number("dispatch_max_batch") {
+            0 => BATCH_DEFAULT,
+            most => most,
+        },
+        dispatched: 0,
+        picking: None,
+        leaving: Vec::new(),
+        timers: BTreeMap::new(),
+        walks: BTreeMap::new(),
+        leaders: BTreeMap::new(),
+        kicks: Vec::new(),
+        reenqueue: Vec::new(),
+        variables: Variables::new(attach, guest, kernel)?,
+        cred: cred(kernel, guest)?,
+        possible,
+        online,
+        random: seed | 1,
+        ejected: None,
+        paid: 0,
+    })
+}
+
+/// The credentials of all tasks: root's, in the first user namespace.
+fn cred(kernel: &warmq_bpf::KernelTable, guest: &mut Guest) -> Result<u64, Ending> {
+    let fields = layout::CredFields::of(kernel);
+    let cred = guest.allocate(fields.size)?;
+    let namespace = guest.allocate(layout::NamespaceFields::of(kernel).size)?;
+    fields.namespace.set(guest, cred, namespace);
+    Ok(cred)
+}
+
+fn costs(attach: &Attach<'_>, expenses: Expenses) -> Result<Costs, UnknownCost> {
+    Ok(Costs {
+        instructions: expenses.instructions,
+        kfunc: Cycles(expenses.kfunc),
+        helper: Cycles(expenses.helper),
+        callback: Cycles(expenses.callback),
+        wakeup: attach.cost("wakeup")?,
+        pick: attach.cost("schedule_fixed")?,
+    })
+}
+
+fn new_cpu(
+    attach: &mut Attach<'_>,
+    guest: &mut Guest,
+    layouts: &Layouts,
+    cpu: CpuId,
+) -> Result<Cpu, Ending> {
+    let word = attach.data(Bytes(attach.line()));
+    let idle_task = guest.allocate(layouts.task.size)?;
+    let kind = flags::IDLE | flags::KTHREAD;
+    layouts.task.flags.set(guest, idle_task, kind);
+    layouts.task.cpu.set(guest, idle_task, cpu.0.into());
+    let comm = format!("swapper/{}", cpu.0);
+    layouts.task.comm.set_text(guest, idle_task, &comm);
+    Ok(Cpu {
+        lock: attach.lock_at("run queue", word),
+        word,
+        node: attach.node(cpu),
+        local: Queue::new(guest.allocate(layouts.queue.size)?),
+        current: None,
+        exec_start: Instant::START,
+        known_idle: false,
+        idle_task,
+        turn: 0,
+    })
+}

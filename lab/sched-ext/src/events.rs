@@ -1,0 +1,144 @@
+//! What happens to CPUs and running tasks: wakeups, ticks, timers, hints, hotplug.
+
+use warmq_kernel::{Context, Fragment, GroupId};
+use warmq_units::{CpuId, TaskId};
+
+use crate::kfuncs;
+use crate::lives::limits;
+use crate::masks;
+use crate::profile::Hint;
+use crate::run_queue::Machine;
+use crate::state::During;
+
+/// The CPU that a task last ran on, or the first that it may run on.
+pub(crate) fn may_run_near(context: &Context<'_>, task: TaskId) -> CpuId {
+    let view = context.task(task);
+    let others = (0..context.cpus()).map(CpuId);
+    let mut cpus = std::iter::once(view.last_cpu()).chain(others);
+    let found = cpus.find(|cpu| view.may_run_on(*cpu));
+    found.unwrap_or(view.last_cpu())
+}
+
+impl Machine {
+    /// `select_task_rq()`, and `select_task_rq_scx()` for tasks that have a choice.
+    pub(crate) fn select(&mut self, context: &mut Context<'_>, task: TaskId, wakes: u64) -> CpuId {
+        let previous = may_run_near(context, task);
+        let view = context.task(task);
+        let all = usize::from(context.cpus());
+        if view.allowed().map_or(all, warmq_units::CpuSet::len) == 1 {
+            return previous;
+        }
+        self.state.task_mut(task).cpu_selected = true;
+        let Some(function) = self.callbacks.select_cpu else {
+            let mut here = self.here(context);
+            return kfuncs::select_without_program(&mut here, task, previous, wakes);
+        };
+        self.here(context).write_state(task);
+        let args = [self.state.task(task).address, u64::from(previous.0), wakes];
+        let chosen = self.call(context, Some(function), During::Placing(task), &args);
+        let there = chosen.map(|cpu| cpu as i32);
+        let Some(cpu) = there.filter(|cpu| (0..i32::from(context.cpus())).contains(cpu)) else {
+            if let Some(cpu) = there {
+                let text = format!("invalid CPU {cpu} from ops.select_cpu()");
+                self.here(context).eject(text);
+            }
+            return previous;
+        };
+        let cpu = CpuId(cpu as u16);
+        let (selected, address) = (
+            self.state.layouts.task.selected_cpu,
+            self.state.task(task).address,
+        );
+        selected.set(&mut self.guest, address, cpu.0.into());
+        // select_fallback_rq(), where the program's answer is not allowed.
+        match context.task(task).may_run_on(cpu) {
+            true => cpu,
+            false => previous,
+        }
+    }
+
+    /// `task_tick_scx()`.
+    pub(crate) fn tick(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        let mut here = self.here(context);
+        here.update_current(cpu);
+        here.write_interrupt(true);
+        let address = self.state.task(task).address;
+        let tick = self.callbacks.tick;
+        self.call(context, tick, During::Other, &[address]);
+        self.here(context).write_interrupt(false);
+        if self.here(context).slice(task) == 0 {
+            context.reschedule(cpu);
+        }
+    }
+
+    /// The task that runs here names its data by a prctl; whether it should yield.
+    pub(crate) fn hears(
+        &mut self,
+        context: &mut Context<'_>,
+        hint: &Hint,
+        fragment: Option<Fragment>,
+    ) -> bool {
+        let value = fragment.map_or(0, |fragment| {
+            (u64::from(fragment.app) << 32 | u64::from(fragment.number)) + 1
+        });
+        let program = self.code.program.image().program(&hint.program);
+        let function = program.map(|program| program.function);
+        // The other arguments of prctl, and what it would return.
+        let args = [hint.option, value, 0, 0, 0, 0];
+        let answer = self.call(context, function, During::Other, &args);
+        answer.is_some_and(|answer| answer as i32 as u64 == hint.yields_at)
+    }
+
+    /// A timer of the program has expired on this CPU.
+    pub(crate) fn timer(&mut self, context: &mut Context<'_>, timer: u64) {
+        self.state.timers.remove(&timer);
+        let known = self.guest.timer(timer).copied();
+        let Some((known, function)) = known.and_then(|known| Some((known, known.function?))) else {
+            return;
+        };
+        let args = [known.map, known.key, known.value];
+        let code = self.code.clone();
+        let mut here = self.here(context);
+        here.write_interrupt(true);
+        here.call_timer(&code, function, &args);
+        here.write_interrupt(false);
+    }
+
+    /// The weight or the limits of a group have changed.
+    pub(crate) fn group_changed(&mut self, context: &mut Context<'_>, group: GroupId) {
+        let (weight, limits) = (context.group(group).weight, limits(context, group));
+        let Some(known) = self.state.groups.get_mut(&group) else {
+            return;
+        };
+        let before = (known.weight, known.limits);
+        (known.weight, known.limits) = (weight, limits);
+        let address = known.address;
+        if before.0 != weight {
+            let set = self.callbacks.cgroup_set_weight;
+            self.call(context, set, During::Other, &[address, weight.into()]);
+        }
+        if before.1 != limits {
+            let [period, quota, burst] = limits;
+            let set = self.callbacks.cgroup_set_bandwidth;
+            let args = [address, period, quota, burst];
+            self.call(context, set, During::Other, &args);
+        }
+    }
+
+    /// A CPU has gone offline: what waits in its own queue goes back to the program.
+    pub(crate) fn offline(&mut self, context: &mut Context<'_>, cpu: CpuId) {
+        masks::put(&mut self.guest, self.state.online, cpu, false);
+        let variables = self.state.variables;
+        variables.write_online(&mut self.guest, cpu, false);
+        let (function, args) = (self.callbacks.cpu_offline, [u64::from(cpu.0)]);
+        self.call(context, function, During::Other, &args);
+        for task in self.state.cpu(cpu).local.in_order(false) {
+            let mut here = self.here(context);
+            here.unlink(task);
+            let mut cpus = (0..here.context.cpus()).map(CpuId);
+            let to = cpus.find(|cpu| here.context.task(task).may_run_on(*cpu));
+            here.move_to_cpu(task, to.unwrap_or(cpu));
+            self.give_moved(context, task);
+        }
+    }
+}
