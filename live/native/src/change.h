@@ -101,6 +101,27 @@ void native_migrate(u32 here, u64 now)
 	move(p);
 }
 
+/* __sched_setscheduler(): a task that runs becomes a real-time one, and its CPU is no longer the program's. */
+void native_leave_class(u32 id, u32 here, u64 now)
+{
+	struct task_struct *p = &tasks_of_model[id];
+
+	at(here, now);
+	take_off(p);
+	warmq_disable(p);
+	model.running[here] = model.current = NULL;
+	put_cpu(&model.stopped, here);
+}
+
+/* A real-time task takes a CPU that idles (put_prev_task_idle()). */
+void native_taken_by_realtime(u32 here, u64 now)
+{
+	at(here, now);
+	warmq_update_idle(here, false);
+	drop_cpu(&model.idle, here);
+	put_cpu(&model.stopped, here);
+}
+
 void native_cgroup_init(u32 number, u32 parent, u32 weight)
 {
 	struct scx_cgroup_init_args args = { .weight = weight, .bw_quota_us = NO_QUOTA };

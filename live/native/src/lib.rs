@@ -209,6 +209,8 @@ unsafe extern "C" {
     safe fn native_set_weight(task: u32, here: u32, weight: u32, now: u64);
     safe fn native_set_cpumask(task: u32, here: u32, allowed: u64, now: u64);
     safe fn native_migrate(here: u32, now: u64);
+    safe fn native_leave_class(task: u32, here: u32, now: u64);
+    safe fn native_taken_by_realtime(here: u32, now: u64);
     safe fn native_cgroup_init(cgroup: u32, parent: u32, weight: u32);
     safe fn native_cgroup_exit(cgroup: u32);
     safe fn native_cgroup_set_weight(cgroup: u32, weight: u32);
@@ -504,6 +506,18 @@ impl Program {
     pub fn migrate(&mut self, here: u32, now: u64) {
         self.check(0, here);
         native_migrate(here, now);
+    }
+
+    /// The task that runs on `here` makes itself a real-time one.
+    pub fn leave_class(&mut self, task: u32, here: u32, now: u64) {
+        self.check(task, here);
+        native_leave_class(task, here, now);
+    }
+
+    /// A real-time task takes `here`, which idles, and keeps it.
+    pub fn taken_by_realtime(&mut self, here: u32, now: u64) {
+        self.check(0, here);
+        native_taken_by_realtime(here, now);
     }
 
     /// A cgroup is made in `parent`; 0 is the root, which is there.

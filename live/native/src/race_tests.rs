@@ -206,3 +206,28 @@ fn a_cpu_counts_no_task_that_was_queued_elsewhere_before_it_ran() {
     assert_eq!(program.pick(0, 0), Some(0));
     assert!(program.counts_are_right());
 }
+
+#[test]
+fn a_task_that_was_to_run_on_a_cpu_which_a_real_time_task_takes_runs_elsewhere() {
+    let mut program = two_cpus();
+    for task in 0..3 {
+        born(&mut program, task, 0);
+    }
+    wake(&mut program, 0, 0);
+    assert_eq!(program.pick(0, 0), Some(0));
+    // It goes on as a real-time task, and sleeps.
+    program.leave_class(0, 0, MS);
+    assert_eq!(program.pick(0, MS), None);
+    let cpu = program.select(1, (1, 1), (Waker::Interrupt, false), MS);
+    program.enqueue(1, (1, cpu), Waker::Interrupt, MS);
+    assert_eq!(program.pick(1, MS), Some(1));
+    wake(&mut program, 2, 2 * MS);
+    program.taken_by_realtime(0, 2 * MS);
+    let rounds = (1..=4).map(|round| round * 10 * MS);
+    let mut runs = rounds.map(|now| {
+        program.timer(1, now);
+        program.tick(1, now);
+        program.pick(1, now)
+    });
+    assert!(runs.any(|task| task == Some(2)));
+}

@@ -521,6 +521,10 @@ void BPF_STRUCT_OPS(warmq_disable, struct task_struct *p)
 	leave_queues(t);
 	leave_all(t);
 	unthrottle(t);
+	if (t->running) /* stopping took it for changed, but it goes on in another class */
+		cpu_of(scx_bpf_task_cpu(p))->runs = false;
+	t->running = false;
+	t->changed = false;
 	t->stoppable = false;
 }
 
