@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 target=${CARGO_TARGET_DIR:-target}
 out=$target/objects
-crates='beerland=1.1.4 bpfland=1.1.4 cake=1.2.2 cosmos=1.1.7 flash=1.1.4 flow=4.8.15 lavd=1.1.4
+crates='beerland=1.1.4 bpfland=1.1.4 cake=1.2.2 chaos=1.1.4 cosmos=1.1.7 flash=1.1.4 flow=4.8.15 lavd=1.1.4
 	p2dq=1.1.4 rusty=1.1.4 tickless=1.1.4'
 mkdir -p "$out/fetch/src"
 
@@ -39,9 +39,9 @@ fi
 
 compile() {
 	clang-19 -g -O2 -mcpu=v4 -mllvm -disable-ldsx -mlittle-endian -D__TARGET_ARCH_x86 \
-		-fno-stack-protector -Wno-everything -target bpf \
+		-fno-stack-protector -Wno-everything -target bpf "$@" \
 		-I"$headers/arch/x86" -I"$headers" -I"$headers/bpf-compat" -I"$headers/scx" -I"$libbpf" \
-		-idirafter "/usr/include/$(uname -m)-linux-gnu" -idirafter /usr/include "$@"
+		-idirafter "/usr/include/$(uname -m)-linux-gnu" -idirafter /usr/include
 }
 
 parts=$(mktemp -d)
@@ -94,11 +94,18 @@ for crate in $crates; do
 	link "$name" "$parts"/*.o
 done
 
-kernel=${1:+$1/tools/sched_ext}
-for source in ${kernel:+"$kernel"/*.bpf.c}; do
-	name=c_$(basename "$source" .bpf.c | sed 's/^scx_//')
-	compile -I"$kernel" -I"$kernel/include" -c "$source" -o "$out/$name.bpf.o" || continue
-	echo "objects: $out/$name.bpf.o"
+# Schedulers in C: those of the kernel (tools/sched_ext), and those that sched-ext/scx had in
+# scheds/c until 2026-02, each with headers of its own.
+for tree in "$@"; do
+	for folder in "$tree/tools/sched_ext" "$tree/scheds/c"; do
+		[ -d "$folder" ] || continue
+		for source in "$folder"/*.bpf.c; do
+			name=c_$(basename "$source" .bpf.c | sed 's/^scx_//')
+			compile -iquote "$folder" -I"$folder" -I"$folder/include" -I"$tree/scheds/include" \
+				-c "$source" -o "$parts/$name.o" || continue
+			link "$name" "$parts/$name.o"
+		done
+	done
 done
 
 cp "$(built 'scx_warmq-*/out/bpf.bpf.o')" "$out/warmq.bpf.o"

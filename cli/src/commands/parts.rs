@@ -83,11 +83,17 @@ fn about(file: &str, compiled: &Compiled) -> String {
             }
         }
     }
-    if !compiled.left_out.is_empty() {
-        let events = compiled.left_out.join(", ");
-        lines.push(format!(
-            "Its programs at these events do not run in the lab: {events}."
-        ));
+    for (events, what) in [
+        (&compiled.left_out, "do not run in the lab"),
+        (
+            &compiled.never,
+            "never run in the lab, where these do not happen",
+        ),
+    ] {
+        if !events.is_empty() {
+            let events = events.join(", ");
+            lines.push(format!("Its programs at these events {what}: {events}."));
+        }
     }
     for (series, why) in &compiled.refused {
         match why.is_empty() {
@@ -113,6 +119,7 @@ fn json_of(file: &str, compiled: &Compiled) -> Value {
         "profile": profile.map(|(source, _)| source),
         "lacks": profile.map(|(_, lacks)| lacks),
         "left_out": compiled.left_out,
+        "never": compiled.never,
         "refused": refused,
         "settings": compiled.settings.iter().map(setting).collect::<Vec<Value>>(),
     })

@@ -23,9 +23,8 @@ struct Found {
 }
 
 impl Object {
-    /// Fits the object to a kernel, for whoever offers this. Programs that are attached to what the
-    /// lab has no events for ([`ProgramKind::Other`]) are left out, and so is whatever only other
-    /// kernels run.
+    /// Fits the object to a kernel, for whoever offers this. Programs at events that are not offered
+    /// are left out, and so is whatever only other kernels run.
     ///
     /// Variables `__SCX_...` that are 0 get the kernel's enumerator of that name, as scx_utils'
     /// user space does.
@@ -52,14 +51,42 @@ impl Object {
                 Err(what) => drop(found.broken.insert(*at, what)),
             }
         }
-        let entries = entries(&image);
+        let entries = entries(&image, offer);
         image.live = fold::live(&image, entries.into_iter());
-        let missing = missing(&image, kernel, offer, &found);
+        let mut missing = missing(&image, kernel, offer, &found);
+        missing.extend(self.without_size(&image));
         if !missing.is_empty() {
             return Err(missing);
         }
         keep_live(&mut image, found.kfuncs);
         Ok(image)
+    }
+
+    /// Maps and arrays that live code names and that have no size yet.
+    fn without_size(&self, image: &Image) -> Vec<Missing> {
+        let named = |at: usize| {
+            let mut live = image
+                .code
+                .iter()
+                .zip(&image.live)
+                .filter(|(_, live)| **live);
+            live.any(|(insn, _)| match insn.to {
+                To::Map(map) | To::MapValue(map, _) => map as usize == at,
+                _ => false,
+            })
+        };
+        let maps = image.maps.iter().enumerate();
+        let empty = maps.filter(|(_, map)| map.max_entries == 0 && map.kind.has_size());
+        let empty = empty.map(|(at, map)| (at, map.name.clone()));
+        let arrays =
+            crate::maps::arrays(&self.btf, image).filter(|array| !self.sized.contains(&array.name));
+        let all = empty.chain(arrays.map(|array| (array.map, array.name)));
+        let named = all.filter(|(at, _)| named(*at));
+        let missing = |(_, name)| Missing {
+            what: What::Size(name),
+            place: None,
+        };
+        named.map(missing).collect()
     }
 
     fn fill_enumerators(&self, image: &mut Image, kernel: &KernelTable) {
@@ -202,22 +229,22 @@ fn option(btf: &Btf, of: u32, value: Option<&str>) -> Option<Vec<u8>> {
     number.to_le_bytes().get(..size).map(<[u8]>::to_vec)
 }
 
-/// What a program may change the return of in the lab: tasks name their data by prctl.
-const PRCTL: &str = "security_task_prctl";
-
-/// Programs that can be called in the lab: callbacks that are named, and all that is attached to
-/// what the lab has events for.
-fn entries(image: &Image) -> Vec<u32> {
-    let callbacks = image
-        .ops
-        .iter()
-        .flat_map(|ops| ops.callbacks.values().copied());
-    let programs = image.programs.iter().filter(|program| match &program.kind {
-        ProgramKind::StructOps | ProgramKind::Other(_) => false,
-        // It runs in no kernel: whoever attaches it only finds out whether that can be done.
-        ProgramKind::Fentry(to) => to != "bpf_scx_reg",
-        ProgramKind::ModifyReturn(to) => to == PRCTL,
-        _ => true,
+/// Programs that are called: callbacks, programs of user space, and those at events that there are,
+/// if they are turned on.
+fn entries(image: &Image, offer: &Offer) -> Vec<u32> {
+    let callbacks = image.ops.iter().flat_map(|ops| &ops.callbacks);
+    let is_called = |name: &String| {
+        let called = offer.callbacks.as_ref();
+        called.is_none_or(|called| called.contains(name))
+    };
+    let callbacks = callbacks.filter(|(name, _)| is_called(name));
+    let callbacks = callbacks.map(|(_, function)| *function);
+    let programs = image.programs.iter().filter(|program| {
+        let event = program.kind.event();
+        let runs = event.map_or(program.kind == ProgramKind::Syscall, |event| {
+            offer.events.contains(&event)
+        });
+        runs && !program.optional
     });
     callbacks
         .chain(programs.map(|program| program.function))

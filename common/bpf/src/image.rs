@@ -96,6 +96,8 @@ pub struct Program {
     pub kind: ProgramKind,
     /// Whether it can sleep: `struct_ops.s/`, `fentry.s/`, and all of `syscall`.
     pub sleepable: bool,
+    /// Whether user space has to turn it on: `SEC("?...")`.
+    pub optional: bool,
 }
 
 /// What a program is attached to, by its section's name.
@@ -235,6 +237,20 @@ impl Line {
     pub fn place(&self) -> String {
         let name = self.file.rsplit('/').next().unwrap_or_default();
         format!("{name}:{}", self.line)
+    }
+}
+
+impl ProgramKind {
+    /// The event at which the kernel runs it, as its section says it: `tp_btf/sched_switch`.
+    pub fn event(&self) -> Option<String> {
+        match self {
+            ProgramKind::StructOps | ProgramKind::Syscall => None,
+            ProgramKind::Tracepoint(to) => Some(format!("tp_btf/{to}")),
+            ProgramKind::Fentry(to) => Some(format!("fentry/{to}")),
+            ProgramKind::Fexit(to) => Some(format!("fexit/{to}")),
+            ProgramKind::ModifyReturn(to) => Some(format!("fmod_ret/{to}")),
+            ProgramKind::Other(section) => Some(section.clone()),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::btf::{Btf, Kind, Member};
 use crate::elf::Elf;
-use crate::image::{Map, MapKind, Special, SpecialKind};
+use crate::image::{Image, Map, MapKind, Special, SpecialKind};
 
 /// `BPF_F_RDONLY_PROG`, which libbpf sets for `.rodata`.
 const READ_ONLY: u32 = 1 << 7;
@@ -223,4 +223,34 @@ pub(crate) fn of_data(elf: &Elf) -> Vec<(usize, Map)> {
         (at, map)
     };
     of_data.map(map).collect()
+}
+
+/// An array that is alone in a section of data (`RESIZABLE_ARRAY` of scx): its loader gives it its
+/// size.
+pub(crate) struct Array {
+    pub(crate) name: String,
+    /// Index in [`Image::maps`].
+    pub(crate) map: usize,
+    /// Bytes of an element.
+    pub(crate) element: u32,
+}
+
+/// Arrays of one element that have sections `.data.NAME`, `.bss.NAME` or `.rodata.NAME`.
+pub(crate) fn arrays(btf: &Btf, image: &Image) -> impl Iterator<Item = Array> {
+    let maps = image.maps.iter().enumerate();
+    maps.filter_map(|(at, map)| {
+        let (_, name) = map.name.strip_prefix('.')?.split_once('.')?;
+        let [(variable, _, _)] = btf.section(&map.name) else {
+            return None;
+        };
+        let Kind::Array(of, 1) = btf.kind(*variable) else {
+            return None;
+        };
+        let one = btf.get(*variable).name == name;
+        one.then(|| Array {
+            name: name.to_owned(),
+            map: at,
+            element: btf.size(*of) as u32,
+        })
+    })
 }

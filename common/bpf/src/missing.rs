@@ -19,6 +19,10 @@ pub struct Offer {
     pub fields: Option<BTreeSet<(String, String)>>,
     /// Variables of the kernel.
     pub variables: BTreeSet<String>,
+    /// Callbacks of `sched_ext_ops` that are called. `None`: all.
+    pub callbacks: Option<BTreeSet<String>>,
+    /// Events at which programs are run, as [`crate::ProgramKind::event`] says them.
+    pub events: BTreeSet<String>,
 }
 
 /// One thing that is needed and missing, and where.
@@ -49,6 +53,8 @@ pub enum What {
     EnumValue(String, String),
     /// An option of the kernel's configuration.
     Config(String),
+    /// The size of a map or an array, which its loader gives it.
+    Size(String),
     /// Whatever else cannot be relocated.
     Other(String),
 }
@@ -63,6 +69,10 @@ impl fmt::Display for Missing {
             What::Type(name) => write!(f, "asks for type {name}")?,
             What::EnumValue(of, value) => write!(f, "uses {value} of enum {of}")?,
             What::Config(name) => write!(f, "reads option {name} of the kernel")?,
+            What::Size(name) => write!(
+                f,
+                "has {name}, whose size its loader sets: say it in [resize] of a profile"
+            )?,
             What::Other(text) => write!(f, "{text}")?,
         }
         match &self.place {
@@ -96,6 +106,16 @@ impl MapKind {
     pub fn of(number: u32) -> MapKind {
         let known = KINDS.iter().find(|(one, _)| *one == number);
         known.map_or(MapKind::Other(number), |(_, kind)| *kind)
+    }
+
+    /// Whether a map of this kind needs a number of elements.
+    pub(crate) fn has_size(self) -> bool {
+        let none = [
+            MapKind::TaskStorage,
+            MapKind::CgroupStorage,
+            MapKind::PerfEventArray,
+        ];
+        !none.contains(&self)
     }
 
     /// Its number in `enum bpf_map_type`.

@@ -1,6 +1,6 @@
 //! An object as it was compiled, before it is fitted to a kernel.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::btf::{Btf, Kind};
@@ -24,6 +24,8 @@ pub struct Object {
     pub(crate) externs: Vec<Extern>,
     /// Instructions that name an extern, by its index.
     pub(crate) uses: BTreeMap<u32, usize>,
+    /// Arrays to which [`Object::resize`] gave their size.
+    pub(crate) sized: BTreeSet<String>,
 }
 
 /// What the kernel has to provide.
@@ -108,6 +110,7 @@ impl Object {
             relocations: Vec::new(),
             externs,
             uses,
+            sized: BTreeSet::new(),
         };
         object.image.btf = object.btf.clone();
         if let Some(ext) = section(".BTF.ext") {
@@ -229,16 +232,53 @@ impl Object {
         }
     }
 
-    /// How many values a map has, as user space may say before loading.
+    /// How many elements a map has, or an array that is alone in its section, as user space may say
+    /// before loading.
     ///
     /// # Errors
-    /// If there is no such map.
-    pub fn resize(&mut self, map: &str, max_entries: u32) -> Result<(), String> {
-        let found = self.image.maps.iter_mut().find(|one| one.name == map);
-        found
-            .ok_or_else(|| format!("there is no map {map}"))?
-            .max_entries = max_entries;
+    /// If there is no such map or array.
+    pub fn resize(&mut self, name: &str, elements: u32) -> Result<(), String> {
+        let maps = &mut self.image.maps;
+        if let Some(map) = maps.iter_mut().find(|map| map.name == name) {
+            map.max_entries = elements;
+            return Ok(());
+        }
+        let array = maps::arrays(&self.btf, &self.image).find(|array| array.name == name);
+        let array = array.ok_or_else(|| format!("there is no map or array {name}"))?;
+        let map = &mut self.image.maps[array.map];
+        let size = u64::from(array.element) * u64::from(elements);
+        map.value_size = u32::try_from(size).map_err(|_| format!("{name} is too large"))?;
+        Arc::make_mut(&mut map.initial).resize(size as usize, 0);
+        self.sized.insert(name.to_owned());
         Ok(())
+    }
+
+    /// Turns on an optional program.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub fn turn_on(&mut self, program: &str) -> Result<(), String> {
+        let mut programs = self.image.programs.iter_mut();
+        let found = programs.find(|one| one.name == program);
+        let found = found.ok_or_else(|| format!("there is no program {program}"))?;
+        found.optional = false;
+        Ok(())
+    }
+
+    /// Takes a callback out of its struct.
+    pub fn take_out(&mut self, callback: &str) {
+        if let Some(ops) = &mut self.image.ops {
+            ops.callbacks.remove(callback);
+        }
+    }
+
+    /// Bytes of a struct of its own, by its name.
+    pub fn size_of(&self, name: &str) -> Option<u64> {
+        let mut named = self.btf.types.iter().filter(|of| of.name == name);
+        named.find_map(|of| match &of.kind {
+            Kind::Struct(composite) => Some(composite.size.into()),
+            _ => None,
+        })
     }
 }
 
@@ -490,8 +530,10 @@ fn programs(elf: &Elf, image: &Image) -> Vec<Program> {
     };
     let entries = entries.filter(|(_, function)| is_symbol(&function.name));
     let programs = entries.map(|(at, function)| {
+        let optional = function.section.starts_with('?');
         let (kind, sleepable) = kind(&function.section);
         Program {
+            optional,
             name: function.name.clone(),
             function: at,
             kind,

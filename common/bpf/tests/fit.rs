@@ -9,6 +9,7 @@ use warmq_bpf::{
 
 const FITTED: &[u8] = include_bytes!("programs/fitted.bpf.o");
 const LACKING: &[u8] = include_bytes!("programs/lacking.bpf.o");
+const SIZED: &[u8] = include_bytes!("programs/sized.bpf.o");
 const MAPS: &[u8] = include_bytes!("../../../lab/bpf-run/tests/programs/maps.bpf.o");
 
 /// All fields, arrays, and one kfunc.
@@ -16,6 +17,7 @@ fn offer() -> Offer {
     Offer {
         kfuncs: BTreeSet::from(["scx_bpf_kick_cpu".to_owned()]),
         maps: BTreeSet::from([MapKind::Array.number()]),
+        events: BTreeSet::from(["tp_btf/sched_switch".to_owned()]),
         ..Offer::default()
     }
 }
@@ -307,6 +309,66 @@ fn maps_have_what_they_are_declared_with() {
         map("outer").inner.as_ref().map(|inner| inner.value_size),
         Some(8)
     );
+}
+
+/// `RESIZABLE_ARRAY` and maps without `max_entries`: a kernel refuses these, or the program has one
+/// element of what it takes for many.
+#[test]
+fn what_its_loader_sizes_is_named_until_that_is_said() {
+    let mut offer = offer();
+    offer.maps.insert(MapKind::Queue.number());
+    offer.helpers.extend([5, 87]);
+    let mut object = Object::read(SIZED).expect("an object");
+    let sizes = |object: &Object| -> Vec<String> {
+        let missing = object.fit(&kernel("7.3"), &offer).err().unwrap_or_default();
+        missing.iter().map(ToString::to_string).collect()
+    };
+    let missing = sizes(&object);
+    assert_eq!(missing.len(), 2, "{missing:?}");
+    assert!(missing[0].starts_with("has queue, whose size its loader sets"));
+    assert!(missing[1].starts_with("has per_cpu, whose size its loader sets"));
+    object.resize("queue", 3).expect("a map");
+    object.resize("per_cpu", 5).expect("an array");
+    let unknown = object.resize("one", 5).unwrap_err();
+    assert_eq!(unknown, "there is no map or array one");
+    let image = object.fit(&kernel("7.3"), &offer).expect("it fits");
+    let (_, array) = image.map(".data.per_cpu").expect("a section");
+    assert_eq!((array.value_size, array.initial.len()), (80, 80));
+    assert_eq!(image.map("queue").expect("a map").1.max_entries, 3);
+}
+
+/// What nobody calls needs nothing: callbacks that are not called or are taken out, programs that
+/// are not turned on, and those at events that there are not.
+#[test]
+fn what_nobody_calls_is_not_asked_for() {
+    let mut object = Object::read(SIZED).expect("an object");
+    object.resize("per_cpu", 1).expect("an array");
+    let names = |missing: Result<Image, Vec<warmq_bpf::Missing>>| -> Vec<String> {
+        let missing = missing.err().unwrap_or_default();
+        missing
+            .iter()
+            .map(|one| format!("{:?}", one.what))
+            .collect()
+    };
+    let mut few = offer();
+    few.callbacks = Some(BTreeSet::from(["tick".to_owned()]));
+    assert_eq!(names(object.fit(&kernel("7.3"), &few)), [""; 0]);
+    let mut without = object.clone();
+    without.take_out("running");
+    assert_eq!(names(without.fit(&kernel("7.3"), &offer())), [""; 0]);
+    object.turn_on("on_switch").expect("a program");
+    let helper = names(object.fit(&kernel("7.3"), &few));
+    assert_eq!(helper, ["Helper(\"bpf_ktime_get_ns\")"]);
+    few.events.clear();
+    assert_eq!(names(object.fit(&kernel("7.3"), &few)), [""; 0]);
+    assert!(object.turn_on("on_tick").is_err());
+}
+
+#[test]
+fn a_struct_is_known_by_its_name() {
+    let object = Object::read(SIZED).expect("an object");
+    assert_eq!(object.size_of("pair"), Some(16));
+    assert_eq!(object.size_of("per_cpu"), None);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::cpumask::{self, Mask};
 use crate::ending::Ending;
 use crate::guest::{Guest, Timer, function_of, map_of};
 use crate::kernel::{Access, Kernel};
+use crate::maps::error;
 use crate::memory::{ARENA, HEAP};
 
 const EFAULT: i64 = 14;
@@ -43,6 +44,11 @@ pub(crate) enum Local {
     ArenaAllocate,
     ArenaFree,
     ArenaReserve,
+    RingOutput,
+    RingReserve,
+    RingQuery,
+    FunctionArgument,
+    FunctionReturned,
     Mask(Mask),
     /// What the verifier, locks and tracing need, and the lab does not.
     Nothing,
@@ -67,6 +73,12 @@ const HELPERS: &[(u32, Local)] = &[
     (113, Local::ProbeRead),
     (115, Local::ProbeReadText),
     (125, Local::Now),
+    (130, Local::RingOutput),
+    (131, Local::RingReserve),
+    // What was reserved takes its room, whether it is submitted or discarded.
+    (132, Local::Nothing),
+    (133, Local::Nothing),
+    (134, Local::RingQuery),
     (153, Local::PerCpuPointer),
     (154, Local::ThisCpuPointer),
     (156, Local::StorageGet),
@@ -75,6 +87,8 @@ const HELPERS: &[(u32, Local)] = &[
     (170, Local::TimerSetCallback),
     (177, Local::Nothing),
     (182, Local::CompareTexts),
+    (183, Local::FunctionArgument),
+    (184, Local::FunctionReturned),
     (194, Local::Exchange),
     (195, Local::MapLookupOfCpu),
     (210, Local::StorageGet),
@@ -101,8 +115,8 @@ const KFUNCS: &[(&str, Local)] = &[
 ];
 
 /// Kinds of maps that there are, as numbers of `enum bpf_map_type`: hash, array, per-CPU array,
-/// array of maps, queue, stack, task storage, cgroup storage, arena.
-const MAPS: [u32; 9] = [1, 2, 6, 12, 22, 23, 29, 32, 33];
+/// array of maps, queue, stack, ring buffer, task storage, cgroup storage, arena.
+const MAPS: [u32; 10] = [1, 2, 6, 12, 22, 23, 27, 29, 32, 33];
 
 /// What is here without a kernel; whoever runs programs adds its own.
 pub fn offered() -> Offer {
@@ -115,6 +129,8 @@ pub fn offered() -> Offer {
         maps: MAPS.into_iter().collect(),
         fields: None,
         variables: BTreeSet::new(),
+        callbacks: None,
+        events: BTreeSet::new(),
     }
 }
 
@@ -129,11 +145,6 @@ pub(crate) fn local(name: &str) -> Option<Local> {
     known
         .map(|(_, local)| *local)
         .or(mask.map(|(_, mask)| Local::Mask(*mask)))
-}
-
-/// A negative errno as programs get it.
-fn error(number: i64) -> u64 {
-    -number as u64
 }
 
 pub(crate) fn run<K: Kernel>(
@@ -180,8 +191,32 @@ pub(crate) fn run<K: Kernel>(
             Ok(0)
         }
         Local::ArenaReserve => arena_reserve(guest, a, b, c),
+        Local::RingOutput => guest.ring_output(a, b, c),
+        Local::RingReserve => guest.ring_reserve(a, b),
+        Local::RingQuery => guest.ring_query(a, b),
+        Local::FunctionArgument => function_argument(guest, a, b, c),
+        Local::FunctionReturned => function_returned(guest, a, b),
         Local::Mask(mask) => cpumask::run(mask, args, guest, kernel),
     }
+}
+
+/// `bpf_get_func_arg(ctx, n, value)`, of a program at a function of the kernel.
+fn function_argument(guest: &mut Guest, context: u64, n: u64, value: u64) -> Result<u64, Ending> {
+    let n = u64::from(n as u32);
+    if n >= guest.arguments {
+        return Ok(error(EINVAL));
+    }
+    let argument = guest.load(context.wrapping_add(8 * n), 8);
+    guest.store(value, 8, argument)?;
+    Ok(0)
+}
+
+/// `bpf_get_func_ret(ctx, value)`: what the function returned comes after its arguments.
+fn function_returned(guest: &mut Guest, context: u64, value: u64) -> Result<u64, Ending> {
+    let last = guest.arguments.saturating_sub(1);
+    let returned = guest.load(context.wrapping_add(8 * last), 8);
+    guest.store(value, 8, returned)?;
+    Ok(0)
 }
 
 /// The most bytes that one call copies.
@@ -294,11 +329,12 @@ fn compare(guest: &Guest, text: u64, size: u64, other: u64) -> u64 {
 /// `struct bpf_iter_num_kern` has the current number and the end, 4 bytes each.
 fn iter_new(guest: &mut Guest, iter: u64, from: i32, to: i32) -> Result<u64, Ending> {
     const E2BIG: i64 = 7;
+    /// `BPF_MAX_LOOPS`
     const MOST: i64 = 8 << 20;
     let (result, before, end) = match i64::from(to) - i64::from(from) {
         ..0 => (error(EINVAL), 0, 0),
-        MOST.. => (error(E2BIG), 0, 0),
-        _ => (0, from.wrapping_sub(1), to),
+        0..=MOST => (0, from.wrapping_sub(1), to),
+        _ => (error(E2BIG), 0, 0),
     };
     guest.store(iter, 4, before as u64)?;
     guest.store(iter + 4, 4, end as u64)?;

@@ -47,6 +47,8 @@ pub struct Guest {
     pub(crate) depth: usize,
     pub(crate) end: u64,
     pub(crate) instructions: u64,
+    /// How many arguments the program got that runs, what a function returned included.
+    pub(crate) arguments: u64,
 }
 
 /// A `struct bpf_timer` in a map's value.
@@ -113,6 +115,7 @@ impl Guest {
             depth: 0,
             end: 0,
             instructions: 0,
+            arguments: 0,
             image: image.clone(),
             shape,
         };

@@ -29,6 +29,7 @@ mod kernel;
 mod maps;
 mod memory;
 mod program;
+mod ring;
 
 pub use calls::offered;
 pub use ending::{Ended, Ending};

@@ -31,6 +31,8 @@ pub(crate) struct MapState {
     /// Keys and the addresses of their values.
     hash: BTreeMap<Vec<u8>, u64>,
     queue: VecDeque<Vec<u8>>,
+    /// Bytes of a ring buffer that are taken.
+    pub(crate) taken: u64,
 }
 
 /// Bytes from one value to the next.
@@ -49,6 +51,7 @@ impl MapState {
             MapKind::PerCpuArray => memory.allocate(stride.saturating_mul(u64::from(cpus)))?,
             MapKind::ArrayOfMaps => Self::of_maps(map, memory)?,
             MapKind::Arena => Self::arena(map, memory)?,
+            MapKind::RingBuffer => memory.allocate(map.max_entries.into())?,
             _ => 0,
         };
         Ok(MapState {
@@ -57,6 +60,7 @@ impl MapState {
             step,
             hash: BTreeMap::new(),
             queue: VecDeque::new(),
+            taken: 0,
         })
     }
 
@@ -98,7 +102,7 @@ impl MapState {
 }
 
 /// A negative errno as programs get it.
-fn error(number: i64) -> u64 {
+pub(crate) fn error(number: i64) -> u64 {
     -number as u64
 }
 
@@ -110,7 +114,7 @@ impl Guest {
     }
 
     /// A map by its handle: its index, and what it is.
-    fn map(&self, handle: u64, call: &'static str) -> Result<(usize, &Map), Ending> {
+    pub(crate) fn map(&self, handle: u64, call: &'static str) -> Result<(usize, &Map), Ending> {
         let at = map_of(handle).map(|at| at as usize);
         let map = at.and_then(|at| Some((at, self.image.maps.get(at)?)));
         map.ok_or(Ending::Argument {

@@ -131,6 +131,7 @@ impl Program {
         args: &[u64],
     ) -> Result<u64, Box<Ended>> {
         let context = STACK + guest.depth as u64 * FRAME_STRIDE + FRAME;
+        guest.arguments = args.len() as u64;
         for (at, arg) in (0..32).zip(args) {
             // No frame is left: entering it says so.
             let _ = guest.store(context + at * 8, 8, *arg);

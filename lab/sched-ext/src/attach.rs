@@ -18,6 +18,7 @@ use crate::masks;
 use crate::queue::Queue;
 use crate::run_queue::{Callbacks, Machine};
 use crate::state::{Costs, Cpu, During, Layouts, State};
+use crate::tracing::AtEvents;
 use crate::variables::Variables;
 use crate::words::{BATCH_DEFAULT, Enq, TIMEOUT_DEFAULT, flags};
 
@@ -72,9 +73,10 @@ impl SchedExt {
         };
         let mut guest = Guest::new(image.clone(), shape)?;
         let found = image.ops.clone().unwrap_or_default();
-        let callbacks = callbacks(&found.callbacks);
+        let callbacks = Callbacks::of(&found.callbacks);
         let number = |name: &str| found.numbers.get(name).copied().unwrap_or(0);
-        let state = state(loaded, attach, &mut guest, expenses, seed, &found)?;
+        let events = AtEvents::of(&image);
+        let state = state(loaded, attach, &mut guest, expenses, seed, &found, &events)?;
         let code = Code {
             program: Arc::new(Program::new(&guest)),
             table: call::table(&image.kfuncs),
@@ -89,6 +91,7 @@ impl SchedExt {
                 guest,
                 state,
                 callbacks,
+                events,
             },
             begun: false,
             runs: loaded.runs.clone(),
@@ -99,36 +102,6 @@ impl SchedExt {
     }
 }
 
-fn callbacks(named: &BTreeMap<String, u32>) -> Callbacks {
-    let of = |name: &str| named.get(name).copied();
-    Callbacks {
-        select_cpu: of("select_cpu"),
-        enqueue: of("enqueue"),
-        dequeue: of("dequeue"),
-        dispatch: of("dispatch"),
-        tick: of("tick"),
-        runnable: of("runnable"),
-        running: of("running"),
-        stopping: of("stopping"),
-        quiescent: of("quiescent"),
-        yields: of("yield"),
-        set_weight: of("set_weight"),
-        set_cpumask: of("set_cpumask"),
-        update_idle: of("update_idle"),
-        init_task: of("init_task"),
-        exit_task: of("exit_task"),
-        enable: of("enable"),
-        disable: of("disable"),
-        cgroup_init: of("cgroup_init"),
-        cgroup_move: of("cgroup_move"),
-        cgroup_set_weight: of("cgroup_set_weight"),
-        cgroup_set_bandwidth: of("cgroup_set_bandwidth"),
-        cpu_offline: of("cpu_offline"),
-        cpu_online: of("cpu_online"),
-        init: of("init"),
-    }
-}
-
 fn state(
     loaded: &Loaded,
     attach: &mut Attach<'_>,
@@ -136,10 +109,12 @@ fn state(
     expenses: Expenses,
     seed: u64,
     found: &warmq_bpf::StructOps,
+    events: &AtEvents,
 ) -> Result<State, NotAttached> {
     let kernel = &*loaded.kernel;
     let layouts = Layouts {
         task: layout::TaskFields::of(kernel),
+        run_queue: layout::RunQueueFields::of(kernel),
         css_set: layout::CssSetFields::of(kernel),
         cgroup: layout::CgroupFields::of(kernel),
         node: layout::NodeFields::of(kernel),
@@ -192,9 +167,11 @@ fn state(
         timers: BTreeMap::new(),
         walks: BTreeMap::new(),
         leaders: BTreeMap::new(),
+        watches_migrations: events.has_migrations(),
+        migrated: Vec::new(),
         kicks: Vec::new(),
         reenqueue: Vec::new(),
-        variables: Variables::new(attach, guest, kernel)?,
+        variables: Variables::new(attach, guest, kernel, events.has_ticks())?,
         cred: cred(kernel, guest)?,
         possible,
         online,

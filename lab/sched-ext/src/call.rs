@@ -113,21 +113,27 @@ impl Here<'_, '_> {
     }
 
     /// Calls a program of kind syscall, for free, with the address of its argument.
-    pub(crate) fn call_syscall(&mut self, code: &Code, function: u32, argument: u64) {
+    pub(crate) fn call_syscall(
+        &mut self,
+        code: &Code,
+        function: u32,
+        argument: u64,
+    ) -> Option<u64> {
         let costs = std::mem::take(&mut self.state.costs);
-        self.call_timer(code, function, &[argument]);
+        let returned = self.call_timer(code, function, &[argument]);
         self.state.costs = costs;
+        returned
     }
 
     /// Calls a timer's function, which takes its arguments as they are.
-    pub(crate) fn call_timer(&mut self, code: &Code, function: u32, args: &[u64]) {
+    pub(crate) fn call_timer(&mut self, code: &Code, function: u32, args: &[u64]) -> Option<u64> {
         let during = During::Other;
         self.run(
             code,
             function,
             during,
             |program, guest, caller, function| program.run(guest, caller, function, args),
-        );
+        )
     }
 
     fn run(
@@ -142,6 +148,7 @@ impl Here<'_, '_> {
         }
         self.state.lines.begin();
         self.write_preempt_count();
+        self.write_clock();
         self.state.during = during;
         self.context.compute(self.state.costs.callback);
         let mut caller = Caller {

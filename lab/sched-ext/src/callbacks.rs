@@ -7,6 +7,7 @@ use crate::events::may_run_near;
 use crate::profile::{Hint, Run};
 use crate::run_queue::Machine;
 use crate::state::During;
+use crate::tracing::Event;
 use crate::words::{ops, wake};
 
 /// A compiled scheduler that is attached to a machine.
@@ -55,21 +56,43 @@ impl SchedExt {
     }
 
     fn loader_run(&mut self, context: &mut Context<'_>, run: &Run) {
+        let mut argument = run.argument.clone();
+        if let Some(mask) = &run.mask {
+            let mut place = vec![0; 8];
+            self.loader_calls(context, "arena_alloc_mask", &mut place);
+            self.machine.write_words(&place, mask);
+            argument[..8].copy_from_slice(&place);
+        }
+        self.loader_calls(context, &run.program, &mut argument);
+    }
+
+    /// Runs a program of kind syscall, which may change its argument. Loaders give up if it does not
+    /// return 0.
+    fn loader_calls(&mut self, context: &mut Context<'_>, program: &str, argument: &mut [u8]) {
         let machine = &mut self.machine;
         let code = machine.code.clone();
-        let program = code.program.image().program(&run.program);
-        let function = program.map(|program| program.function);
-        let size = run.argument.len() as u64;
-        let (Some(function), Ok(argument)) = (function, machine.guest.allocate(size)) else {
-            let text = format!("its loader runs {}, which is not there", run.program);
+        let found = code.program.image().program(program);
+        let function = found.map(|program| program.function);
+        let size = argument.len() as u64;
+        let (Some(function), Ok(there)) = (function, machine.guest.allocate(size)) else {
+            let text = format!("its loader runs {program}, which is not there");
             return machine.here(context).eject(text);
         };
-        if let Some(bytes) = machine.guest.bytes_mut(argument, size) {
-            bytes.copy_from_slice(&run.argument);
+        if let Some(bytes) = machine.guest.bytes_mut(there, size) {
+            bytes.copy_from_slice(argument);
         }
-        let mut here = machine.here(context);
-        here.call_syscall(&code, function, argument);
-        machine.guest.free(argument, size);
+        let returned = machine.here(context).call_syscall(&code, function, there);
+        if let Some(error) = returned
+            .map(|value| value as i32)
+            .filter(|value| *value != 0)
+        {
+            let text = format!("{program}, which its loader runs, returned {error}");
+            machine.here(context).eject(text);
+        }
+        if let Some(bytes) = machine.guest.bytes(there, size) {
+            argument.copy_from_slice(bytes);
+        }
+        machine.guest.free(there, size);
     }
 
     /// Hands an ejection over to the lab, which ends the run.
@@ -82,6 +105,7 @@ impl SchedExt {
     /// What is to be done after callbacks: kicks, queues to enqueue again, an ejection.
     fn finish(&mut self, context: &mut Context<'_>) {
         self.machine.reenqueue(context);
+        self.machine.tell_migrations(context);
         self.machine.here(context).send_kicks();
         self.report(context);
     }
@@ -125,10 +149,14 @@ impl Scheduler for SchedExt {
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
         self.begin(context);
         self.machine.init_task(context, parent, child);
+        self.machine.happens(context, Event::Fork(parent, child));
         self.finish(context);
     }
 
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
+        if let Why::Wakeup(_) = why {
+            self.machine.happens(context, Event::Waking(task));
+        }
         let wakes = match why {
             Why::Fork => wake::FORK,
             Why::Wakeup(wakeup) if wakeup.sync => wake::WAKEUP | wake::SYNC,
@@ -141,6 +169,7 @@ impl Scheduler for SchedExt {
 
     /// At exec the program is not asked (`WF_EXEC` in `select_task_rq_scx()`).
     fn exec_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+        self.machine.happens(context, Event::Exec(task));
         may_run_near(context, task)
     }
 
@@ -160,6 +189,11 @@ impl Scheduler for SchedExt {
         };
         let flags = flags | if selected { enq.cpu_selected } else { 0 };
         self.machine.enqueue(context, task, cpu, flags);
+        let event = match why {
+            Why::Fork => Event::WakeupNew(task),
+            Why::Wakeup(_) => Event::Wakeup(task),
+        };
+        self.machine.happens(context, event);
         self.finish(context);
     }
 
@@ -178,7 +212,15 @@ impl Scheduler for SchedExt {
 
     fn pick_next(&mut self, context: &mut Context<'_>, previous: Option<TaskId>) -> Pick {
         let pick = self.machine.pick(context, previous);
+        let next = match pick {
+            Pick::Task(task) => Some(task),
+            _ => None,
+        };
+        if next != previous {
+            self.machine.happens(context, Event::Switch(previous, next));
+        }
         self.machine.reenqueue(context);
+        self.machine.tell_migrations(context);
         self.report(context);
         pick
     }
@@ -210,6 +252,7 @@ impl Scheduler for SchedExt {
         if let Some(task) = running.filter(|task| current == Some(*task)) {
             self.machine.tick(context, cpu, task);
         }
+        self.machine.happens(context, Event::Tick);
         self.finish(context);
     }
 
@@ -280,6 +323,9 @@ impl Scheduler for SchedExt {
     }
 
     fn exit(&mut self, context: &mut Context<'_>, task: TaskId) {
+        if self.machine.state.task(task).address != 0 {
+            self.machine.happens(context, Event::Exit(task));
+        }
         self.machine.exit_task(context, task);
         self.finish(context);
     }

@@ -1,6 +1,6 @@
 //! Cgroups, as programs see them. The kernel learns of a group when its first task comes.
 
-use warmq_bpf_run::Ending;
+use warmq_bpf_run::{Ending, Guest};
 use warmq_kernel::GroupId;
 
 use crate::state::{Cgroup, Here};
@@ -49,6 +49,10 @@ impl Here<'_, '_> {
         idle: bool,
     ) -> Result<Cgroup, Ending> {
         let layouts = self.state.layouts;
+        let name = match parent {
+            0 => String::new(),
+            _ => self.context.group(group).name.to_string(),
+        };
         // A flexible array of pointers ends it; so deep is no group.
         let size = layouts.cgroup.size + 8 * MOST_LEVELS;
         let address = self.guest.allocate(size)?;
@@ -73,6 +77,8 @@ impl Here<'_, '_> {
         // kernfs numbers the root 1.
         let id = group.index() as u64 + 1;
         layouts.node.id.set(guest, node, id);
+        let name = write_name(guest, &name)?;
+        layouts.node.name.set(guest, node, name);
         layouts.css_set.cgroup.set(guest, css_set, address);
         layouts.task_group.cgroup.set(guest, task_group, address);
         layouts.task_group.idle.set(guest, task_group, idle.into());
@@ -86,4 +92,14 @@ impl Here<'_, '_> {
             limits: [100_000, u64::MAX, 0],
         })
     }
+}
+
+/// A new text.
+fn write_name(guest: &mut Guest, name: &str) -> Result<u64, Ending> {
+    let size = name.len() as u64;
+    let address = guest.allocate(size + 1)?;
+    if let Some(bytes) = guest.bytes_mut(address, size) {
+        bytes.copy_from_slice(name.as_bytes());
+    }
+    Ok(address)
 }

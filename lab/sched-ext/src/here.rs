@@ -133,6 +133,15 @@ impl Here<'_, '_> {
         }
     }
 
+    /// Where a task is inserted when the callback has returned; what was said before.
+    pub(crate) fn set_direct(&mut self, task: TaskId, how: Option<Insert>) -> Option<Insert> {
+        let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
+        let (to, flags) = how.map_or((dsq::INVALID, 0), |how| (how.dsq, how.flags));
+        fields.direct_dsq.set(self.guest, address, to);
+        fields.direct_flags.set(self.guest, address, flags);
+        std::mem::replace(&mut self.state.task_mut(task).direct, how)
+    }
+
     /// What a task gets with its place in a queue (`apply_slice_vtime()`).
     fn apply(&mut self, task: TaskId, how: Insert) {
         let slice = match how.slice {
@@ -254,7 +263,10 @@ impl Here<'_, '_> {
     /// From now on a task is on the run queue of `cpu`.
     pub(crate) fn set_cpu(&mut self, task: TaskId, cpu: CpuId) {
         let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
-        self.state.task_mut(task).cpu = cpu;
+        let before = std::mem::replace(&mut self.state.task_mut(task).cpu, cpu);
+        if before != cpu && self.state.watches_migrations {
+            self.state.migrated.push((task, cpu));
+        }
         fields.cpu.set(self.guest, address, cpu.0.into());
     }
 

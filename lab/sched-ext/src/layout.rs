@@ -114,6 +114,13 @@ layouts! {
         slice: "scx.slice",
         dsq_vtime: "scx.dsq_vtime",
         dsq: "scx.dsq",
+        direct_dsq: "scx.ddsp_dsq_id",
+        direct_flags: "scx.ddsp_enq_flags",
+    }
+    RunQueueFields of "rq" {
+        clock: "clock",
+        clock_task: "clock_task",
+        clock_pelt: "clock_pelt",
     }
     CssSetFields of "css_set" size {
         cgroup: "dfl_cgrp",
@@ -128,6 +135,7 @@ layouts! {
     }
     NodeFields of "kernfs_node" size {
         id: "id",
+        name: "name",
     }
     TaskGroupFields of "task_group" size {
         cgroup: "css.cgroup",
@@ -171,11 +179,22 @@ layouts! {
 
 /// Fields that nothing changes here, and are 0 as they are allocated: nothing disables migration,
 /// and no program is in a section that softirqs may not interrupt, or that readers of RCU are in.
-/// All users are root. Masks and variables of the kernel have code of their own. Those of
-/// `ops.exit` are never read, since it does not run; those of performance counters the program has
-/// itself.
+/// All users are root. Nobody has a policy for memory. No CPU was ever busy for so long at a reduced
+/// speed that it lost idle time. No driver sets frequencies, and the device of the tick is not
+/// there. Masks and variables of the kernel have code of their own. Those of performance counters and
+/// of locks in its arena the program has itself.
 const ALSO: &[(&str, &str)] = &[
     ("task_struct", "rcu_read_lock_nesting"),
+    ("task_struct", "mempolicy"),
+    ("mempolicy", "mode"),
+    ("mempolicy", "home_node"),
+    ("mempolicy", "nodes.bits"),
+    ("atomic_t", "counter"),
+    ("rq", "lost_idle_time"),
+    ("cpufreq_policy", "cpuinfo.max_freq"),
+    ("cpufreq_policy", "max"),
+    ("tick_device", "evtdev"),
+    ("clock_event_device", "next_event"),
     ("cpumask", "bits"),
     ("rq", "rt.rt_nr_running"),
     ("cpuhp_cpu_state", "target"),
@@ -188,12 +207,6 @@ const ALSO: &[(&str, &str)] = &[
     ("bpf_perf_event_value", "counter"),
     ("bpf_perf_event_value", "enabled"),
     ("bpf_perf_event_value", "running"),
-    ("scx_exit_info", "kind"),
-    ("scx_exit_info", "exit_code"),
-    ("scx_exit_info", "exit_cpu"),
-    ("scx_exit_info", "reason"),
-    ("scx_exit_info", "msg"),
-    ("scx_exit_info", "dump"),
     ("scx_exit_task_args", "cancelled"),
     ("task_struct", "migration_disabled"),
     ("task_struct", "softirq_disable_cnt"),

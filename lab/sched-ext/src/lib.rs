@@ -23,11 +23,13 @@
 #![deny(clippy::float_arithmetic)]
 #![warn(missing_docs)]
 
+mod arena;
 mod attach;
 mod call;
 mod callbacks;
 mod cgroups;
 mod events;
+mod facts;
 mod here;
 mod idle;
 mod kfuncs;
@@ -36,16 +38,20 @@ mod lines;
 mod lives;
 mod load;
 mod masks;
+mod path;
 mod profile;
 mod queue;
 mod run_queue;
 mod state;
 mod tasks;
 mod text;
+mod tracing;
 mod variables;
 mod words;
 
 pub use attach::{Expenses, NotAttached};
 pub use callbacks::SchedExt;
+pub use facts::{Facts, Place};
 pub use load::{Loaded, NotLoaded, Source, Value, Variable, offer};
-pub use profile::{Facts, Profile};
+pub use profile::Profile;
+pub use tracing::AtEvent;

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use warmq_bpf::{
-    Image, KernelTable, MapKind, Missing, Object, Offer, Program, ProgramKind, Unreadable,
-};
+use warmq_bpf::{Image, KernelTable, MapKind, Missing, Object, Offer, Unreadable};
 use warmq_bpf_run::offered;
 
+use crate::facts::Facts;
 use crate::kfuncs::{HELPERS, KFUNCS};
 use crate::layout;
-use crate::profile::{Facts, Hint, Profile, Run};
+use crate::profile::{Hint, Profile, Run};
+use crate::run_queue::Callbacks;
+use crate::tracing::AtEvent;
 use crate::variables::OFFERED;
 
 /// An object that fits a kernel. It can be attached to any number of machines.
@@ -39,6 +40,9 @@ pub enum NotLoaded {
         /// Those that are known.
         known: Vec<&'static str>,
     },
+    /// Its profile says that it cannot be played.
+    #[error("{0}")]
+    Refused(String),
     /// It is no scheduler.
     #[error("it has no struct sched_ext_ops")]
     NoScheduler,
@@ -95,6 +99,9 @@ pub fn offer() -> Offer {
     let variables = OFFERED.iter().map(|name| (*name).to_owned());
     offer.variables = variables.collect();
     offer.maps.insert(MapKind::PerfEventArray.number());
+    let callbacks = Callbacks::NAMES.iter().map(|name| (*name).to_owned());
+    offer.callbacks = Some(callbacks.collect());
+    offer.events = crate::tracing::offered().map(str::to_owned).collect();
     offer
 }
 
@@ -140,20 +147,16 @@ impl Source {
         ops.flat_map(|ops| ops.callbacks.keys().map(String::as_str))
     }
 
-    /// Programs that a kernel runs at events of its own, and the lab does not: `tp_btf
-    /// sched_switch`.
-    pub fn left_out(&self) -> Vec<String> {
-        let programs = self.object.programs().iter();
-        let event = |program: &Program| match &program.kind {
-            ProgramKind::StructOps | ProgramKind::Syscall | ProgramKind::ModifyReturn(_) => None,
-            // It only probes what the kernel has.
-            ProgramKind::Fentry(to) if to == "bpf_scx_reg" => None,
-            ProgramKind::Tracepoint(to) => Some(format!("tp_btf {to}")),
-            ProgramKind::Fentry(to) => Some(format!("fentry {to}")),
-            ProgramKind::Fexit(to) => Some(format!("fexit {to}")),
-            ProgramKind::Other(section) => Some(section.clone()),
-        };
-        programs.filter_map(event).collect()
+    /// Events at which a kernel runs its programs, as their sections name them, and what the lab does
+    /// with these: `tp_btf/sched_switch`. Those that its loader does not turn on are not named.
+    pub fn events(&self) -> Vec<(String, AtEvent)> {
+        let mut all = Vec::new();
+        for program in self.object.programs() {
+            let is_on = !program.optional || self.profile.programs.contains(&program.name);
+            let event = program.kind.event().filter(|_| is_on);
+            all.extend(event.map(|event| (event.clone(), AtEvent::of(&event))));
+        }
+        all
     }
 
     /// Sets variables as its loader does, and then those that are given, and fits it to the kernel
@@ -175,8 +178,14 @@ impl Source {
             name: self.profile.name.clone(),
             why,
         };
+        if !self.profile.refused.is_empty() {
+            return Err(NotLoaded::Refused(self.profile.refused.clone()));
+        }
         let mut object = self.object.clone();
+        self.shape(&mut object, facts).map_err(refused)?;
         let own = self.profile.variables(facts).map_err(refused)?;
+        let own = own.into_iter().map(|set| as_c_converts(&object, set));
+        let own: Vec<(String, Value)> = own.collect();
         for (variable, value) in own.iter().chain(variables) {
             let set = match value {
                 Value::Number(number) => object.set(variable, *number),
@@ -184,16 +193,36 @@ impl Source {
             };
             set.map_err(NotLoaded::Variable)?;
         }
+        let mut runs = self.profile.runs(facts).map_err(refused)?;
+        if let Some(arena) = &self.profile.arena {
+            let size = object.size_of(&arena.task);
+            let size = size.ok_or_else(|| refused(format!("there is no struct {}", arena.task)))?;
+            runs.splice(..0, crate::arena::runs(facts, size));
+        }
         let flags = self.profile.flags(facts).map_err(refused)?;
         let flag = |name: &String| kernel.enum_value(name).unwrap_or(0) as u64;
         let image = object.fit(&kernel, &offer()).map_err(NotLoaded::Missing)?;
         Ok(Loaded {
             image: Arc::new(image),
             flags: flags.iter().map(flag).fold(0, |all, one| all | one),
-            runs: self.profile.runs(facts).map_err(refused)?,
+            runs,
             hint: self.profile.hint.clone(),
             kernel: Arc::new(kernel),
         })
+    }
+
+    /// Gives maps their sizes, turns on programs and takes out callbacks, as its loader does.
+    fn shape(&self, object: &mut Object, facts: &Facts) -> Result<(), String> {
+        for (name, elements) in self.profile.sizes(facts)? {
+            object.resize(&name, elements)?;
+        }
+        for program in &self.profile.programs {
+            object.turn_on(program)?;
+        }
+        for callback in &self.profile.without {
+            object.take_out(callback);
+        }
+        Ok(())
     }
 
     /// The variables that are numbers, in the order of their names.
@@ -202,6 +231,18 @@ impl Source {
         names
             .filter_map(|name| variable(&self.object, name))
             .collect()
+    }
+}
+
+/// A negative number for a variable without a sign is what C makes of it: -1 is the greatest.
+fn as_c_converts(object: &Object, (path, value): (String, Value)) -> (String, Value) {
+    let place = object.variable(&path);
+    let wraps = place.ok().filter(|place| !place.signed && place.size <= 8);
+    match (value, wraps) {
+        (Value::Number(number), Some(place)) if number < 0 => {
+            (path, Value::Number(number + (1 << (8 * place.size))))
+        }
+        (value, _) => (path, value),
     }
 }
 

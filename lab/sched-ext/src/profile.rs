@@ -5,10 +5,16 @@
 //! name = "bpfland"                       # of its sched_ext_ops
 //! source = "scx_bpfland 1.1.4, src/main.rs"
 //! flags = ["ENQ_LAST"]                   # of its sched_ext_ops, beside those of the object
+//! programs = ["on_switch"]               # those with ? in their section that it turns on
+//! without = ["cpu_release"]              # callbacks that it takes out
 //! [set]                                  # variables: numbers, or facts of the machine
 //! slice_max = 1000000
 //! smt_enabled = "smt"
-//! "cpu_capacity[cpu]" = "capacity"       # for each CPU; also [llc], and [rank] of nearness
+//! "cpu_capacity[cpu]" = "capacity"       # for each CPU; see path.rs for more
+//! [resize]                               # how many elements a map or an array of its own has
+//! cpu_queues = "cpus"
+//! [arena]                                # the arena of scx_arena, with the topology in it
+//! task = "task_ctx"                      # the struct that each task has
 //! [[call]]                               # a program of kind syscall, with its arguments of 32 bits
 //! program = "enable_sibling_cpu"
 //! each = "cpu"                           # once for each
@@ -19,14 +25,16 @@
 //! option = 0x57415251
 //! yields_at = 2                          # the answer after which a task yields
 //! ```
+//!
+//! A profile with `refused` says only why the lab cannot play a scheduler.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use warmq_kernel::Attach;
-use warmq_units::CpuId;
 
+use crate::facts::Facts;
 use crate::load::Value;
+use crate::path::{Of, Path, with_ranges};
 
 /// What a loader does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -39,6 +47,15 @@ pub struct Profile {
     /// What the lab leaves out of what the loader does, if anything.
     #[serde(default)]
     pub lacks: String,
+    /// Why the lab cannot play it, if it cannot: its user space decides while it runs.
+    #[serde(default)]
+    pub refused: String,
+    /// Optional programs (`SEC("?...")`) that it turns on.
+    #[serde(default)]
+    pub(crate) programs: Vec<String>,
+    /// Callbacks of `sched_ext_ops` that it takes out.
+    #[serde(default)]
+    pub(crate) without: Vec<String>,
     /// Names of `SCX_OPS_...` that it sets.
     #[serde(default)]
     flags: Vec<String>,
@@ -48,6 +65,12 @@ pub struct Profile {
     /// Variables that it sets before loading.
     #[serde(default)]
     set: BTreeMap<String, Term>,
+    /// How many elements maps, or arrays in sections of their own, have.
+    #[serde(default)]
+    resize: BTreeMap<String, Term>,
+    /// The arena of scx_arena.
+    #[serde(default)]
+    pub(crate) arena: Option<Arena>,
     /// Programs that it runs before it attaches.
     #[serde(default)]
     call: Vec<Call>,
@@ -94,175 +117,23 @@ struct Call {
     after: bool,
 }
 
+/// The arena of scx_arena, which holds what each task has.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Arena {
+    /// The name of a task's struct.
+    pub(crate) task: String,
+}
+
 /// A program of kind syscall, and the bytes of its argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) program: String,
     pub(crate) argument: Vec<u8>,
     pub(crate) after: bool,
-}
-
-/// Facts of a machine: those of all of it, of each CPU, and of each last-level cache.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    machine: BTreeMap<&'static str, i64>,
-    cpus: Vec<BTreeMap<&'static str, i64>>,
-    llcs: Vec<BTreeMap<&'static str, i64>>,
-    /// For each cache all of them, the nearest first: itself, those of its node, others.
-    near: Vec<Vec<i64>>,
-}
-
-/// Of what a fact is asked: by the placeholders of a path.
-#[derive(Clone, Copy, Debug, Default)]
-struct Of {
-    cpu: Option<usize>,
-    llc: Option<usize>,
-    rank: Option<usize>,
-}
-
-/// All CPUs are equally fast here (`SCHED_CAPACITY_SCALE`).
-const CAPACITY: i64 = 1024;
-
-/// Where each CPU is: core, last-level cache, node.
-type Places = [(u16, u16, u16)];
-
-impl Facts {
-    /// Those of the machine that a scheduler is attached to.
-    pub fn of(attach: &Attach<'_>) -> Facts {
-        let place = |cpu: CpuId| {
-            let place = attach.place(cpu);
-            (place.core, place.llc, attach.node(cpu))
-        };
-        let places: Vec<(u16, u16, u16)> = (0..attach.cpus()).map(CpuId).map(place).collect();
-        Facts::of_places(&places)
-    }
-
-    /// Those of a machine whose CPUs have these cores, last-level caches and nodes.
-    pub fn of_places(places: &Places) -> Facts {
-        let count = |number: &dyn Fn(&(u16, u16, u16)) -> u16| {
-            let all: BTreeSet<u16> = places.iter().map(number).collect();
-            all.len() as i64
-        };
-        let (cores, llcs) = (count(&|place| place.0), count(&|place| place.1));
-        let (cpus, nodes) = (places.len() as i64, count(&|place| place.2));
-        let (smt, numa) = (i64::from(cores < cpus), i64::from(nodes > 1));
-        let node_of = |llc: i64| {
-            let mut there = places.iter().filter(|place| i64::from(place.1) == llc);
-            there.next().map_or(0, |place| i64::from(place.2))
-        };
-        let near = |llc: i64| {
-            let mut all: Vec<i64> = (0..llcs).collect();
-            all.sort_by_key(|other| (*other != llc, node_of(*other) != node_of(llc), *other));
-            all
-        };
-        Facts {
-            machine: BTreeMap::from([
-                ("cpus", cpus),
-                ("last_cpu", cpus - 1),
-                ("cores", cores),
-                ("llcs", llcs),
-                ("one_llc", i64::from(llcs == 1)),
-                // Where scx_warmq has groups live.
-                ("places", if llcs == 1 { cpus } else { llcs }),
-                ("nodes", nodes),
-                ("smt", smt),
-                ("no_smt", 1 - smt),
-                ("numa", numa),
-                ("no_numa", 1 - numa),
-            ]),
-            cpus: (0..places.len()).map(|cpu| of_cpu(places, cpu)).collect(),
-            llcs: (0..llcs)
-                .map(|llc| BTreeMap::from([("llc", llc), ("node", node_of(llc))]))
-                .collect(),
-            near: (0..llcs).map(near).collect(),
-        }
-    }
-
-    fn get(&self, name: &str, of: Of) -> Option<i64> {
-        let in_table = |table: &[BTreeMap<&'static str, i64>], at: Option<usize>| {
-            at.and_then(|at| table.get(at)?.get(name).copied())
-        };
-        let near = of.llc.zip(of.rank).filter(|_| name == "near_llc");
-        let near = near.and_then(|(llc, rank)| self.near.get(llc)?.get(rank).copied());
-        near.or_else(|| in_table(&self.cpus, of.cpu))
-            .or_else(|| in_table(&self.llcs, of.llc))
-            .or_else(|| self.machine.get(name).copied())
-    }
-
-    fn value(&self, term: &Term, of: Of) -> Result<i64, String> {
-        match term {
-            Term::Number(number) => Ok(*number),
-            Term::Flag(flag) => Ok((*flag).into()),
-            Term::Fact(name) => self.get(name, of).ok_or_else(|| {
-                let of_cpus = self.cpus.iter().take(1).flat_map(BTreeMap::keys);
-                let known: Vec<&str> = self.machine.keys().chain(of_cpus).copied().collect();
-                let known = known.join(", ");
-                format!("there is no fact `{name}` here: write a number or one of {known}")
-            }),
-        }
-    }
-
-    fn holds(&self, when: Option<&String>) -> Result<bool, String> {
-        let Some(when) = when else { return Ok(true) };
-        let value = self.value(&Term::Fact(when.clone()), Of::default())?;
-        Ok(value != 0)
-    }
-
-    /// Variables that a path stands for, one for each number of its first placeholder.
-    fn expand(
-        &self,
-        path: &str,
-        term: &Term,
-        of: Of,
-        all: &mut Vec<(String, Value)>,
-    ) -> Result<(), String> {
-        let places = [
-            ("[cpu]", self.cpus.len()),
-            ("[llc]", self.llcs.len()),
-            ("[rank]", self.near.len()),
-        ];
-        let Some((name, count)) = places.into_iter().find(|(name, _)| path.contains(name)) else {
-            let number = self.value(term, of)?;
-            all.push((path.to_owned(), Value::Number(number.into())));
-            return Ok(());
-        };
-        for at in 0..count {
-            let of = match name {
-                "[cpu]" => Of {
-                    cpu: Some(at),
-                    ..of
-                },
-                "[llc]" => Of {
-                    llc: Some(at),
-                    ..of
-                },
-                _ => Of {
-                    rank: Some(at),
-                    ..of
-                },
-            };
-            let path = path.replacen(name, &format!("[{at}]"), 1);
-            self.expand(&path, term, of, all)?;
-        }
-        Ok(())
-    }
-}
-
-fn of_cpu(places: &Places, cpu: usize) -> BTreeMap<&'static str, i64> {
-    let (core, llc, node) = places[cpu];
-    let same = |other: &usize| places[*other].0 == core;
-    let sibling = (0..places.len()).filter(same).find(|other| *other != cpu);
-    // In a ring.
-    let next = (cpu + 1..places.len()).chain(0..=cpu).find(same);
-    BTreeMap::from([
-        ("cpu", cpu as i64),
-        ("core", core.into()),
-        ("llc", llc.into()),
-        ("node", node.into()),
-        ("sibling", sibling.map_or(-1, |other| other as i64)),
-        ("next_sibling", next.unwrap_or(cpu) as i64),
-        ("capacity", CAPACITY),
-    ])
+    /// Words that are written before to where `arena_alloc_mask` says; the address of these is the
+    /// first number of the argument.
+    pub(crate) mask: Option<Vec<u64>>,
 }
 
 impl Profile {
@@ -281,9 +152,25 @@ impl Profile {
     pub(crate) fn variables(&self, facts: &Facts) -> Result<Vec<(String, Value)>, String> {
         let mut all = Vec::new();
         for (path, term) in &self.set {
-            facts.expand(path, term, Of::default(), &mut all)?;
+            for path in with_ranges(path) {
+                expand(facts, &Path::read(&path), term, &Of::new(), &mut all)?;
+            }
         }
         Ok(all)
+    }
+
+    /// How many elements the loader gives to maps and arrays of their own.
+    ///
+    /// # Errors
+    /// A fact that is not known, or a number that does not fit.
+    pub(crate) fn sizes(&self, facts: &Facts) -> Result<Vec<(String, u32)>, String> {
+        let sizes = self.resize.iter().map(|(name, term)| {
+            let size = term.value(facts, &Of::new())?;
+            let fits = u32::try_from(size);
+            let size = fits.map_err(|_| format!("{name} cannot have {size} elements"))?;
+            Ok((name.clone(), size))
+        });
+        sizes.collect()
     }
 
     /// The names of the flags that the loader sets, as `SCX_OPS_ENQ_LAST`.
@@ -293,7 +180,7 @@ impl Profile {
     pub(crate) fn flags(&self, facts: &Facts) -> Result<Vec<String>, String> {
         let mut names = self.flags.clone();
         for (when, more) in &self.flags_if {
-            if facts.holds(Some(when))? {
+            if facts.holds(Some(when.as_str()))? {
                 names.extend(more.iter().cloned());
             }
         }
@@ -307,46 +194,83 @@ impl Profile {
     pub(crate) fn runs(&self, facts: &Facts) -> Result<Vec<Run>, String> {
         let mut runs = Vec::new();
         for call in &self.call {
-            if !facts.holds(call.when.as_ref())? {
-                continue;
-            }
-            let times: Vec<Option<usize>> = match call.each.as_deref() {
-                None => vec![None],
-                Some("cpu") => (0..facts.cpus.len()).map(Some).collect(),
-                Some(each) => return Err(format!("`each` is \"cpu\", not {each:?}")),
-            };
-            for cpu in times {
-                let (mut argument, of) = (
-                    Vec::new(),
-                    Of {
-                        cpu,
-                        ..Of::default()
-                    },
-                );
-                for term in &call.arguments {
-                    let number = facts.value(term, of)? as i32;
-                    argument.extend(number.to_le_bytes());
-                }
-                let (program, after) = (call.program.clone(), call.after);
-                runs.push(Run {
-                    program,
-                    argument,
-                    after,
-                });
+            if facts.holds(call.when.as_deref())? {
+                call.expand(facts, &mut runs)?;
             }
         }
         Ok(runs)
     }
 }
 
+impl Term {
+    fn value(&self, facts: &Facts, of: &Of) -> Result<i128, String> {
+        match self {
+            Term::Number(number) => Ok((*number).into()),
+            Term::Flag(flag) => Ok((*flag).into()),
+            Term::Fact(name) => facts.get(name, of),
+        }
+    }
+}
+
+impl Call {
+    fn expand(&self, facts: &Facts, runs: &mut Vec<Run>) -> Result<(), String> {
+        let times: Vec<Of> = match self.each.as_deref() {
+            None => vec![Of::new()],
+            Some("cpu") => (0..facts.cpus())
+                .map(|cpu| Of::from([("cpu", cpu)]))
+                .collect(),
+            Some(each) => return Err(format!("`each` is \"cpu\", not {each:?}")),
+        };
+        for of in times {
+            let mut argument = Vec::new();
+            for term in &self.arguments {
+                argument.extend((term.value(facts, &of)? as i32).to_le_bytes());
+            }
+            runs.push(Run {
+                program: self.program.clone(),
+                argument,
+                after: self.after,
+                mask: None,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Variables that a path stands for, one for each number of its first placeholder.
+fn expand(
+    facts: &Facts,
+    path: &Path<'_>,
+    term: &Term,
+    of: &Of,
+    all: &mut Vec<(String, Value)>,
+) -> Result<(), String> {
+    let Some(open) = path.open(of) else {
+        let number = term.value(facts, of)?;
+        all.push((path.with(of)?, Value::Number(number)));
+        return Ok(());
+    };
+    for at in 0..facts.count(open, of) {
+        let mut of = of.clone();
+        of.insert(open, at);
+        expand(facts, path, term, &of, all)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::Place;
 
     /// Two cores of two threads under each of two caches, of two nodes.
     fn machine() -> Facts {
-        let places: Vec<_> = (0..8).map(|cpu| (cpu / 2, cpu / 4, cpu / 4)).collect();
-        Facts::of_places(&places)
+        let place = |cpu: u16| Place {
+            core: cpu / 2,
+            llc: cpu / 4,
+            node: cpu / 4,
+        };
+        Facts::of_places((0..8).map(place).collect())
     }
 
     fn set(text: &str) -> Result<Vec<(String, i128)>, String> {
@@ -376,6 +300,10 @@ mod tests {
             ("no_numa", 0),
             ("one_llc", 0),
             ("places", 2),
+            ("llcs_log2", 1),
+            ("llc_quarters", 1),
+            ("orders", 2),
+            ("capacities", 8192),
         ];
         for (fact, value) in table {
             let expected = vec![("x".to_owned(), value)];

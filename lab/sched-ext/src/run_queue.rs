@@ -1,5 +1,7 @@
 //! A task's way through a run queue, with the callbacks in the order of kernel/sched/ext/ext.c.
 
+use std::collections::BTreeMap;
+
 use warmq_bpf_run::Guest;
 use warmq_kernel::{Context, Pick};
 use warmq_units::{CpuId, TaskId};
@@ -8,35 +10,56 @@ use crate::call::Code;
 use crate::masks;
 use crate::queue::Dsq;
 use crate::state::{During, Held, Here, Insert, State};
+use crate::tracing::AtEvents;
 use crate::words::{MOST_DISPATCHES, SLICE_DEFAULT, deq, dsq, ops};
 
-/// The functions of an object's callbacks (`struct sched_ext_ops`).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Callbacks {
-    pub(crate) select_cpu: Option<u32>,
-    pub(crate) enqueue: Option<u32>,
-    pub(crate) dequeue: Option<u32>,
-    pub(crate) dispatch: Option<u32>,
-    pub(crate) tick: Option<u32>,
-    pub(crate) runnable: Option<u32>,
-    pub(crate) running: Option<u32>,
-    pub(crate) stopping: Option<u32>,
-    pub(crate) quiescent: Option<u32>,
-    pub(crate) yields: Option<u32>,
-    pub(crate) set_weight: Option<u32>,
-    pub(crate) set_cpumask: Option<u32>,
-    pub(crate) update_idle: Option<u32>,
-    pub(crate) init_task: Option<u32>,
-    pub(crate) exit_task: Option<u32>,
-    pub(crate) enable: Option<u32>,
-    pub(crate) disable: Option<u32>,
-    pub(crate) cgroup_init: Option<u32>,
-    pub(crate) cgroup_move: Option<u32>,
-    pub(crate) cgroup_set_weight: Option<u32>,
-    pub(crate) cgroup_set_bandwidth: Option<u32>,
-    pub(crate) cpu_offline: Option<u32>,
-    pub(crate) cpu_online: Option<u32>,
-    pub(crate) init: Option<u32>,
+/// Declares the callbacks that are called, by their names in `struct sched_ext_ops`.
+macro_rules! callbacks {
+    ($($field:ident: $name:literal,)*) => {
+        /// The functions of an object's callbacks (`struct sched_ext_ops`).
+        #[derive(Clone, Copy, Debug, Default)]
+        pub(crate) struct Callbacks {
+            $(pub(crate) $field: Option<u32>,)*
+        }
+
+        impl Callbacks {
+            /// Names of all.
+            pub(crate) const NAMES: &[&str] = &[$($name,)*];
+
+            pub(crate) fn of(named: &BTreeMap<String, u32>) -> Callbacks {
+                Callbacks {
+                    $($field: named.get($name).copied(),)*
+                }
+            }
+        }
+    };
+}
+
+callbacks! {
+    select_cpu: "select_cpu",
+    enqueue: "enqueue",
+    dequeue: "dequeue",
+    dispatch: "dispatch",
+    tick: "tick",
+    runnable: "runnable",
+    running: "running",
+    stopping: "stopping",
+    quiescent: "quiescent",
+    yields: "yield",
+    set_weight: "set_weight",
+    set_cpumask: "set_cpumask",
+    update_idle: "update_idle",
+    init_task: "init_task",
+    exit_task: "exit_task",
+    enable: "enable",
+    disable: "disable",
+    cgroup_init: "cgroup_init",
+    cgroup_move: "cgroup_move",
+    cgroup_set_weight: "cgroup_set_weight",
+    cgroup_set_bandwidth: "cgroup_set_bandwidth",
+    cpu_offline: "cpu_offline",
+    cpu_online: "cpu_online",
+    init: "init",
 }
 
 /// The program and its memory beside the kernel's state.
@@ -45,6 +68,7 @@ pub(crate) struct Machine {
     pub(crate) guest: Guest,
     pub(crate) state: State,
     pub(crate) callbacks: Callbacks,
+    pub(crate) events: AtEvents,
 }
 
 /// What a pick found (`enum scx_dsp_verdict`).
@@ -62,6 +86,16 @@ impl Machine {
             state: &mut self.state,
             guest: &mut self.guest,
             context,
+        }
+    }
+
+    /// Writes words to where a pointer in `place` says.
+    pub(crate) fn write_words(&mut self, place: &[u8], words: &[u64]) {
+        let bytes = place.first_chunk().copied();
+        let begins = u64::from_le_bytes(bytes.unwrap_or_default());
+        for (at, word) in (0..).zip(words) {
+            // What cannot be written there was not allocated: the next program says so.
+            let _ = self.guest.store(begins + 8 * at, 8, *word);
         }
     }
 
@@ -125,7 +159,7 @@ impl Machine {
             }
             self.ask_where(context, task, flags);
         }
-        match self.state.task_mut(task).direct.take() {
+        match self.here(context).set_direct(task, None) {
             Some(how) => {
                 let flags = how.flags | flags;
                 self.here(context).place(task, Insert { flags, ..how });
@@ -158,7 +192,7 @@ impl Machine {
 
     /// A task goes where the kernel puts it, with the default slice.
     fn insert_default(&mut self, context: &mut Context<'_>, task: TaskId, to: Dsq, flags: u64) {
-        self.state.task_mut(task).direct = None;
+        self.here(context).set_direct(task, None);
         let how = Insert {
             dsq: dsq::LOCAL,
             slice: SLICE_DEFAULT,
@@ -189,9 +223,9 @@ impl Machine {
         let quiescent = self.callbacks.quiescent;
         self.call_task(context, quiescent, task, &[flags]);
         self.here(context).unlink(task);
+        self.here(context).set_direct(task, None);
         let state = self.state.task_mut(task);
         state.queued = false;
-        state.direct = None;
         let sleeps = flags & deq::SLEEP != 0;
         if sleeps {
             state.waits_since = None;

@@ -18,6 +18,7 @@ use crate::words::Enq;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Layouts {
     pub(crate) task: layout::TaskFields,
+    pub(crate) run_queue: layout::RunQueueFields,
     pub(crate) css_set: layout::CssSetFields,
     pub(crate) cgroup: layout::CgroupFields,
     pub(crate) node: layout::NodeFields,
@@ -179,6 +180,9 @@ pub(crate) struct State {
     pub(crate) walks: BTreeMap<u64, Walk>,
     /// The first thread of each process, which is an address space here.
     pub(crate) leaders: BTreeMap<Mm, TaskId>,
+    /// Whether a program wants to know that tasks change CPUs, and those that it does not know of.
+    pub(crate) watches_migrations: bool,
+    pub(crate) migrated: Vec<(TaskId, CpuId)>,
     /// CPUs to be kicked when the callback has returned, and how.
     pub(crate) kicks: Vec<(CpuId, u64)>,
     /// CPUs whose own queues are to be enqueued again.

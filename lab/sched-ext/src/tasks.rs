@@ -56,6 +56,7 @@ impl Here<'_, '_> {
         let (now, cred) = (ns(self.now()), self.state.cred);
         fields.cred.set(self.guest, address, cred);
         fields.start_time.set(self.guest, address, now);
+        self.set_direct(task, None);
         self.write_comm(task);
         self.write_affinity(task);
         self.write_weight(task);

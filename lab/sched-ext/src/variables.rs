@@ -5,13 +5,18 @@ use warmq_bpf_run::{Ending, Guest};
 use warmq_kernel::Attach;
 use warmq_units::CpuId;
 
+use crate::here::ns;
 use crate::state::Here;
 
-/// Those that there are. Of `runqueues`, what is read is the number of real-time tasks: none is
-/// there beside those of sched_ext.
+/// Those that there are. Of `runqueues`, what is read is the clocks, and the number of real-time
+/// tasks: none is there beside those of sched_ext. All CPUs run at full speed, without a driver of
+/// frequencies and without pressure, and no device of their ticks is to be seen.
 pub(crate) const OFFERED: &[&str] = &[
     "sd_llc_id",
     "runqueues",
+    "cpufreq_cpu_data",
+    "hw_pressure",
+    "tick_cpu_device",
     "cpuhp_state",
     "__irq_regs",
     "__preempt_count",
@@ -24,19 +29,27 @@ pub(crate) struct Variables {
     irq_regs: Option<u64>,
     /// `__preempt_count`.
     preempt_count: Option<u64>,
+    /// `runqueues`.
+    runqueues: Option<u64>,
     /// `cpuhp_state`, and `CPUHP_ONLINE`.
     hotplug: Option<(u64, u64)>,
 }
 
 impl Variables {
-    /// Makes the variables that an object reads, each for all CPUs.
+    /// Makes the variables that an object reads, each for all CPUs. A program at `scx_tick()` gets a
+    /// run queue.
     pub(crate) fn new(
         attach: &Attach<'_>,
         guest: &mut Guest,
         kernel: &KernelTable,
+        ticks: bool,
     ) -> Result<Variables, Ending> {
         let mut all = Variables::default();
-        for name in guest.image().kernel_variables.clone() {
+        let mut names = guest.image().kernel_variables.clone();
+        if ticks && !names.iter().any(|name| name == "runqueues") {
+            names.push("runqueues".to_owned());
+        }
+        for name in names {
             let size = kernel.variables.get(&name).copied().unwrap_or(8);
             let address = guest.allocate_per_cpu(size)?;
             guest.set_variable(&name, address);
@@ -44,6 +57,7 @@ impl Variables {
                 "sd_llc_id" => write_caches(attach, guest, address),
                 "__irq_regs" => all.irq_regs = Some(address),
                 "__preempt_count" => all.preempt_count = Some(address),
+                "runqueues" => all.runqueues = Some(address),
                 "cpuhp_state" => {
                     let online = kernel.enum_value("CPUHP_ONLINE").unwrap_or(0) as u64;
                     all.hotplug = Some((address, online));
@@ -86,6 +100,20 @@ const IN_SOFTIRQ: u64 = 1 << 8;
 const IN_INTERRUPT: u64 = 1 << 16;
 
 impl Here<'_, '_> {
+    /// The clocks of this CPU's run queue (`update_rq_clock()`). Those of a CPU that nothing happens
+    /// on stand still. Time in interrupts counts, and all time at full speed.
+    pub(crate) fn write_clock(&mut self) {
+        let (Some(address), cpu) = (self.state.variables.runqueues, self.context.cpu()) else {
+            return;
+        };
+        let (fields, now) = (self.state.layouts.run_queue, ns(self.now()));
+        if let Some(there) = self.guest.per_cpu(address, cpu.0.into()) {
+            for clock in [fields.clock, fields.clock_task, fields.clock_pelt] {
+                clock.set(self.guest, there, now);
+            }
+        }
+    }
+
     /// Where the code is that calls the program (`preempt_count()`).
     pub(crate) fn write_preempt_count(&mut self) {
         let (Some(address), cpu) = (self.state.variables.preempt_count, self.context.cpu()) else {

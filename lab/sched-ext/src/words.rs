@@ -17,6 +17,7 @@ pub(crate) const TIMEOUT_DEFAULT: u64 = 30_000;
 /// `enum scx_dsq_id_flags`.
 pub(crate) mod dsq {
     pub(crate) const BUILTIN: u64 = 1 << 63;
+    pub(crate) const INVALID: u64 = BUILTIN;
     pub(crate) const GLOBAL: u64 = BUILTIN | 1;
     pub(crate) const LOCAL: u64 = BUILTIN | 2;
     pub(crate) const LOCAL_ON: u64 = BUILTIN | 1 << 62;

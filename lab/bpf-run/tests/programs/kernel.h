@@ -26,7 +26,7 @@ typedef _Bool bool;
 
 enum {
 	HASH = 1, ARRAY = 2, PERCPU_ARRAY = 6, ARRAY_OF_MAPS = 12, QUEUE = 22, STACK = 23,
-	TASK_STORAGE = 29, ARENA = 33,
+	RINGBUF = 27, TASK_STORAGE = 29, ARENA = 33,
 };
 
 struct bpf_timer { u64 hidden[2]; };
@@ -47,6 +47,11 @@ static long (*spin_lock)(struct bpf_spin_lock *lock) = (void *)93;
 static long (*spin_unlock)(struct bpf_spin_lock *lock) = (void *)94;
 static long (*probe_read)(void *to, u32 size, const void *from) = (void *)113;
 static long (*probe_read_str)(void *to, u32 size, const void *from) = (void *)115;
+static long (*ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
+static void *(*ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
+static void (*ringbuf_submit)(void *data, u64 flags) = (void *)132;
+static void (*ringbuf_discard)(void *data, u64 flags) = (void *)133;
+static u64 (*ringbuf_query)(void *ring, u64 what) = (void *)134;
 static void *(*task_storage_get)(void *map, void *task, void *value, u64 flags) = (void *)156;
 static long (*task_storage_delete)(void *map, void *task) = (void *)157;
 static long (*timer_init)(struct bpf_timer *timer, void *map, u64 flags) = (void *)169;
@@ -54,6 +59,8 @@ static long (*timer_set_callback)(struct bpf_timer *timer, void *callback) = (vo
 static long (*timer_start)(struct bpf_timer *timer, u64 ns, u64 flags) = (void *)171;
 static long (*loop)(u32 count, void *callback, void *context, u64 flags) = (void *)181;
 static long (*strncmp_)(const char *text, u32 size, const char *other) = (void *)182;
+static long (*get_func_arg)(void *ctx, u32 n, u64 *value) = (void *)183;
+static long (*get_func_ret)(void *ctx, u64 *value) = (void *)184;
 static void *(*kptr_xchg)(void *place, void *pointer) = (void *)194;
 static void *(*map_lookup_percpu)(void *map, const void *key, u32 cpu) = (void *)195;
 

@@ -11,6 +11,7 @@ struct { UINT(type, PERCPU_ARRAY); UINT(max_entries, 2); TYPE(key, u32); TYPE(va
 struct { UINT(type, HASH); UINT(max_entries, 2); TYPE(key, u64); TYPE(value, u64); } hash SEC(".maps");
 struct { UINT(type, QUEUE); UINT(max_entries, 2); TYPE(value, u32); } queue SEC(".maps");
 struct { UINT(type, STACK); UINT(max_entries, 2); TYPE(value, u32); } stack SEC(".maps");
+struct { UINT(type, RINGBUF); UINT(max_entries, 64); } ring SEC(".maps");
 struct { UINT(type, TASK_STORAGE); UINT(map_flags, 1); TYPE(key, int); TYPE(value, u64); } storage SEC(".maps");
 struct { UINT(type, HASH); UINT(max_entries, 3); TYPE(key, u32); TYPE(value, struct timed); } timers SEC(".maps");
 struct inner { UINT(type, ARRAY); UINT(max_entries, 1); TYPE(key, u32); TYPE(value, u64); };
@@ -146,4 +147,25 @@ SEC("syscall") int in_timer(struct context *ctx)
 	if (timer_set_callback(&value->timer, expire))
 		return 2;
 	return timer_start(&value->timer, 1000, 0);
+}
+
+/* Records have a header of 8 bytes, and nobody reads them. */
+SEC("syscall") int in_ring(struct context *ctx)
+{
+	u64 data[2] = { 3, 4 }, *one, *two;
+
+	one = ringbuf_reserve(&ring, 17, 0);
+	if (!one || ringbuf_query(&ring, 0) != 32 || ringbuf_query(&ring, 1) != 64)
+		return 1;
+	*one = 1;
+	ringbuf_submit(one, 0);
+	two = ringbuf_reserve(&ring, 4, 0);
+	if (two != one + 4)
+		return 2;
+	ringbuf_discard(two, 0);
+	if (ringbuf_query(&ring, 3) != 48 || ringbuf_query(&ring, 2))
+		return 3;
+	if (ringbuf_output(&ring, data, sizeof(data), 0) != -11 || ringbuf_reserve(&ring, 9, 0))
+		return 4;
+	return ringbuf_output(&ring, data, 8, 0) || two[2] != 3 || ringbuf_reserve(&ring, 0, 0);
 }

@@ -55,7 +55,25 @@ SEC("syscall") int iterator(struct context *ctx)
 	while ((next = bpf_iter_num_next(&it)))
 		sum += *next;
 	bpf_iter_num_destroy(&it);
+	/* BPF_MAX_LOOPS is the most. */
+	if (bpf_iter_num_new(&it, 1, 1 + (8 << 20)) || !bpf_iter_num_next(&it))
+		return 1;
+	if (bpf_iter_num_new(&it, 0, 1 + (8 << 20)) != -7 || bpf_iter_num_next(&it))
+		return 2;
 	return sum != 3 + 4 + 5 + 6 + 7;
+}
+
+/* What a function returned is the last of its arguments. */
+SEC("syscall") int returned(struct context *ctx)
+{
+	u64 value = 0;
+
+	if (get_func_arg(ctx, 0, &value) || value != 77)
+		return 1;
+	if (get_func_arg(ctx, 1, &value) != -22)
+		return 2;
+	value = 0;
+	return get_func_ret(ctx, &value) || value != 77;
 }
 
 static long add(u64 index, u64 *sum)

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::{BootError, MakeScheduler};
-use warmq_sched_ext::{Expenses, Facts, NotAttached, Profile, SchedExt, Source, Variable};
+use warmq_sched_ext::{
+    AtEvent, Expenses, Facts, NotAttached, Place, Profile, SchedExt, Source, Variable,
+};
 
 use super::setting;
 use crate::plan::Plan;
@@ -23,15 +25,17 @@ pub(super) fn is_file(name: &str) -> bool {
     is_written_as_file(name) && Path::new(name).is_file()
 }
 
+/// Texts of the profiles in `schedulers/`.
+macro_rules! profiles {
+    ($($name:literal)*) => {
+        &[$(include_str!(concat!("../../../../schedulers/", $name, ".toml")),)*]
+    };
+}
+
 /// Profiles of schedulers, by the names in their `sched_ext_ops`.
-const PROFILES: &[&str] = &[
-    include_str!("../../../../schedulers/beerland.toml"),
-    include_str!("../../../../schedulers/bpfland.toml"),
-    include_str!("../../../../schedulers/cosmos.toml"),
-    include_str!("../../../../schedulers/flash.toml"),
-    include_str!("../../../../schedulers/tickless.toml"),
-    include_str!("../../../../schedulers/warmq.toml"),
-];
+const PROFILES: &[&str] = profiles! {
+    "beerland" "bpfland" "cosmos" "flash" "lavd" "p2dq" "rusty" "tickless" "warmq"
+};
 
 fn profile(name: &str) -> Option<Profile> {
     let all = PROFILES.iter().map(|text| Profile::read(text));
@@ -134,8 +138,10 @@ pub struct Compiled {
     /// Its profile: where that comes from, and what it leaves out. None: its loader does nothing
     /// that the lab knows of.
     pub profile: Option<(String, String)>,
-    /// Programs that a kernel runs at events of its own, and the lab does not.
+    /// Events at which a kernel runs its programs, and the lab does not.
     pub left_out: Vec<String>,
+    /// Events at which a kernel runs its programs, and that never happen in the lab.
+    pub never: Vec<String>,
     /// For each kernel that the lab knows, why the lab cannot run it as on that: nothing, if it
     /// can.
     pub refused: Vec<(String, Vec<String>)>,
@@ -153,11 +159,16 @@ pub fn compiled(name: &str) -> Option<Result<Compiled, String>> {
 
 fn describe(name: &str) -> Result<Compiled, String> {
     let source = source(name)?;
-    let facts = Facts::of_places(&[(0, 0, 0)]);
+    let facts = Facts::of_places(vec![Place::default()]);
     let why = |series: &&str| {
         let refused = source.load(series, &facts, &[]).err();
         let why = refused.map(|error| error.reasons()).unwrap_or_default();
         ((*series).to_owned(), why)
+    };
+    let events = source.events();
+    let events = |what: AtEvent| {
+        let at = events.iter().filter(|(_, lab)| *lab == what);
+        at.map(|(event, _)| event.clone()).collect()
     };
     let known = source.profile();
     let profile =
@@ -166,7 +177,8 @@ fn describe(name: &str) -> Result<Compiled, String> {
         name: source.name().to_owned(),
         callbacks: source.callbacks().map(str::to_owned).collect(),
         profile,
-        left_out: source.left_out(),
+        left_out: events(AtEvent::LeftOut),
+        never: events(AtEvent::Never),
         refused: ["7.3", "6.18"].iter().map(why).collect(),
         settings: settings(name).map_err(|error| error.to_string())?,
     })

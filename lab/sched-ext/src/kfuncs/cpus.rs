@@ -205,12 +205,13 @@ pub(crate) fn select_without_program(
 ) -> CpuId {
     let found = here.select_default(task, prev, wakes, None, 0);
     if found.is_some() {
-        here.state.task_mut(task).direct = Some(Insert {
+        let how = Insert {
             dsq: dsq::LOCAL,
             slice: SLICE_DEFAULT,
             vtime: None,
             flags: 0,
-        });
+        };
+        here.set_direct(task, Some(how));
     }
     debug_assert_eq!(here.state.during, During::Other);
     found.unwrap_or(prev)

@@ -45,6 +45,7 @@ pub(crate) const KFUNCS: &[(&str, Run)] = &[
     ("scx_bpf_kick_cpu", cpus::kick),
     ("scx_bpf_nr_cpu_ids", cpus::count),
     ("scx_bpf_nr_node_ids", cpus::nodes),
+    ("scx_bpf_nr_cids", cpus::count),
     ("scx_bpf_cpu_node", cpus::node),
     ("scx_bpf_get_possible_cpumask", cpus::possible),
     ("scx_bpf_get_online_cpumask", cpus::online),

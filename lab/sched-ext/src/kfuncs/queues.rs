@@ -76,7 +76,7 @@ fn insert_task(here: &mut Here<'_, '_>, address: u64, how: Insert) -> Answer {
         During::Placing(placed) => {
             here.state.during = During::Placed;
             if placed == task {
-                here.state.task_mut(task).direct = Some(how);
+                here.set_direct(task, Some(how));
             } else {
                 let text = format!("scheduling for {placed} but trying to direct-dispatch {task}");
                 here.eject(text);

@@ -1,7 +1,7 @@
 //! What a scheduler is ejected for, and what the kernel says then.
 
 use warmq_kernel::*;
-use warmq_sched_ext::{Facts, NotLoaded, Source, Value};
+use warmq_sched_ext::{Facts, NotLoaded, Profile, Source, Value};
 
 use crate::stage::*;
 
@@ -61,6 +61,32 @@ fn the_place_is_named() {
     let text = violation.rule.to_string();
     assert!(text.contains("faults_enqueue"), "{text}");
     assert!(text.contains("faults.bpf.c:"), "{text}");
+}
+
+/// What a loader does and what the lab cannot play, by profiles.
+#[test]
+fn profiles_say_what_a_loader_does() {
+    let load = |text: &str| {
+        let text = format!("name = \"faults\"\nsource = \"ours\"\n{text}");
+        let profile = Profile::read(&text).expect("a profile");
+        let source = Source::read(FAULTS, |_| Some(profile)).expect("an object");
+        let loaded = source.load("7.3", &Facts::default(), &[]);
+        loaded.map_err(|error| error.to_string())
+    };
+    // -1 is the greatest u32: no fault of that number.
+    let loaded = load("[set]\nfault = -1").expect("it fits");
+    assert_eq!(play(loaded, 2, 100, &three).ending, Ending::TimeUp);
+    let refused = load("refused = \"it decides in user space\"").unwrap_err();
+    assert_eq!(refused, "it decides in user space");
+    let program = load("programs = [\"on_switch\"]").unwrap_err();
+    assert!(
+        program.contains("there is no program on_switch"),
+        "{program}"
+    );
+    let array = load("[resize]\nfault = 4").unwrap_err();
+    assert!(array.contains("there is no map or array fault"), "{array}");
+    let arena = load("[arena]\ntask = \"task_ctx\"").unwrap_err();
+    assert!(arena.contains("there is no struct task_ctx"), "{arena}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Compiled schedulers of our own, on small machines: what they see, and for what they are ejected.
 
 mod ejected;
+mod events;
 mod order;
 mod random;
 mod stage;

@@ -2,7 +2,7 @@
 
 use warmq_kernel::*;
 use warmq_machine::{MachineDescription, OutOfMemory, builtin, read_toml};
-use warmq_sched_ext::{Expenses, Facts, Loaded, SchedExt, Source, Value};
+use warmq_sched_ext::{Expenses, Facts, Loaded, Profile, SchedExt, Source, Value};
 use warmq_trace::{Checker, Digest};
 use warmq_units::{Duration, Instant, Seed};
 
@@ -29,9 +29,19 @@ fn machine(cpus: usize) -> MachineDescription {
 
 /// An object with variables set.
 pub fn load(object: &[u8], series: &str, variables: &[(&str, i128)]) -> Loaded {
+    load_with(object, series, Profile::default(), variables)
+}
+
+/// The same, with what its loader does.
+pub fn load_with(
+    object: &[u8],
+    series: &str,
+    profile: Profile,
+    variables: &[(&str, i128)],
+) -> Loaded {
     let value = |(name, value): &(&str, i128)| ((*name).to_owned(), Value::Number(*value));
     let variables: Vec<(String, Value)> = variables.iter().map(value).collect();
-    let source = Source::read(object, |_| None).expect("an object");
+    let source = Source::read(object, |_| Some(profile)).expect("an object");
     let loaded = source.load(series, &Facts::default(), &variables);
     loaded.unwrap_or_else(|error| panic!("{error}"))
 }
