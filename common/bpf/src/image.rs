@@ -271,6 +271,11 @@ impl Image {
         Some(line)
     }
 
+    /// Bytes of one of the object's own types, by its id.
+    pub fn type_size(&self, id: u32) -> u64 {
+        self.btf.size(id)
+    }
+
     /// The map of a name, and its index.
     pub fn map(&self, name: &str) -> Option<(u32, &Map)> {
         let at = self.maps.iter().position(|map| map.name == name)?;

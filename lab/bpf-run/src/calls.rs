@@ -6,6 +6,7 @@ use warmq_bpf::Offer;
 
 use crate::cpumask::{self, Mask};
 use crate::ending::Ending;
+use crate::graph::{self, Link};
 use crate::guest::{Guest, Timer, function_of, map_of};
 use crate::kernel::{Access, Kernel};
 use crate::maps::error;
@@ -50,6 +51,9 @@ pub(crate) enum Local {
     FunctionArgument,
     FunctionReturned,
     Mask(Mask),
+    Link(Link),
+    /// `bpf_rbtree_add_impl`, in which the interpreter calls the program back.
+    TreeAdd,
     /// What the verifier, locks and tracing need, and the lab does not.
     Nothing,
 }
@@ -98,7 +102,7 @@ const HELPERS: &[(u32, Local)] = &[
 /// `bpf_loop`, which the interpreter runs itself.
 const LOOP: u32 = 181;
 
-/// Kfuncs by their names; masks are in [`cpumask`].
+/// Kfuncs by their names; masks are in [`cpumask`], lists and trees in [`graph`].
 const KFUNCS: &[(&str, Local)] = &[
     ("bpf_iter_num_new", Local::IterNew),
     ("bpf_iter_num_next", Local::IterNext),
@@ -106,6 +110,8 @@ const KFUNCS: &[(&str, Local)] = &[
     ("bpf_arena_alloc_pages", Local::ArenaAllocate),
     ("bpf_arena_free_pages", Local::ArenaFree),
     ("bpf_arena_reserve_pages", Local::ArenaReserve),
+    ("bpf_rbtree_add", Local::TreeAdd),
+    ("bpf_rbtree_add_impl", Local::TreeAdd),
     ("bpf_stream_vprintk", Local::Nothing),
     ("bpf_stream_vprintk_impl", Local::Nothing),
     ("bpf_rcu_read_lock", Local::Nothing),
@@ -123,6 +129,7 @@ pub fn offered() -> Offer {
     let helpers = HELPERS.iter().map(|(number, _)| *number).chain([LOOP]);
     let kfuncs = KFUNCS.iter().map(|(name, _)| *name);
     let kfuncs = kfuncs.chain(cpumask::KFUNCS.iter().map(|(name, _)| *name));
+    let kfuncs = kfuncs.chain(graph::KFUNCS.iter().map(|(name, _)| *name));
     Offer {
         kfuncs: kfuncs.map(str::to_owned).collect(),
         helpers: helpers.collect(),
@@ -140,11 +147,12 @@ pub(crate) fn helper(number: u32) -> Option<Local> {
 }
 
 pub(crate) fn local(name: &str) -> Option<Local> {
-    let mask = cpumask::KFUNCS.iter().find(|(one, _)| *one == name);
-    let known = KFUNCS.iter().find(|(one, _)| *one == name);
-    known
-        .map(|(_, local)| *local)
-        .or(mask.map(|(_, mask)| Local::Mask(*mask)))
+    let masks = cpumask::KFUNCS.iter();
+    let masks = masks.map(|(one, mask)| (*one, Local::Mask(*mask)));
+    let links = graph::KFUNCS.iter();
+    let links = links.map(|(one, link)| (*one, Local::Link(*link)));
+    let mut all = KFUNCS.iter().copied().chain(masks).chain(links);
+    all.find(|(one, _)| *one == name).map(|(_, local)| local)
 }
 
 pub(crate) fn run<K: Kernel>(
@@ -197,6 +205,8 @@ pub(crate) fn run<K: Kernel>(
         Local::FunctionArgument => function_argument(guest, a, b, c),
         Local::FunctionReturned => function_returned(guest, a, b),
         Local::Mask(mask) => cpumask::run(mask, args, guest, kernel),
+        Local::Link(link) => graph::run(link, args, guest),
+        Local::TreeAdd => Err(Ending::Call("bpf_rbtree_add".to_owned())),
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use warmq_bpf::Image;
 
 use crate::ending::Ending;
+use crate::graph::Graph;
 use crate::maps::MapState;
 use crate::memory::{HANDLES, Memory, PAGE};
 
@@ -43,6 +44,7 @@ pub struct Guest {
     /// Where data that each CPU has begins, and the bytes from one CPU's to the next one's.
     per_cpu: BTreeMap<u64, u64>,
     pub(crate) timers: BTreeMap<u64, Timer>,
+    pub(crate) graph: Graph,
     /// Frames in use, and where a callback that began in none is cut off.
     pub(crate) depth: usize,
     pub(crate) end: u64,
@@ -112,6 +114,7 @@ impl Guest {
             variables: BTreeMap::new(),
             per_cpu: BTreeMap::new(),
             timers: BTreeMap::new(),
+            graph: Graph::default(),
             depth: 0,
             end: 0,
             instructions: 0,

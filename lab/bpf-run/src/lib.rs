@@ -24,6 +24,7 @@ mod calls;
 mod cpumask;
 mod decode;
 mod ending;
+mod graph;
 mod guest;
 mod kernel;
 mod maps;

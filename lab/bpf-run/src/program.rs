@@ -353,6 +353,7 @@ impl<K: Kernel> Run<'_, K> {
             Callee::Kfunc(which) => self.program.local.get(which as usize).copied().flatten(),
         };
         self.registers[0] = match local {
+            Some(Local::TreeAdd) => self.tree_add(args)?,
             Some(local) => calls::run(local, args, self.guest, self.kernel)?,
             None => self.kernel.call(callee, args, self.guest)?,
         };
@@ -385,6 +386,31 @@ impl<K: Kernel> Run<'_, K> {
         }
         self.registers[0] = done;
         Ok(())
+    }
+
+    /// `bpf_rbtree_add_impl(root, node, less, ...)`: after all that are not more than it.
+    fn tree_add(&mut self, [root, node, less, ..]: [u64; 5]) -> Result<u64, Ending> {
+        const EINVAL: i64 = 22;
+        let wrong = Ending::Argument {
+            call: "bpf_rbtree_add",
+            address: less,
+            wanted: "function",
+        };
+        let function = crate::guest::function_of(less).ok_or(wrong)?;
+        if self.guest.graph.has(node) {
+            return Ok(-EINVAL as u64);
+        }
+        let (mut from, mut to) = (0, self.guest.graph.len(root));
+        while from < to {
+            let middle = (from + to) / 2;
+            let args = [node, self.guest.graph.node(root, middle)];
+            let returned = self.program.run(self.guest, self.kernel, function, &args);
+            match returned.map_err(|ended| ended.ending)? & 1 {
+                0 => from = middle + 1,
+                _ => to = middle,
+            }
+        }
+        Ok(self.guest.graph.insert(root, node, from))
     }
 
     /// Reads, calculates and writes at once (`BPF_ATOMIC`).

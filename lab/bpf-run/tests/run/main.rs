@@ -11,6 +11,7 @@ use warmq_bpf_run::{Access, Callee, Ending, Guest, STACK, Shape};
 const VALUES: &[u8] = include_bytes!("../programs/values.bpf.o");
 const MAPS: &[u8] = include_bytes!("../programs/maps.bpf.o");
 const ARENA: &[u8] = include_bytes!("../programs/arena.bpf.o");
+const GRAPH: &[u8] = include_bytes!("../programs/graph.bpf.o");
 const BROKEN: &[u8] = include_bytes!("../programs/broken.bpf.o");
 
 /// Each program says itself which of its steps went wrong.
@@ -81,6 +82,23 @@ fn pointers_within_an_arena_are_followed() {
     let mut loaded = Loaded::new(ARENA);
     assert_eq!(loaded.run("pages", 0), Ok(0));
     assert_eq!(loaded.run("reserved", 0), Ok(0));
+}
+
+#[test]
+fn objects_are_linked_in_lists_and_trees() {
+    let mut loaded = Loaded::new(GRAPH);
+    for program in ["in_list", "in_tree", "in_list"] {
+        assert_eq!(loaded.run(program, 0), Ok(0), "{program}");
+    }
+    assert_eq!(loaded.guest.faults(), 0);
+    let ended = loaded.run("dropped", 0).expect_err("an ending");
+    assert!(matches!(
+        ended.ending,
+        Ending::Argument {
+            wanted: "object of its own",
+            ..
+        }
+    ));
 }
 
 #[test]

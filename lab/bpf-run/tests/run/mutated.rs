@@ -49,10 +49,10 @@ proptest! {
 
     #[test]
     fn flipped_bytes_never_panic(
-        which in 0_usize..4,
+        which in 0_usize..5,
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
     ) {
-        let objects = [crate::VALUES, crate::MAPS, crate::ARENA, crate::BROKEN];
+        let objects = [crate::VALUES, crate::MAPS, crate::ARENA, crate::GRAPH, crate::BROKEN];
         let mut bytes = objects[which].to_vec();
         for (at, value) in flips {
             let at = at.index(bytes.len());
@@ -64,10 +64,10 @@ proptest! {
     /// Only code changes, so that what is read nearly always runs.
     #[test]
     fn flipped_instructions_never_panic(
-        which in 0_usize..4,
+        which in 0_usize..5,
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
     ) {
-        let objects = [crate::VALUES, crate::MAPS, crate::ARENA, crate::BROKEN];
+        let objects = [crate::VALUES, crate::MAPS, crate::ARENA, crate::GRAPH, crate::BROKEN];
         let mut bytes = objects[which].to_vec();
         let code = code_of(&bytes);
         for (at, value) in flips {
