@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use warmq_bpf_run::{Ending, Guest, Program, Shape};
+use warmq_bpf_run::{Ending, Guest, Program, Shape, map_handle};
 use warmq_kernel::{Attach, UnknownCost};
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant};
 
@@ -15,9 +15,10 @@ use crate::layout;
 use crate::lines::Lines;
 use crate::load::Loaded;
 use crate::masks;
+use crate::profile::Entry;
 use crate::queue::Queue;
 use crate::run_queue::{Callbacks, Machine};
-use crate::state::{Costs, Cpu, During, Layouts, State};
+use crate::state::{Costs, Counts, Cpu, During, Layouts, State};
 use crate::tracing::AtEvents;
 use crate::variables::Variables;
 use crate::words::{BATCH_DEFAULT, Enq, TIMEOUT_DEFAULT, flags};
@@ -41,6 +42,9 @@ pub enum NotAttached {
     /// The machine has no such cost.
     #[error("{0}")]
     Cost(UnknownCost),
+    /// An entry that its loader writes does not fit its map.
+    #[error("its loader writes entries of the map {0}, which has none like these")]
+    Entry(String),
     /// Its memory does not fit.
     #[error("{0}")]
     Memory(Ending),
@@ -77,6 +81,9 @@ impl SchedExt {
         let number = |name: &str| found.numbers.get(name).copied().unwrap_or(0);
         let events = AtEvents::of(&image);
         let state = state(loaded, attach, &mut guest, expenses, seed, &found, &events)?;
+        for entry in &loaded.entries {
+            write(&mut guest, entry)?;
+        }
         let code = Code {
             program: Arc::new(Program::new(&guest)),
             table: call::table(&image.kfuncs),
@@ -96,6 +103,7 @@ impl SchedExt {
             begun: false,
             runs: loaded.runs.clone(),
             hint: loaded.hint.clone(),
+            loader: loaded.cpu.map(CpuId),
             timeout: Duration::from_ms(timeout),
             watched: Instant::START,
         })
@@ -124,6 +132,7 @@ fn state(
         init_task: layout::InitTaskArgs::of(kernel),
         exit_task: layout::ExitTaskArgs::of(kernel),
         cgroup_init: layout::CgroupInitArgs::of(kernel),
+        events: layout::EventStats::of(kernel),
         insert: layout::InsertArgs::of(kernel),
         select: layout::SelectArgs::of(kernel),
     };
@@ -167,6 +176,7 @@ fn state(
         timers: BTreeMap::new(),
         walks: BTreeMap::new(),
         leaders: BTreeMap::new(),
+        bound_to: None,
         watches_migrations: events.has_migrations(),
         migrated: Vec::new(),
         kicks: Vec::new(),
@@ -176,9 +186,32 @@ fn state(
         possible,
         online,
         random: seed | 1,
+        counts: Counts::default(),
         ejected: None,
         paid: 0,
     })
+}
+
+/// Writes an entry of a map.
+fn write(guest: &mut Guest, entry: &Entry) -> Result<(), NotAttached> {
+    let wrong = || NotAttached::Entry(entry.map.clone());
+    let (map, known) = guest.image().map(&entry.map).ok_or_else(wrong)?;
+    let sizes = (known.key_size as usize, known.value_size as usize);
+    if sizes != (entry.key.len(), entry.value.len()) {
+        return Err(wrong());
+    }
+    let both = [&entry.key[..], &entry.value[..]].concat();
+    let (key, size) = (guest.allocate(both.len() as u64)?, both.len() as u64);
+    if let Some(bytes) = guest.bytes_mut(key, size) {
+        bytes.copy_from_slice(&both);
+    }
+    let value = key + entry.key.len() as u64;
+    let returned = guest.map_update(map_handle(map), key, value, 0, 0)?;
+    guest.free(key, size);
+    match returned {
+        0 => Ok(()),
+        _ => Err(wrong()),
+    }
 }
 
 /// The credentials of all tasks: root's, in the first user namespace.

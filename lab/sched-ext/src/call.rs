@@ -72,7 +72,8 @@ impl Kernel for Caller<'_, '_> {
     }
 
     fn cpu(&self) -> u32 {
-        self.context.cpu().0.into()
+        let cpu = self.state.bound_to.unwrap_or(self.context.cpu());
+        cpu.0.into()
     }
 
     fn random(&mut self) -> u32 {

@@ -17,6 +17,8 @@ pub struct SchedExt {
     pub(crate) begun: bool,
     pub(crate) runs: Vec<Run>,
     pub(crate) hint: Option<Hint>,
+    /// The CPU that its loader's thread is bound to.
+    pub(crate) loader: Option<CpuId>,
     /// The longest that a task may wait (`timeout_ms`), and when that was last looked at.
     pub(crate) timeout: Duration,
     pub(crate) watched: Instant,
@@ -30,6 +32,7 @@ impl SchedExt {
         }
         let machine = &mut self.machine;
         let code = machine.code.clone();
+        machine.state.bound_to = self.loader;
         self.loader_runs(context, false);
         let machine = &mut self.machine;
         let init = machine.callbacks.init;
@@ -44,6 +47,7 @@ impl SchedExt {
         machine.here(context).send_kicks();
         machine.know(context, GroupId::ROOT);
         self.loader_runs(context, true);
+        self.machine.state.bound_to = None;
     }
 
     /// Runs the programs that the loader runs, in no time.

@@ -51,10 +51,9 @@ impl Machine {
         );
         selected.set(&mut self.guest, address, cpu.0.into());
         // select_fallback_rq(), where the program's answer is not allowed.
-        match context.task(task).may_run_on(cpu) {
-            true => cpu,
-            false => previous,
-        }
+        let may = context.task(task).may_run_on(cpu);
+        self.state.counts.fallback += u64::from(!may);
+        if may { cpu } else { previous }
     }
 
     /// `task_tick_scx()`.

@@ -327,6 +327,7 @@ impl Here<'_, '_> {
             if self.view(task).may_run_on(target) {
                 self.move_to_cpu(task, target);
             } else {
+                self.state.counts.offline += 1;
                 to = Dsq::Global(self.node_of(cpu));
             }
         }
@@ -356,6 +357,7 @@ impl Here<'_, '_> {
 
     /// Gives a task the default slice (`refill_task_slice_dfl()`).
     pub(crate) fn refill(&mut self, task: TaskId) {
+        self.state.counts.refill += 1;
         self.set_slice(task, SLICE_DEFAULT);
     }
 }

@@ -164,6 +164,13 @@ layouts! {
         quota: "bw_quota_us",
         burst: "bw_burst_us",
     }
+    EventStats of "scx_event_stats" size {
+        fallback: "SCX_EV_SELECT_CPU_FALLBACK",
+        offline: "SCX_EV_DISPATCH_LOCAL_DSQ_OFFLINE",
+        keep_last: "SCX_EV_DISPATCH_KEEP_LAST",
+        skip_exiting: "SCX_EV_ENQ_SKIP_EXITING",
+        refill: "SCX_EV_REFILL_SLICE_DFL",
+    }
     InsertArgs of "scx_bpf_dsq_insert_vtime_args" {
         dsq_id: "dsq_id",
         slice: "slice",
@@ -181,9 +188,12 @@ layouts! {
 /// and no program is in a section that softirqs may not interrupt, or that readers of RCU are in.
 /// All users are root. Nobody has a policy for memory. No CPU was ever busy for so long at a reduced
 /// speed that it lost idle time. No driver sets frequencies, and the device of the tick is not
-/// there. Masks and variables of the kernel have code of their own. Those of performance counters and
+/// there. No program is bypassed. Masks and variables of the kernel have code of their own. Those of performance counters and
 /// of locks in its arena the program has itself.
 const ALSO: &[(&str, &str)] = &[
+    ("scx_event_stats", "SCX_EV_BYPASS_ACTIVATE"),
+    ("scx_event_stats", "SCX_EV_BYPASS_DISPATCH"),
+    ("scx_event_stats", "SCX_EV_BYPASS_DURATION"),
     ("task_struct", "rcu_read_lock_nesting"),
     ("task_struct", "mempolicy"),
     ("mempolicy", "mode"),

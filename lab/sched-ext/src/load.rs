@@ -8,7 +8,7 @@ use warmq_bpf_run::offered;
 use crate::facts::Facts;
 use crate::kfuncs::{HELPERS, KFUNCS};
 use crate::layout;
-use crate::profile::{Hint, Profile, Run};
+use crate::profile::{Entry, Hint, Profile, Run};
 use crate::run_queue::Callbacks;
 use crate::tracing::AtEvent;
 use crate::variables::OFFERED;
@@ -22,6 +22,10 @@ pub struct Loaded {
     pub(crate) flags: u64,
     /// Programs that its loader runs.
     pub(crate) runs: Vec<Run>,
+    /// The CPU that its loader's thread is bound to.
+    pub(crate) cpu: Option<u16>,
+    /// Entries of maps that its loader writes.
+    pub(crate) entries: Vec<Entry>,
     /// How tasks name their data.
     pub(crate) hint: Option<Hint>,
 }
@@ -206,6 +210,8 @@ impl Source {
             image: Arc::new(image),
             flags: flags.iter().map(flag).fold(0, |all, one| all | one),
             runs,
+            cpu: self.profile.cpu(facts).map_err(refused)?,
+            entries: self.profile.entries(facts).map_err(refused)?,
             hint: self.profile.hint.clone(),
             kernel: Arc::new(kernel),
         })

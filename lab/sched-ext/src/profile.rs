@@ -7,12 +7,18 @@
 //! flags = ["ENQ_LAST"]                   # of its sched_ext_ops, beside those of the object
 //! programs = ["on_switch"]               # those with ? in their section that it turns on
 //! without = ["cpu_release"]              # callbacks that it takes out
+//! runs_on = "last_cpu"                   # the CPU that its own thread is bound to
 //! [set]                                  # variables: numbers, or facts of the machine
 //! slice_max = 1000000
 //! smt_enabled = "smt"
 //! "cpu_capacity[cpu]" = "capacity"       # for each CPU; see path.rs for more
 //! [resize]                               # how many elements a map or an array of its own has
 //! cpu_queues = "cpus"
+//! [[update]]                             # entries of maps, of 32-bit numbers
+//! map = "topology"
+//! each = "cpu"
+//! key = ["cpu"]
+//! value = ["sibling", "node"]
 //! [arena]                                # the arena of scx_arena, with the topology in it
 //! task = "task_ctx"                      # the struct that each task has
 //! [[call]]                               # a program of kind syscall, with its arguments of 32 bits
@@ -26,7 +32,8 @@
 //! yields_at = 2                          # the answer after which a task yields
 //! ```
 //!
-//! A profile with `refused` says only why the lab cannot play a scheduler.
+//! `like = "p2dq"` takes all of that profile, and what this one says beside it. A profile with
+//! `refused` says only why the lab cannot play a scheduler.
 
 use std::collections::BTreeMap;
 
@@ -44,6 +51,9 @@ pub struct Profile {
     pub name: String,
     /// Where the loader says so.
     pub source: String,
+    /// The profile that it is like, but for what it says itself.
+    #[serde(default)]
+    pub like: Option<String>,
     /// What the lab leaves out of what the loader does, if anything.
     #[serde(default)]
     pub lacks: String,
@@ -62,12 +72,18 @@ pub struct Profile {
     /// Those that it sets only where a fact is not 0.
     #[serde(default)]
     flags_if: BTreeMap<String, Vec<String>>,
+    /// The CPU that its own thread is bound to while it loads and attaches.
+    #[serde(default)]
+    runs_on: Option<Term>,
     /// Variables that it sets before loading.
     #[serde(default)]
     set: BTreeMap<String, Term>,
     /// How many elements maps, or arrays in sections of their own, have.
     #[serde(default)]
     resize: BTreeMap<String, Term>,
+    /// Entries of maps that it writes before it attaches.
+    #[serde(default)]
+    update: Vec<Update>,
     /// The arena of scx_arena.
     #[serde(default)]
     pub(crate) arena: Option<Arena>,
@@ -115,6 +131,25 @@ struct Call {
     /// After it has attached, and not before.
     #[serde(default)]
     after: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Update {
+    map: String,
+    /// `cpu`: once for each CPU. Else once.
+    #[serde(default)]
+    each: Option<String>,
+    key: Vec<Term>,
+    value: Vec<Term>,
+}
+
+/// An entry of a map, as bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) map: String,
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Vec<u8>,
 }
 
 /// The arena of scx_arena, which holds what each task has.
@@ -187,6 +222,69 @@ impl Profile {
         Ok(names.iter().map(|name| format!("SCX_OPS_{name}")).collect())
     }
 
+    /// The CPU that its own thread is bound to.
+    ///
+    /// # Errors
+    /// A fact that is not known, or no CPU.
+    pub(crate) fn cpu(&self, facts: &Facts) -> Result<Option<u16>, String> {
+        let Some(term) = &self.runs_on else {
+            return Ok(None);
+        };
+        let cpu = term.value(facts, &Of::new())?;
+        let cpu = u16::try_from(cpu)
+            .ok()
+            .filter(|cpu| usize::from(*cpu) < facts.cpus());
+        cpu.map(Some)
+            .ok_or_else(|| "it runs on a CPU that is not there".to_owned())
+    }
+
+    /// The entries of maps that the loader writes.
+    ///
+    /// # Errors
+    /// A fact that is not known.
+    pub(crate) fn entries(&self, facts: &Facts) -> Result<Vec<Entry>, String> {
+        let mut entries = Vec::new();
+        for update in &self.update {
+            for of in times(update.each.as_deref(), facts)? {
+                entries.push(Entry {
+                    map: update.map.clone(),
+                    key: bytes(&update.key, facts, &of)?,
+                    value: bytes(&update.value, facts, &of)?,
+                });
+            }
+        }
+        Ok(entries)
+    }
+
+    /// What `base` does, and what this profile says beside it.
+    #[must_use]
+    pub fn over(self, base: Profile) -> Profile {
+        let join = |mut first: Vec<String>, second: Vec<String>| {
+            first.extend(second);
+            first
+        };
+        let mut set = base.set;
+        set.extend(self.set);
+        let mut resize = base.resize;
+        resize.extend(self.resize);
+        let mut flags_if = base.flags_if;
+        flags_if.extend(self.flags_if);
+        Profile {
+            flags: join(base.flags, self.flags),
+            programs: join(base.programs, self.programs),
+            without: join(base.without, self.without),
+            set,
+            resize,
+            flags_if,
+            update: base.update.into_iter().chain(self.update).collect(),
+            call: base.call.into_iter().chain(self.call).collect(),
+            arena: self.arena.or(base.arena),
+            hint: self.hint.or(base.hint),
+            runs_on: self.runs_on.or(base.runs_on),
+            ..self
+        }
+    }
+
     /// The programs that the loader runs.
     ///
     /// # Errors
@@ -212,23 +310,33 @@ impl Term {
     }
 }
 
+/// Of what something is done once each: `cpu`, or nothing.
+fn times(each: Option<&str>, facts: &Facts) -> Result<Vec<Of>, String> {
+    match each {
+        None => Ok(vec![Of::new()]),
+        Some("cpu") => {
+            let cpus = 0..facts.cpus();
+            Ok(cpus.map(|cpu| Of::from([("cpu", cpu)])).collect())
+        }
+        Some(each) => Err(format!("`each` is \"cpu\", not {each:?}")),
+    }
+}
+
+/// Numbers of 32 bits, one after another.
+fn bytes(terms: &[Term], facts: &Facts, of: &Of) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    for term in terms {
+        bytes.extend((term.value(facts, of)? as i32).to_le_bytes());
+    }
+    Ok(bytes)
+}
+
 impl Call {
     fn expand(&self, facts: &Facts, runs: &mut Vec<Run>) -> Result<(), String> {
-        let times: Vec<Of> = match self.each.as_deref() {
-            None => vec![Of::new()],
-            Some("cpu") => (0..facts.cpus())
-                .map(|cpu| Of::from([("cpu", cpu)]))
-                .collect(),
-            Some(each) => return Err(format!("`each` is \"cpu\", not {each:?}")),
-        };
-        for of in times {
-            let mut argument = Vec::new();
-            for term in &self.arguments {
-                argument.extend((term.value(facts, &of)? as i32).to_le_bytes());
-            }
+        for of in times(self.each.as_deref(), facts)? {
             runs.push(Run {
                 program: self.program.clone(),
-                argument,
+                argument: bytes(&self.arguments, facts, &of)?,
                 after: self.after,
                 mask: None,
             });
@@ -336,6 +444,37 @@ mod tests {
         assert!(unknown.contains("last_cpu"), "{unknown}");
         let key = Profile::read("name = \"a\"\nsource = \"b\"\nnumbers = 1").unwrap_err();
         assert!(key.contains("numbers"), "{key}");
+    }
+
+    #[test]
+    fn a_profile_over_another_has_both_and_its_own_values() {
+        let read =
+            |text: &str| Profile::read(&format!("source = \"b\"\n{text}")).expect("a profile");
+        let base =
+            read("name = \"a\"\nflags = [\"X\"]\n[set]\none = 1\ntwo = 2\n[arena]\ntask = \"t\"");
+        let own = read("name = \"c\"\nlike = \"a\"\nflags = [\"Y\"]\n[set]\ntwo = 3\n");
+        let both = own.over(base);
+        assert_eq!(both.name, "c");
+        let flags = both.flags(&machine());
+        assert_eq!(flags, Ok(vec!["SCX_OPS_X".into(), "SCX_OPS_Y".into()]));
+        let values = both.variables(&machine()).expect("facts");
+        let number = |number| Value::Number(number);
+        assert_eq!(
+            values,
+            [("one".into(), number(1)), ("two".into(), number(3))]
+        );
+        assert!(both.arena.is_some());
+    }
+
+    #[test]
+    fn entries_of_maps_are_numbers_of_32_bits() {
+        let text = "name = \"a\"\nsource = \"b\"\n[[update]]\nmap = \"m\"\neach = \"cpu\"\n\
+                    key = [\"cpu\"]\nvalue = [\"sibling\", -1]\n";
+        let profile = Profile::read(text).expect("a profile");
+        let entries = profile.entries(&machine()).expect("facts");
+        assert_eq!(entries.len(), 8);
+        assert_eq!(entries[2].key, [2, 0, 0, 0]);
+        assert_eq!(entries[2].value, [3, 0, 0, 0, 255, 255, 255, 255]);
     }
 
     #[test]

@@ -346,7 +346,10 @@ impl Machine {
             return found;
         }
         match previous {
-            Some(_) if self.state.flags & ops::ENQ_LAST == 0 => Verdict::Previous,
+            Some(_) if self.state.flags & ops::ENQ_LAST == 0 => {
+                self.state.counts.keep_last += 1;
+                Verdict::Previous
+            }
             _ => Verdict::Local,
         }
     }

@@ -28,6 +28,7 @@ pub(crate) struct Layouts {
     pub(crate) init_task: layout::InitTaskArgs,
     pub(crate) exit_task: layout::ExitTaskArgs,
     pub(crate) cgroup_init: layout::CgroupInitArgs,
+    pub(crate) events: layout::EventStats,
     pub(crate) insert: layout::InsertArgs,
     pub(crate) select: layout::SelectArgs,
 }
@@ -134,6 +135,21 @@ pub(crate) struct Walk {
     pub(crate) vtime: Option<u64>,
 }
 
+/// How often what happened (`struct scx_event_stats`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// A CPU that the program chose was not allowed.
+    pub(crate) fallback: u64,
+    /// A task went to the global queue, since it may not run on the CPU it was sent to.
+    pub(crate) offline: u64,
+    /// A task went on since nobody else was there.
+    pub(crate) keep_last: u64,
+    /// A task that exits was not given to the program.
+    pub(crate) skip_exiting: u64,
+    /// A task got the default slice.
+    pub(crate) refill: u64,
+}
+
 /// Costs in cycles.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Costs {
@@ -180,6 +196,8 @@ pub(crate) struct State {
     pub(crate) walks: BTreeMap<u64, Walk>,
     /// The first thread of each process, which is an address space here.
     pub(crate) leaders: BTreeMap<Mm, TaskId>,
+    /// The CPU that the loader's thread is bound to, while it runs.
+    pub(crate) bound_to: Option<CpuId>,
     /// Whether a program wants to know that tasks change CPUs, and those that it does not know of.
     pub(crate) watches_migrations: bool,
     pub(crate) migrated: Vec<(TaskId, CpuId)>,
@@ -193,6 +211,7 @@ pub(crate) struct State {
     pub(crate) possible: u64,
     pub(crate) online: u64,
     pub(crate) random: u64,
+    pub(crate) counts: Counts,
     /// Why the program was ejected.
     pub(crate) ejected: Option<String>,
     /// Instructions that have been paid for.

@@ -34,13 +34,19 @@ macro_rules! profiles {
 
 /// Profiles of schedulers, by the names in their `sched_ext_ops`.
 const PROFILES: &[&str] = profiles! {
-    "beerland" "bpfland" "cosmos" "flash" "lavd" "p2dq" "rusty" "tickless" "warmq"
+    "beerland" "bpfland" "central" "chaos" "cosmos" "flash" "flatcg" "flow" "lavd" "layered"
+    "mitosis" "nest" "p2dq" "pair" "pandemonium" "prev" "qmap" "rustland" "rusty" "simple" "tickless"
+    "userland" "warmq"
 };
 
 fn profile(name: &str) -> Option<Profile> {
     let all = PROFILES.iter().map(|text| Profile::read(text));
     let mut all = all.map(|profile| profile.expect("a test reads all of them"));
-    all.find(|profile| profile.name == name)
+    let found = all.find(|profile| profile.name == name)?;
+    match found.like.as_deref().and_then(profile) {
+        Some(base) => Some(found.over(base)),
+        None => Some(found),
+    }
 }
 
 /// The object in a file, and what its loader does.
@@ -220,6 +226,15 @@ mod tests {
         for text in PROFILES {
             let profile = Profile::read(text).expect("a profile");
             assert!(!profile.source.is_empty(), "{}", profile.name);
+            let known = super::profile(&profile.name).expect("found by its name");
+            assert_eq!(known.name, profile.name);
+            if let Some(like) = &profile.like {
+                assert!(
+                    super::profile(like).is_some(),
+                    "{} is like {like}",
+                    profile.name
+                );
+            }
         }
     }
 }

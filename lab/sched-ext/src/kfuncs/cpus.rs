@@ -263,7 +263,7 @@ pub(super) fn start_timer(here: &mut Here<'_, '_>, [timer, span, flags, ..]: Arg
         0 => here.now() + Duration::from_ns(span),
         _ => at_ns(span),
     };
-    let cpu = here.context.cpu();
+    let cpu = here.state.bound_to.unwrap_or(here.context.cpu());
     let armed = here.context.arm_timer(cpu, at, timer);
     here.state.timers.insert(timer, armed);
     Ok(0)

@@ -68,7 +68,7 @@ pub(crate) const KFUNCS: &[(&str, Run)] = &[
     ("scx_bpf_cpuperf_cur", cpus::capacity),
     ("scx_bpf_cpuperf_set", nothing),
     ("scx_bpf_now", cpus::now),
-    ("scx_bpf_events", nothing),
+    ("scx_bpf_events", tasks::events),
     ("scx_bpf_task_running", tasks::runs),
     ("scx_bpf_task_cpu", tasks::cpu),
     ("scx_bpf_task_cgroup", tasks::cgroup),

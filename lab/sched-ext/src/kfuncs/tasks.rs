@@ -69,6 +69,25 @@ pub(super) fn cgroup_from_id(here: &mut Here<'_, '_>, [id, ..]: Args) -> Answer 
     Ok(known.map_or(0, |(_, known)| known.address))
 }
 
+/// `scx_bpf_events(events, size)`: as much as there is room for.
+pub(super) fn events(here: &mut Here<'_, '_>, [to, size, ..]: Args) -> Answer {
+    let (fields, counts) = (here.state.layouts.events, here.state.counts);
+    let all = here.guest.allocate(fields.size)?;
+    let guest = &mut *here.guest;
+    fields.fallback.set(guest, all, counts.fallback);
+    fields.offline.set(guest, all, counts.offline);
+    fields.keep_last.set(guest, all, counts.keep_last);
+    fields.skip_exiting.set(guest, all, counts.skip_exiting);
+    fields.refill.set(guest, all, counts.refill);
+    let size = size.min(fields.size);
+    let bytes = guest.bytes(all, size).map(<[u8]>::to_vec);
+    if let Some((there, bytes)) = guest.bytes_mut(to, size).zip(bytes) {
+        there.copy_from_slice(&bytes);
+    }
+    guest.free(all, fields.size);
+    Ok(0)
+}
+
 /// `scx_bpf_error_bstr(fmt, data, bytes)`.
 pub(super) fn error(here: &mut Here<'_, '_>, [format, data, bytes, ..]: Args) -> Answer {
     let text = text::print(here.guest, format, data, bytes);
