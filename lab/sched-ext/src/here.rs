@@ -129,6 +129,7 @@ impl Here<'_, '_> {
         self.state.task_mut(task).on = Some((to, place));
         self.touch_queue(lines, length, task, vtime.is_some());
         if let Dsq::Local(cpu) = to {
+            self.note_immediate(task, cpu, how.flags);
             self.inserted_locally(cpu, how.flags);
         }
     }
@@ -213,6 +214,17 @@ impl Here<'_, '_> {
             self.set_slice(current, 0);
         }
         self.context.reschedule(cpu);
+    }
+
+    /// A task that has a part of its slice left runs next on its CPU.
+    pub(crate) fn keep_first(&mut self, task: TaskId, cpu: CpuId) {
+        let how = Insert {
+            dsq: dsq::LOCAL,
+            slice: 0,
+            vtime: None,
+            flags: self.state.enq.head,
+        };
+        self.insert(task, Dsq::Local(cpu), how);
     }
 
     /// Takes a task out of the queue that it is in, if it is in one (`scx_dispatch_dequeue()`).

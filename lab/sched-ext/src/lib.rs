@@ -23,6 +23,7 @@
 #![deny(clippy::float_arithmetic)]
 #![warn(missing_docs)]
 
+mod again;
 mod arena;
 mod attach;
 mod call;

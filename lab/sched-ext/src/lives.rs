@@ -76,17 +76,6 @@ impl Machine {
         before.filter(|before| *before != group)
     }
 
-    /// Tasks in the own queue of a CPU go back to the program (`reenq_local()`).
-    pub(crate) fn reenqueue(&mut self, context: &mut Context<'_>) {
-        for cpu in std::mem::take(&mut self.state.reenqueue) {
-            let tasks = self.state.cpu(cpu).local.in_order(false);
-            for task in tasks {
-                self.here(context).unlink(task);
-                self.give(context, task, self.state.enq.reenqueued);
-            }
-        }
-    }
-
     pub(crate) fn init_task(
         &mut self,
         context: &mut Context<'_>,

@@ -146,13 +146,20 @@ impl Machine {
     /// Gives a runnable task to the program, unless it goes elsewhere (`scx_do_enqueue_task()`).
     pub(crate) fn give(&mut self, context: &mut Context<'_>, task: TaskId, flags: u64) {
         let cpu = self.state.task(task).cpu;
-        let exits = context.task(task).has_exited();
-        let online = context.is_online(cpu);
-        let to_exit = exits && self.state.flags & ops::ENQ_EXITING == 0;
-        if !online || to_exit || self.state.ejected.is_some() {
+        self.here(context).set_immediate(task, false);
+        let again = flags & self.state.enq.reenqueued != 0;
+        if again && self.here(context).repeats_too_often(task) {
+            return;
+        }
+        if !context.is_online(cpu) || self.state.ejected.is_some() {
             return self.insert_default(context, task, Dsq::Local(cpu), flags);
         }
         if self.state.task(task).direct.is_none() {
+            let exits = context.task(task).has_exited();
+            if exits && self.state.flags & ops::ENQ_EXITING == 0 {
+                self.state.counts.skip_exiting += 1;
+                return self.insert_default(context, task, Dsq::Local(cpu), flags);
+            }
             if self.callbacks.enqueue.is_none() {
                 let node = self.state.cpu(cpu).node;
                 return self.insert_default(context, task, Dsq::Global(node), flags);
@@ -193,6 +200,7 @@ impl Machine {
     /// A task goes where the kernel puts it, with the default slice.
     fn insert_default(&mut self, context: &mut Context<'_>, task: TaskId, to: Dsq, flags: u64) {
         self.here(context).set_direct(task, None);
+        self.state.counts.refill += 1;
         let how = Insert {
             dsq: dsq::LOCAL,
             slice: SLICE_DEFAULT,
@@ -285,7 +293,10 @@ impl Machine {
         let may_stay = |task: &TaskId, context: &Context<'_>| context.task(*task).may_run_on(cpu);
         let stays = previous.filter(|task| may_stay(task, context));
         self.state.picking = Some(cpu);
+        self.state.finding = Some(cpu);
         let verdict = self.find(context, cpu, stays);
+        self.here(context).settle_immediate(cpu);
+        self.state.finding = None;
         let next = match (verdict, stays) {
             (Verdict::Previous, Some(task)) => {
                 self.state.picking = None;
@@ -423,7 +434,14 @@ impl Machine {
         } else {
             0
         };
-        self.give(context, task, flags);
+        match (
+            self.here(context).slice(task) > 0,
+            self.state.task(task).immediate,
+        ) {
+            (true, true) => self.give(context, task, self.state.enq.reenqueued),
+            (true, false) => self.here(context).keep_first(task, cpu),
+            (false, _) => self.give(context, task, flags),
+        }
         if next.is_none()
             && self
                 .state
@@ -442,6 +460,7 @@ impl Machine {
             here.refill(task);
         }
         here.unlink(task);
+        here.state.task_mut(task).repeats = 0;
         here.set_cpu(task, cpu);
         let was_idle = std::mem::take(&mut here.state.cpu_mut(cpu).known_idle);
         if was_idle {

@@ -7,6 +7,7 @@ use warmq_bpf_run::Guest;
 use warmq_kernel::{Context, GroupId, Mm, Timer};
 use warmq_units::{Address, CpuId, Cycles, Instant, LockId, TaskId};
 
+use crate::again::Again;
 use crate::idle::Idle;
 use crate::layout;
 use crate::lines::Lines;
@@ -74,6 +75,10 @@ pub(crate) struct Task {
     /// Since when it has waited for a CPU, if it does.
     pub(crate) waits_since: Option<Instant>,
     pub(crate) weight: u64,
+    /// It was inserted to run at once (`SCX_TASK_IMMED`).
+    pub(crate) immediate: bool,
+    /// How often it has gone back to the program since it ran.
+    pub(crate) repeats: u32,
     /// Its CPU was chosen by the last `select_cpu`.
     pub(crate) cpu_selected: bool,
 }
@@ -203,8 +208,10 @@ pub(crate) struct State {
     pub(crate) migrated: Vec<(TaskId, CpuId)>,
     /// CPUs to be kicked when the callback has returned, and how.
     pub(crate) kicks: Vec<(CpuId, u64)>,
-    /// CPUs whose own queues are to be enqueued again.
-    pub(crate) reenqueue: Vec<CpuId>,
+    /// Queues that are to be looked through for tasks that go back to the program.
+    pub(crate) again: Vec<Again>,
+    /// The CPU that looks for its next task (`SCX_RQ_IN_DISPATCH`).
+    pub(crate) finding: Option<CpuId>,
     pub(crate) variables: Variables,
     /// The only user's credentials: root's, in the first user namespace.
     pub(crate) cred: u64,

@@ -169,10 +169,16 @@ impl Here<'_, '_> {
         }
     }
 
-    /// Whether a task is on a run queue (`SCX_TASK_QUEUED` of `scx.flags`).
+    /// Whether a task is on a run queue (`SCX_TASK_QUEUED` of `scx.flags`), and whether it is to run
+    /// at once.
     pub(crate) fn write_queued(&mut self, task: TaskId, queued: bool) {
         let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
-        fields.scx_flags.set(self.guest, address, queued.into());
+        let immediate = match self.state.task(task).immediate {
+            true => self.state.enq.task_immediate,
+            false => 0,
+        };
+        let flags = u64::from(queued) | immediate;
+        fields.scx_flags.set(self.guest, address, flags);
         self.access(fields.scx_flags.within(address), 4, Access::Store);
     }
 

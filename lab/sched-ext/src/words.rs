@@ -32,6 +32,10 @@ pub(crate) struct Enq {
     pub(crate) cpu_selected: u64,
     pub(crate) preempt: u64,
     pub(crate) reenqueued: u64,
+    /// `SCX_ENQ_IMMED`: run at once, or come back. 0 in kernels that do not have it.
+    pub(crate) immediate: u64,
+    /// `SCX_TASK_IMMED` of `scx.flags`.
+    pub(crate) task_immediate: u64,
     pub(crate) last: u64,
     /// `ENQUEUE_RESTORE`: an attribute has changed.
     pub(crate) restore: u64,
@@ -46,6 +50,8 @@ impl Enq {
             cpu_selected: flag("SCX_ENQ_CPU_SELECTED"),
             preempt: flag("SCX_ENQ_PREEMPT"),
             reenqueued: flag("SCX_ENQ_REENQ"),
+            immediate: flag("SCX_ENQ_IMMED"),
+            task_immediate: flag("SCX_TASK_IMMED"),
             last: flag("SCX_ENQ_LAST"),
             restore: 1 << 1,
         }
@@ -70,6 +76,7 @@ pub(crate) mod wake {
 pub(crate) mod kick {
     pub(crate) const IDLE: u64 = 1;
     pub(crate) const PREEMPT: u64 = 1 << 1;
+    pub(crate) const WAIT: u64 = 1 << 2;
 }
 
 /// `enum scx_pick_idle_cpu_flags`.
@@ -85,6 +92,7 @@ pub(crate) mod ops {
     pub(crate) const ENQ_EXITING: u64 = 1 << 2;
     pub(crate) const ALLOW_QUEUED_WAKEUP: u64 = 1 << 5;
     pub(crate) const BUILTIN_IDLE_PER_NODE: u64 = 1 << 6;
+    pub(crate) const ALWAYS_ENQ_IMMED: u64 = 1 << 7;
 }
 
 /// `PF_...` of `task_struct.flags`.

@@ -21,24 +21,56 @@ pub(super) fn kick(here: &mut Here<'_, '_>, [cpu, flags, ..]: Args) -> Answer {
     let Some(cpu) = here.cpu_at(cpu) else {
         return Ok(0);
     };
+    if flags & kicks::IDLE != 0 && flags & (kicks::PREEMPT | kicks::WAIT) != 0 {
+        here.eject("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE".to_owned());
+    }
     // Interrupts are sent when the callback has returned.
     here.state.kicks.push((cpu, flags));
     Ok(0)
 }
 
 impl Here<'_, '_> {
-    /// Sends what the callbacks have kicked (`kick_cpus_irq_workfn()`).
+    /// Sends what the callbacks have kicked (`kick_cpus_irq_workfn()`). Who waits for a CPU that runs
+    /// a task picks again itself, and does not wait.
     pub(crate) fn send_kicks(&mut self) {
+        let this = self.context.cpu();
         for (cpu, flags) in std::mem::take(&mut self.state.kicks) {
-            if !self.context.is_online(cpu) {
-                continue;
-            }
             let idle = self.context.running_on(cpu).is_none();
-            match flags {
-                _ if flags & kicks::IDLE != 0 && !idle => {}
-                _ if flags & kicks::PREEMPT != 0 && !idle => self.end_slice(cpu),
-                _ => self.context.reschedule(cpu),
+            let kick = Kick::of(flags, idle, self.context.is_online(cpu), cpu == this);
+            if kick.ends_slice {
+                self.end_slice(cpu);
             }
+            if kick.target {
+                self.context.reschedule(cpu);
+            }
+            if kick.this {
+                self.context.reschedule(this);
+            }
+        }
+    }
+}
+
+/// What a kick does (`kick_one_cpu()`, `kick_one_cpu_if_idle()`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Kick {
+    /// The slice of who runs there ends.
+    ends_slice: bool,
+    /// The CPU picks again.
+    target: bool,
+    /// The CPU that kicks does so, too.
+    this: bool,
+}
+
+impl Kick {
+    fn of(flags: u64, idle: bool, online: bool, own: bool) -> Kick {
+        let skipped = flags & kicks::IDLE != 0 && !idle;
+        if skipped || !(online || own) {
+            return Kick::default();
+        }
+        Kick {
+            ends_slice: flags & kicks::PREEMPT != 0 && !idle,
+            target: true,
+            this: flags & kicks::WAIT != 0 && !idle,
         }
     }
 }
@@ -275,4 +307,40 @@ pub(super) fn cancel_timer(here: &mut Here<'_, '_>, [timer, ..]: Args) -> Answer
     Ok(armed
         .is_some_and(|armed| here.context.cancel_timer(armed))
         .into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kicks_are_as_in_the_kernel() {
+        let kick = |ends_slice, target, this| Kick {
+            ends_slice,
+            target,
+            this,
+        };
+        let (yes, no) = (true, false);
+        let table = [
+            // flags, idle, online, own
+            ((0, yes, yes, no), kick(no, yes, no)),
+            ((0, no, yes, no), kick(no, yes, no)),
+            ((kicks::IDLE, yes, yes, no), kick(no, yes, no)),
+            ((kicks::IDLE, no, yes, no), kick(no, no, no)),
+            ((kicks::PREEMPT, no, yes, no), kick(yes, yes, no)),
+            ((kicks::PREEMPT, yes, yes, no), kick(no, yes, no)),
+            ((kicks::WAIT, no, yes, no), kick(no, yes, yes)),
+            ((kicks::WAIT, yes, yes, no), kick(no, yes, no)),
+            (
+                (kicks::PREEMPT | kicks::WAIT, no, yes, no),
+                kick(yes, yes, yes),
+            ),
+            ((kicks::PREEMPT, no, no, no), kick(no, no, no)),
+            ((0, yes, no, yes), kick(no, yes, no)),
+        ];
+        for ((flags, idle, online, own), expected) in table {
+            let found = Kick::of(flags, idle, online, own);
+            assert_eq!(found, expected, "{flags} {idle} {online} {own}");
+        }
+    }
 }

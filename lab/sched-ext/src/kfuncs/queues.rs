@@ -72,6 +72,8 @@ pub(super) fn insert_vtime_args(here: &mut Here<'_, '_>, [task, args, ..]: Args)
 /// `scx_dsq_insert_commit()`.
 fn insert_task(here: &mut Here<'_, '_>, address: u64, how: Insert) -> Answer {
     let task = here.task_at("scx_bpf_dsq_insert", address)?;
+    let flags = here.vet(how.dsq, how.flags);
+    let how = Insert { flags, ..how };
     match here.state.during {
         During::Placing(placed) => {
             here.state.during = During::Placed;
@@ -115,6 +117,7 @@ fn consume(here: &mut Here<'_, '_>, id: u64, flags: u64) -> Answer {
         here.eject("scx_bpf_dsq_move_to_local() called outside of ops.dispatch".to_owned());
         return Ok(0);
     };
+    let flags = here.vet(dsq::LOCAL, flags);
     here.flush(cpu);
     if !here.state.users.contains_key(&id) {
         here.eject(format!("invalid DSQ ID {id:#018x}"));
@@ -157,12 +160,14 @@ pub(super) fn peek(here: &mut Here<'_, '_>, [id, ..]: Args) -> Answer {
     Ok(first.map_or(0, |task| here.state.task(task).address))
 }
 
-/// Tasks in the own queue of this CPU, or of the one named, are enqueued again.
-pub(super) fn reenqueue(here: &mut Here<'_, '_>, [id, ..]: Args) -> Answer {
-    if let Some(Dsq::Local(cpu)) = named(here, id) {
-        here.state.reenqueue.push(cpu);
-    } else {
-        here.eject(format!("DSQ {id:#x} cannot be reenqueued here"));
+/// Tasks in a queue are enqueued again: of a CPU, or of the program's own.
+pub(super) fn reenqueue(here: &mut Here<'_, '_>, [id, flags, ..]: Args) -> Answer {
+    /// `SCX_REENQ_ANY`, which no flag means, too.
+    const ANY: u64 = 1;
+    match named(here, id) {
+        _ if flags & !ANY != 0 => here.eject(format!("invalid SCX_REENQ flags {flags:#x}")),
+        Some(queue) => here.look_through(queue, true),
+        None => here.eject(format!("non-existent DSQ {id:#x}")),
     }
     Ok(0)
 }
@@ -170,7 +175,7 @@ pub(super) fn reenqueue(here: &mut Here<'_, '_>, [id, ..]: Args) -> Answer {
 /// The same of this CPU; how many tasks are in it.
 pub(super) fn reenqueue_local(here: &mut Here<'_, '_>, _: Args) -> Answer {
     let cpu = here.context.cpu();
-    here.state.reenqueue.push(cpu);
+    here.look_through(Dsq::Local(cpu), true);
     Ok(here.state.cpu(cpu).local.len())
 }
 
@@ -252,6 +257,7 @@ fn move_walked(
     by_vtime: bool,
 ) -> Answer {
     let task = here.task_at("scx_bpf_dsq_move", task)?;
+    let flags = here.vet(id, flags);
     let Some(known) = here.state.walks.get_mut(&walk) else {
         return Ok(0);
     };

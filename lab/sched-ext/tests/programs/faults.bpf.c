@@ -7,10 +7,13 @@
 enum {
 	NONE, NO_SUCH_QUEUE, NO_SUCH_CPU, INSERTS_TWICE, VTIME_IN_BUILTIN, MIXES, LOOPS, LOSES, WRITES_ANYWHERE, SAYS,
 	CANNOT_BEGIN, NO_SUCH_QUEUE_TO_TAKE_FROM, WRITES_FAR_BEYOND, WRITES_AT_THE_END,
+	NOT_LOCAL_AT_ONCE, KICKS_BOTH_WAYS, LOOKS_THROUGH_NOTHING,
 };
 
 volatile const u32 fault;
 u32 enqueued;
+
+KFUNC void scx_bpf_dsq_reenq(u64 id, u64 flags);
 
 KFUNC void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 id, u64 slice, u64 vtime, u64 flags);
 
@@ -62,6 +65,15 @@ CALLBACK(faults_enqueue)
 	case WRITES_AT_THE_END:
 		*(volatile u32 *)-2ULL = 1;
 		return 0;
+	case NOT_LOCAL_AT_ONCE:
+		scx_bpf_dsq_insert(p, SHARED, 0, 1ULL << 33);
+		return 0;
+	case KICKS_BOTH_WAYS:
+		scx_bpf_kick_cpu(0, 3);
+		break;
+	case LOOKS_THROUGH_NOTHING:
+		scx_bpf_dsq_reenq(99, 0);
+		break;
 	case SAYS:
 		return say(enqueued);
 	}

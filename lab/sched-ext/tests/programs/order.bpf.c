@@ -6,6 +6,8 @@
 
 volatile const u32 most = 16; /* callbacks that are written down */
 volatile const u64 slice = 5000000;
+volatile const bool at_once; /* SCX_ENQ_IMMED, and the queue for those that come back */
+volatile const bool always_at_once;
 
 char written[256];
 u32 used, count;
@@ -41,7 +43,13 @@ CALLBACK(order_enqueue)
 {
 	u64 flags = ctx[1];
 
-	note('Q', flags & 1 ? 'w' : flags & 2 ? 'r' : flags & (1ULL << 41) ? 'l' : 0);
+	bool again = flags & (1ULL << 40);
+
+	note('Q', again ? 'a' : flags & 1 ? 'w' : flags & 2 ? 'r' : flags & (1ULL << 41) ? 'l' : 0);
+	if (always_at_once || at_once && !again) {
+		scx_bpf_dsq_insert((void *)ctx[0], DSQ_LOCAL, slice, 1ULL << 33);
+		return 0;
+	}
 	scx_bpf_dsq_insert((void *)ctx[0], SHARED, slice, flags);
 	return 0;
 }

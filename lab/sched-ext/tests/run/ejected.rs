@@ -45,6 +45,9 @@ fn each_fault_is_named() {
         (11, "invalid DSQ ID 0x0000000000000063"),
         (12, "it wrote 4 bytes at 0xffff88f000000000"),
         (13, "it wrote 4 bytes at 0xfffffffffffffffe"),
+        (14, "SCX_ENQ_IMMED on a non-local DSQ 0x7"),
+        (15, "PREEMPT/WAIT cannot be used with SCX_KICK_IDLE"),
+        (16, "non-existent DSQ 0x63"),
     ];
     for (fault, text) in table {
         let said = said(&ejected(fault, 5_000));

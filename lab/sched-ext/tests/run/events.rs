@@ -6,7 +6,6 @@
 
 use warmq_kernel::*;
 use warmq_sched_ext::Profile;
-use warmq_units::CpuId;
 
 use crate::stage::*;
 

@@ -1,7 +1,7 @@
 //! The order of callbacks, against what kernel/sched/ext/ext.c of Linux 7.3 says.
 //!
 //! I init_task, E enable, W set_weight, S select_cpu, R runnable, Q enqueue (w wakeup, r restored,
-//! l last), d dispatch, + running, - stopping (1: still runnable), q quiescent, D dequeue, t tick,
+//! l last, a again), d dispatch, + running, - stopping (1: still runnable), q quiescent, D dequeue, t tick,
 //! M set_cpumask, x disable, X exit_task.
 
 use warmq_kernel::*;
@@ -121,6 +121,26 @@ fn a_task_that_exits_is_disabled_and_forgotten() {
     };
     let written = written(24, 1, &workload);
     assert!(written.ends_with("-1 Q + -0 q d + x X"), "{written}");
+}
+
+/// Of two tasks that are to run at once on one CPU, the second comes back (`SCX_ENQ_IMMED`). The
+/// first is in the own queue of the CPU, which asks nobody for it. A program that insists is
+/// ejected.
+#[test]
+fn a_task_that_cannot_run_at_once_comes_back() {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        hog(boot, called("a"))?;
+        hog(boot, called("b"))
+    };
+    let loaded = load(ORDER, "7.3", &[("most", 16), ("at_once", 1)]);
+    let written = said(&play(loaded, 1, 1_000, &workload));
+    assert_eq!(written, "I E W R Q I E W R Q Qa + t t d -1");
+    let loaded = load(ORDER, "7.3", &[("most", 10_000), ("always_at_once", 1)]);
+    let ended = said(&play(loaded, 1, 1_000, &workload));
+    assert!(
+        ended.contains("reenqueued 257 times without running"),
+        "{ended}"
+    );
 }
 
 type TaskIds = (warmq_units::TaskId, warmq_units::TaskId);
