@@ -41,7 +41,10 @@ const OF_PARTS: &[&str] = &[
     "sibling",
     "next_sibling",
     "capacity",
+    "llc_cpus",
+    "llc_word",
     "near_llc",
+    "near_cpu",
     "word",
     "neighbors",
     "neighbor",
@@ -89,6 +92,9 @@ impl Facts {
             // Where scx_warmq has groups live.
             ("places", if llcs == 1 { cpus } else { llcs }),
             ("nodes", nodes),
+            // Whether 64 bits, or 128, have one for each CPU.
+            ("within_64", i128::from(cpus <= 64)),
+            ("within_128", i128::from(cpus <= 128)),
             // Orders of CPUs that differ: spread and packed ones.
             ("orders", 1 + i128::from(cpus > 1)),
             ("smt", smt),
@@ -97,6 +103,12 @@ impl Facts {
             ("no_numa", 1 - numa),
             ("capacities", cpus * CAPACITY),
         ]);
+        let (distance, lower, upper) = smt_word(&places);
+        let machine = BTreeMap::from_iter(machine.into_iter().chain([
+            ("smt_distance", distance),
+            ("smt_lower", lower),
+            ("smt_upper", upper),
+        ]));
         Facts {
             spread: sorted(&places, |thread, place| (thread, place)),
             packed: sorted(&places, |thread, place| (place, thread)),
@@ -121,6 +133,7 @@ impl Facts {
             "llc" | "rank" => machine("llcs"),
             "node" => machine("nodes"),
             "word" => self.cpus().div_ceil(64),
+            "other" => self.cpus().saturating_sub(1),
             "distance" => self.distances(of).len(),
             "neighbor" => self.neighbors(of).map_or(0, |neighbors| neighbors.len()),
             _ => 0,
@@ -154,9 +167,14 @@ impl Facts {
         let at = |placeholder: &str| of.get(placeholder).copied();
         let number = |at: usize| at as i128;
         match name {
-            "cpu" | "core" | "sibling" | "next_sibling" | "capacity" => {
+            "cpu" | "core" | "sibling" | "next_sibling" | "capacity" | "llc_cpus" | "llc_word" => {
                 self.of_cpu(name, at("cpu")?)
             }
+            "near_cpu" => self
+                .near_cpus(at("cpu")?)
+                .get(at("other")?)
+                .copied()
+                .map(number),
             "llc" => match at("cpu") {
                 Some(cpu) => self.places.get(cpu).map(|place| place.llc.into()),
                 None => at("llc").map(number),
@@ -193,6 +211,12 @@ impl Facts {
             }
             // In a ring.
             "next_sibling" => (cpu + 1..all).chain(0..=cpu).find(same)? as i128,
+            "llc_cpus" => self.under(place.llc).count() as i128,
+            // Those of its cache among the first 64.
+            "llc_word" => {
+                let first = self.under(place.llc).take_while(|cpu| *cpu < 64);
+                first.map(|cpu| 1_i128 << cpu).sum()
+            }
             _ => CAPACITY,
         })
     }
@@ -208,6 +232,28 @@ impl Facts {
         };
         let bits = bits.filter(|(_, place)| within(place));
         Some(bits.map(|(cpu, _)| 1 << (cpu - first)).sum())
+    }
+
+    /// CPUs under a cache.
+    fn under(&self, llc: u16) -> impl Iterator<Item = usize> {
+        let all = self.places.iter().enumerate();
+        all.filter(move |(_, place)| place.llc == llc)
+            .map(|(cpu, _)| cpu)
+    }
+
+    /// Other CPUs: those of its core, of its cache, all others; of these, the next ones in a ring.
+    fn near_cpus(&self, cpu: usize) -> Vec<usize> {
+        let (count, own) = (
+            self.cpus(),
+            self.places.get(cpu).copied().unwrap_or_default(),
+        );
+        let mut others: Vec<usize> = (0..count).filter(|other| *other != cpu).collect();
+        others.sort_by_key(|other| {
+            let place = self.places[*other];
+            let far = (place.llc != own.llc, place.core != own.core);
+            (far, (other + count - cpu) % count)
+        });
+        others
     }
 
     fn node_of(&self, llc: usize) -> u16 {
@@ -248,6 +294,26 @@ impl Facts {
         let distance = *of.get("distance")?;
         (distance < groups.len()).then(|| groups.swap_remove(distance))
     }
+}
+
+/// How far the two threads of a core are from each other, and the lower and the upper ones among the
+/// first 64 CPUs, as bits: `(64, 0, 0)`, if distances differ.
+fn smt_word(places: &[Place]) -> (i128, i128, i128) {
+    let (mut distance, mut lower, mut upper) = (0, 0, 0);
+    let few = &places[..places.len().min(64)];
+    for (cpu, place) in few.iter().enumerate() {
+        let other = few.iter().rposition(|other| other.core == place.core);
+        let Some(other) = other.filter(|other| *other > cpu) else {
+            continue;
+        };
+        if distance != 0 && distance != other - cpu {
+            return (64, 0, 0);
+        }
+        distance = other - cpu;
+        lower |= 1 << cpu;
+        upper |= 1 << other;
+    }
+    (distance as i128, lower, upper)
 }
 
 /// Which thread of its core each CPU is.
@@ -352,6 +418,33 @@ mod tests {
         let seen = |from| all(&one_node, "neighbor", &of(from, 0), "neighbor");
         assert_eq!(seen(0), [1, 7, 2, 6, 3, 5, 4]);
         assert_eq!(seen(7), [0, 6, 1, 5, 2, 4, 3]);
+    }
+
+    #[test]
+    fn other_cpus_are_near_by_core_and_cache() {
+        let facts = machine();
+        let near = all(&facts, "near_cpu", &[("cpu", 3)], "other");
+        assert_eq!(near, [11, 10, 2, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15, 0, 1]);
+        assert_eq!(all(&facts, "llc_cpus", &[], "cpu"), [4; 16]);
+        assert_eq!(all(&facts, "llc_word", &[], "cpu")[..2], [0x0303, 0x0303]);
+    }
+
+    #[test]
+    fn threads_of_cores_are_so_far_from_each_other() {
+        let get = |facts: &Facts| {
+            let get = |name| facts.get(name, &Of::new()).expect("a fact");
+            (get("smt_distance"), get("smt_lower"), get("smt_upper"))
+        };
+        assert_eq!(get(&machine()), (8, 0x00ff, 0xff00));
+        let cores = |cores: &[u16]| {
+            let place = |core: &u16| Place {
+                core: *core,
+                ..Place::default()
+            };
+            Facts::of_places(cores.iter().map(place).collect())
+        };
+        assert_eq!(get(&cores(&[0, 1, 2])), (0, 0, 0));
+        assert_eq!(get(&cores(&[0, 0, 1, 2, 1, 2])), (64, 0, 0));
     }
 
     #[test]

@@ -7,7 +7,7 @@ pub(crate) type Of = BTreeMap<&'static str, usize>;
 
 /// Names that stand for a number.
 pub(crate) const PLACEHOLDERS: &[&str] = &[
-    "cpu", "llc", "node", "rank", "word", "distance", "neighbor", "order",
+    "cpu", "llc", "node", "rank", "word", "distance", "neighbor", "order", "other",
 ];
 
 /// The paths that one with ranges stands for: `a[1..3]` for `a[1]`, `a[2]` and `a[3]`.

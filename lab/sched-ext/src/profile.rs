@@ -8,10 +8,12 @@
 //! programs = ["on_switch"]               # those with ? in their section that it turns on
 //! without = ["cpu_release"]              # callbacks that it takes out
 //! runs_on = "last_cpu"                   # the CPU that its own thread is bound to
-//! [set]                                  # variables: numbers, or facts of the machine
+//! [set]                                  # variables: numbers, facts of the machine, or "cpus*3+1"
 //! slice_max = 1000000
 //! smt_enabled = "smt"
 //! "cpu_capacity[cpu]" = "capacity"       # for each CPU; see path.rs for more
+//! [set_if.smt]                           # those that it sets only where a fact is not 0
+//! threads = 2
 //! [resize]                               # how many elements a map or an array of its own has
 //! cpu_queues = "cpus"
 //! [[update]]                             # entries of maps, of 32-bit numbers
@@ -78,6 +80,9 @@ pub struct Profile {
     /// Variables that it sets before loading.
     #[serde(default)]
     set: BTreeMap<String, Term>,
+    /// Those that it sets only where a fact is not 0.
+    #[serde(default)]
+    set_if: BTreeMap<String, BTreeMap<String, Term>>,
     /// How many elements maps, or arrays in sections of their own, have.
     #[serde(default)]
     resize: BTreeMap<String, Term>,
@@ -107,7 +112,7 @@ pub(crate) struct Hint {
     pub(crate) yields_at: u64,
 }
 
-/// A number, or the name of a fact.
+/// A number, or a sum of products of numbers and facts.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 enum Term {
@@ -186,7 +191,13 @@ impl Profile {
     /// A fact that is not known.
     pub(crate) fn variables(&self, facts: &Facts) -> Result<Vec<(String, Value)>, String> {
         let mut all = Vec::new();
-        for (path, term) in &self.set {
+        let mut sets = vec![&self.set];
+        for (when, more) in &self.set_if {
+            if facts.holds(Some(when))? {
+                sets.push(more);
+            }
+        }
+        for (path, term) in sets.into_iter().flatten() {
             for path in with_ranges(path) {
                 expand(facts, &Path::read(&path), term, &Of::new(), &mut all)?;
             }
@@ -265,6 +276,8 @@ impl Profile {
         };
         let mut set = base.set;
         set.extend(self.set);
+        let mut set_if = base.set_if;
+        set_if.extend(self.set_if);
         let mut resize = base.resize;
         resize.extend(self.resize);
         let mut flags_if = base.flags_if;
@@ -274,6 +287,7 @@ impl Profile {
             programs: join(base.programs, self.programs),
             without: join(base.without, self.without),
             set,
+            set_if,
             resize,
             flags_if,
             update: base.update.into_iter().chain(self.update).collect(),
@@ -300,12 +314,26 @@ impl Profile {
     }
 }
 
+/// A number, or a fact.
+fn word_value(word: &str, facts: &Facts, of: &Of) -> Result<i128, String> {
+    match word.parse::<i64>() {
+        Ok(number) => Ok(number.into()),
+        Err(_) => facts.get(word, of),
+    }
+}
+
 impl Term {
     fn value(&self, facts: &Facts, of: &Of) -> Result<i128, String> {
         match self {
             Term::Number(number) => Ok((*number).into()),
             Term::Flag(flag) => Ok((*flag).into()),
-            Term::Fact(name) => facts.get(name, of),
+            Term::Fact(sum) => sum.split('+').try_fold(0, |all, product| {
+                let words = product
+                    .split('*')
+                    .map(|word| word_value(word.trim(), facts, of));
+                let product = words.reduce(|all, one| Ok(all?.saturating_mul(one?)));
+                Ok(all + product.unwrap_or(Ok(0))?)
+            }),
         }
     }
 }
@@ -435,6 +463,27 @@ mod tests {
         let paths = set("\"a[llc].b[rank]\" = 3").expect("a profile");
         let paths: Vec<String> = paths.into_iter().map(|(path, _)| path).collect();
         assert_eq!(paths, ["a[0].b[0]", "a[0].b[1]", "a[1].b[0]", "a[1].b[1]"]);
+    }
+
+    #[test]
+    fn values_are_sums_of_products_and_may_depend_on_a_fact() {
+        let table = [
+            ("a = \"cpus*3\"", 24),
+            ("a = \"cpus * llcs + 5\"", 21),
+            ("a = \"7\"", 7),
+            ("a = 1\n[set_if.smt]\na = 2", 2),
+            ("a = 1\n[set_if.no_smt]\na = 2", 1),
+        ];
+        for (text, expected) in table {
+            let all = set(text).expect("a profile");
+            assert_eq!(
+                all.last().map(|(_, value)| *value),
+                Some(expected),
+                "{text}"
+            );
+        }
+        let wrong = set("a = 1\n[set_if.colour]\na = 2").unwrap_err();
+        assert!(wrong.contains("no fact `colour`"), "{wrong}");
     }
 
     #[test]

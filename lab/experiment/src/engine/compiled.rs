@@ -34,7 +34,7 @@ macro_rules! profiles {
 
 /// Profiles of schedulers, by the names in their `sched_ext_ops`.
 const PROFILES: &[&str] = profiles! {
-    "beerland" "bpfland" "central" "chaos" "cosmos" "flash" "flatcg" "flow" "lavd" "layered"
+    "beerland" "bpfland" "cake" "central" "chaos" "cosmos" "flash" "flatcg" "flow" "lavd" "layered"
     "mitosis" "nest" "p2dq" "pair" "pandemonium" "prev" "qmap" "rustland" "rusty" "simple" "tickless"
     "userland" "warmq"
 };
