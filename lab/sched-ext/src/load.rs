@@ -50,6 +50,9 @@ pub enum NotLoaded {
     /// It is no scheduler.
     #[error("it has no struct sched_ext_ops")]
     NoScheduler,
+    /// Its callbacks are those of another struct.
+    #[error("its callbacks are a struct {0}, and the lab calls those of sched_ext_ops")]
+    OtherCallbacks(String),
     /// Its profile asks for what is not there.
     #[error("the profile of {name}: {why}")]
     Profile {
@@ -129,7 +132,7 @@ impl Source {
         let object = Object::read(bytes)?;
         let ops = object.ops().ok_or(NotLoaded::NoScheduler)?;
         if ops.type_name != "sched_ext_ops" {
-            return Err(NotLoaded::NoScheduler);
+            return Err(NotLoaded::OtherCallbacks(ops.type_name.clone()));
         }
         let profile = find(object.name().unwrap_or_default()).unwrap_or_default();
         Ok(Source { object, profile })

@@ -99,6 +99,17 @@ fn what_cannot_be_loaded_says_why() {
     let plain = include_bytes!("../../../bpf-run/tests/programs/values.bpf.o");
     let no_scheduler = Source::read(plain, |_| None).unwrap_err();
     assert!(matches!(no_scheduler, NotLoaded::NoScheduler));
+    // The same callbacks, in a struct of another name.
+    let mut other = FAULTS.to_vec();
+    let name = b"sched_ext_ops\0";
+    let at = other.windows(name.len()).position(|bytes| bytes == name);
+    let at = at.expect("the name is in its BTF");
+    other[at..at + 9].copy_from_slice(b"other_ext");
+    let other = Source::read(&other, |_| None).unwrap_err();
+    assert!(
+        other.to_string().contains("a struct other_ext_ops"),
+        "{other}"
+    );
     let source = Source::read(FAULTS, |_| None).expect("an object");
     let load = |series: &str, variables: &[(String, Value)]| {
         let refused = source.load(series, &Facts::default(), variables);
