@@ -23,8 +23,8 @@ struct Found {
 }
 
 impl Object {
-    /// Fits the object to a kernel, for whoever offers this. Programs at events that are not offered
-    /// are left out, and so is whatever only other kernels run.
+    /// Fits the object to a kernel, for whoever offers this. Programs at events that are not
+    /// offered are left out, and so is whatever only other kernels run.
     ///
     /// Variables `__SCX_...` that are 0 get the kernel's enumerator of that name, as scx_utils'
     /// user space does.

@@ -1,7 +1,7 @@
 //! Objects that programs allocate (`bpf_obj_new`), and the lists and trees that link them.
 //!
-//! What is in a list or a tree is kept here, in order; `struct bpf_list_head` and `struct bpf_rb_root`
-//! only have the addresses that name them.
+//! What is in a list or a tree is kept here, in order; `struct bpf_list_head` and `struct
+//! bpf_rb_root` only have the addresses that name them.
 
 use std::collections::{BTreeMap, VecDeque};
 

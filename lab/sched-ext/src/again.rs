@@ -78,8 +78,8 @@ impl Here<'_, '_> {
         }
     }
 
-    /// A task has come into the own queue of a CPU: if it is to run at once, or was, and cannot, the
-    /// queue is looked through (`dsq_inc_nr()`).
+    /// A task has come into the own queue of a CPU: if it is to run at once, or was, and cannot,
+    /// the queue is looked through (`dsq_inc_nr()`).
     pub(crate) fn note_immediate(&mut self, task: TaskId, cpu: CpuId, flags: u64) {
         if flags & self.state.enq.immediate != 0 {
             self.set_immediate(task, true);

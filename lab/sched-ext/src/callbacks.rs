@@ -70,8 +70,8 @@ impl SchedExt {
         self.loader_calls(context, &run.program, &mut argument);
     }
 
-    /// Runs a program of kind syscall, which may change its argument. Loaders give up if it does not
-    /// return 0.
+    /// Runs a program of kind syscall, which may change its argument. Loaders give up if it does
+    /// not return 0.
     fn loader_calls(&mut self, context: &mut Context<'_>, program: &str, argument: &mut [u8]) {
         let machine = &mut self.machine;
         let code = machine.code.clone();

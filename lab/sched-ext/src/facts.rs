@@ -296,8 +296,8 @@ impl Facts {
     }
 }
 
-/// How far the two threads of a core are from each other, and the lower and the upper ones among the
-/// first 64 CPUs, as bits: `(64, 0, 0)`, if distances differ.
+/// How far the two threads of a core are from each other, and the lower and the upper ones among
+/// the first 64 CPUs, as bits: `(64, 0, 0)`, if distances differ.
 fn smt_word(places: &[Place]) -> (i128, i128, i128) {
     let (mut distance, mut lower, mut upper) = (0, 0, 0);
     let few = &places[..places.len().min(64)];

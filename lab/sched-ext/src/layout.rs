@@ -186,10 +186,10 @@ layouts! {
 
 /// Fields that nothing changes here, and are 0 as they are allocated: nothing disables migration,
 /// and no program is in a section that softirqs may not interrupt, or that readers of RCU are in.
-/// All users are root. Nobody has a policy for memory. No CPU was ever busy for so long at a reduced
-/// speed that it lost idle time. No driver sets frequencies, and the device of the tick is not
-/// there. No program is bypassed. Masks and variables of the kernel have code of their own. Those of performance counters and
-/// of locks in its arena the program has itself.
+/// All users are root. Nobody has a policy for memory. No CPU was ever busy for so long at a
+/// reduced speed that it lost idle time. No driver sets frequencies, and the device of the tick is
+/// not there. No program is bypassed. Masks and variables of the kernel have code of their own.
+/// Those of performance counters and of locks in its arena the program has itself.
 const ALSO: &[(&str, &str)] = &[
     ("scx_event_stats", "SCX_EV_BYPASS_ACTIVATE"),
     ("scx_event_stats", "SCX_EV_BYPASS_DISPATCH"),

@@ -154,8 +154,9 @@ impl Source {
         ops.flat_map(|ops| ops.callbacks.keys().map(String::as_str))
     }
 
-    /// Events at which a kernel runs its programs, as their sections name them, and what the lab does
-    /// with these: `tp_btf/sched_switch`. Those that its loader does not turn on are not named.
+    /// Events at which a kernel runs its programs, as their sections name them, and what the lab
+    /// does with these: `tp_btf/sched_switch`. Those that its loader does not turn on are not
+    /// named.
     pub fn events(&self) -> Vec<(String, AtEvent)> {
         let mut all = Vec::new();
         for program in self.object.programs() {

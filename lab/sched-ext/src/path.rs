@@ -1,4 +1,5 @@
-//! Paths of variables with placeholders: `cpu_capacity[cpu]`, `neighbor_ids[distance*128+neighbor]`.
+//! Paths of variables with placeholders: `cpu_capacity[cpu]`,
+//! `neighbor_ids[distance*128+neighbor]`.
 
 use std::collections::BTreeMap;
 

@@ -169,8 +169,8 @@ impl Here<'_, '_> {
         }
     }
 
-    /// Whether a task is on a run queue (`SCX_TASK_QUEUED` of `scx.flags`), and whether it is to run
-    /// at once.
+    /// Whether a task is on a run queue (`SCX_TASK_QUEUED` of `scx.flags`), and whether it is to
+    /// run at once.
     pub(crate) fn write_queued(&mut self, task: TaskId, queued: bool) {
         let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
         let immediate = match self.state.task(task).immediate {

@@ -48,8 +48,8 @@ const NAMES: [&str; 9] = [
 const PRCTL: &str = "fmod_ret/security_task_prctl";
 
 /// Events of devices and of system calls that no task of the lab makes. A program at one of them
-/// would not run in a kernel either, were it to do what the lab plays. `bpf_scx_reg` is called by no
-/// scheduler: whoever attaches to it only finds out whether that can be done.
+/// would not run in a kernel either, were it to do what the lab plays. `bpf_scx_reg` is called by
+/// no scheduler: whoever attaches to it only finds out whether that can be done.
 const NEVER: &[&str] = &[
     "fentry/bpf_scx_reg",
     "fentry/cpuset_write_resmask",
@@ -151,9 +151,9 @@ impl Machine {
         }
     }
 
-    /// Tells programs which tasks have changed CPUs since the last time.
+    /// Programs at migrations learn which tasks have changed CPUs since the last time.
     pub(crate) fn tell_migrations(&mut self, context: &mut Context<'_>) {
-        // What is told meanwhile has been taken out.
+        // Those of this call have been taken out: what a program does may move more.
         for (task, cpu) in std::mem::take(&mut self.state.migrated) {
             self.happens(context, Event::Migrate(task, cpu));
         }

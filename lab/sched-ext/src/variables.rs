@@ -36,8 +36,8 @@ pub(crate) struct Variables {
 }
 
 impl Variables {
-    /// Makes the variables that an object reads, each for all CPUs. A program at `scx_tick()` gets a
-    /// run queue.
+    /// Makes the variables that an object reads, each for all CPUs. A program at `scx_tick()` gets
+    /// a run queue.
     pub(crate) fn new(
         attach: &Attach<'_>,
         guest: &mut Guest,
@@ -100,8 +100,8 @@ const IN_SOFTIRQ: u64 = 1 << 8;
 const IN_INTERRUPT: u64 = 1 << 16;
 
 impl Here<'_, '_> {
-    /// The clocks of this CPU's run queue (`update_rq_clock()`). Those of a CPU that nothing happens
-    /// on stand still. Time in interrupts counts, and all time at full speed.
+    /// The clocks of this CPU's run queue (`update_rq_clock()`). Those of a CPU that nothing
+    /// happens on stand still. Time in interrupts counts, and all time at full speed.
     pub(crate) fn write_clock(&mut self) {
         let (Some(address), cpu) = (self.state.variables.runqueues, self.context.cpu()) else {
             return;

@@ -30,8 +30,8 @@ pub(super) fn kick(here: &mut Here<'_, '_>, [cpu, flags, ..]: Args) -> Answer {
 }
 
 impl Here<'_, '_> {
-    /// Sends what the callbacks have kicked (`kick_cpus_irq_workfn()`). Who waits for a CPU that runs
-    /// a task picks again itself, and does not wait.
+    /// Sends what the callbacks have kicked (`kick_cpus_irq_workfn()`). Who waits for a CPU that
+    /// runs a task picks again itself, and does not wait.
     pub(crate) fn send_kicks(&mut self) {
         let this = self.context.cpu();
         for (cpu, flags) in std::mem::take(&mut self.state.kicks) {

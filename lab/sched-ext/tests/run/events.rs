@@ -1,8 +1,8 @@
 //! Programs at events of the kernel: when they run, and with which arguments.
 //!
-//! k waking, w wakeup, n wakeup of a new task, f fork, x exit, t tick, 0 and 1 migration to that CPU; a
-//! switch from one task to another is p (preempted), s (it sleeps), d (it is dead), r (from the idle task).
-//! Tasks are a, b, c; - is the idle one.
+//! k waking, w wakeup, n wakeup of a new task, f fork, x exit, t tick, 0 and 1 migration to that
+//! CPU; a switch from one task to another is p (preempted), s (it sleeps), d (it is dead), r (from
+//! the idle task). Tasks are a, b, c; - is the idle one.
 
 use warmq_kernel::*;
 use warmq_sched_ext::Profile;

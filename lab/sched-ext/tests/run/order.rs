@@ -1,8 +1,8 @@
 //! The order of callbacks, against what kernel/sched/ext/ext.c of Linux 7.3 says.
 //!
 //! I init_task, E enable, W set_weight, S select_cpu, R runnable, Q enqueue (w wakeup, r restored,
-//! l last, a again), d dispatch, + running, - stopping (1: still runnable), q quiescent, D dequeue, t tick,
-//! M set_cpumask, x disable, X exit_task.
+//! l last, a again), d dispatch, + running, - stopping (1: still runnable), q quiescent, D dequeue,
+//! t tick, M set_cpumask, x disable, X exit_task.
 
 use warmq_kernel::*;
 use warmq_units::{CpuId, CpuSet, Instant};
