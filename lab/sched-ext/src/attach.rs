@@ -175,6 +175,7 @@ fn state(
         leaving: Vec::new(),
         timers: BTreeMap::new(),
         walks: BTreeMap::new(),
+        css_walks: BTreeMap::new(),
         leaders: BTreeMap::new(),
         bound_to: None,
         watches_migrations: events.has_migrations(),

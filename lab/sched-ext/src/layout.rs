@@ -188,13 +188,17 @@ layouts! {
 /// and no program is in a section that softirqs may not interrupt, or that readers of RCU are in.
 /// All users are root. Nobody has a policy for memory. No CPU was ever busy for so long at a
 /// reduced speed that it lost idle time. No driver sets frequencies, and the device of the tick is
-/// not there. No program is bypassed. Masks and variables of the kernel have code of their own.
+/// not there. No program is bypassed. A cgroup's own css begins it, and is written
+/// with it. Masks and variables of the kernel have code of their own.
 /// Those of performance counters and of locks in its arena the program has itself.
 const ALSO: &[(&str, &str)] = &[
     ("scx_event_stats", "SCX_EV_BYPASS_ACTIVATE"),
     ("scx_event_stats", "SCX_EV_BYPASS_DISPATCH"),
     ("scx_event_stats", "SCX_EV_BYPASS_DURATION"),
     ("task_struct", "rcu_read_lock_nesting"),
+    ("cgroup", "self"),
+    ("cgroup_subsys_state", "cgroup"),
+    ("cgroup_subsys_state", "parent"),
     ("task_struct", "mempolicy"),
     ("mempolicy", "mode"),
     ("mempolicy", "home_node"),

@@ -1,6 +1,6 @@
 //! What the kernel's part of sched_ext knows: tasks, CPUs, queues, groups.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use warmq_bpf_run::Guest;
@@ -199,6 +199,8 @@ pub(crate) struct State {
     pub(crate) leaving: Vec<(TaskId, CpuId)>,
     pub(crate) timers: BTreeMap<u64, Timer>,
     pub(crate) walks: BTreeMap<u64, Walk>,
+    /// What iterators over cgroups still have to give.
+    pub(crate) css_walks: BTreeMap<u64, VecDeque<u64>>,
     /// The first thread of each process, which is an address space here.
     pub(crate) leaders: BTreeMap<Mm, TaskId>,
     /// The CPU that the loader's thread is bound to, while it runs.

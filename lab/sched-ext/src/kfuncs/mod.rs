@@ -2,6 +2,7 @@
 //! lab/bpf-run.
 
 mod cpus;
+mod groups;
 mod queues;
 mod tasks;
 
@@ -33,6 +34,9 @@ pub(crate) const KFUNCS: &[(&str, Run)] = &[
     ("scx_bpf_dsq_reenq", queues::reenqueue),
     ("scx_bpf_reenqueue_local", queues::reenqueue_local),
     ("scx_bpf_reenqueue_local___v2", queues::reenqueue_local),
+    ("bpf_iter_css_new", groups::new),
+    ("bpf_iter_css_next", groups::next),
+    ("bpf_iter_css_destroy", groups::destroy),
     ("bpf_iter_scx_dsq_new", queues::walk_new),
     ("bpf_iter_scx_dsq_next", queues::walk_next),
     ("bpf_iter_scx_dsq_destroy", queues::walk_destroy),

@@ -2,6 +2,7 @@
 
 mod ejected;
 mod events;
+mod groups;
 mod order;
 mod random;
 mod stage;
