@@ -3,6 +3,7 @@
 mod ejected;
 mod events;
 mod groups;
+mod loader;
 mod order;
 mod random;
 mod stage;

@@ -68,9 +68,14 @@ pub fn said(played: &Played) -> String {
     }
 }
 
-/// Plays a workload for `time` ms under an object, on so many CPUs, for which nothing but the
-/// program costs anything.
-pub fn play(loaded: Loaded, cpus: usize, time: u64, workload: &dyn Workload) -> Played {
+type Watchers = (Digest, Checker);
+
+/// A machine of so many CPUs under an object, for which nothing but the program costs anything.
+fn boot(
+    loaded: Loaded,
+    cpus: usize,
+    workload: &dyn Workload,
+) -> Result<Kernel<Watchers>, BootError> {
     let settings = Settings {
         caches: false,
         timer_resolution: ms(1),
@@ -90,14 +95,13 @@ pub fn play(loaded: Loaded, cpus: usize, time: u64, workload: &dyn Workload) -> 
         }
     });
     let watchers = (Digest::new(), Checker::of_a_run());
-    let booted = Kernel::boot(
-        &machine(cpus),
-        &Costs::free(),
-        settings,
-        make,
-        workload,
-        watchers,
-    );
+    let (machine, costs) = (machine(cpus), Costs::free());
+    Kernel::boot(&machine, &costs, settings, make, workload, watchers)
+}
+
+/// Plays a workload for `time` ms under an object, on so many CPUs.
+pub fn play(loaded: Loaded, cpus: usize, time: u64, workload: &dyn Workload) -> Played {
+    let booted = boot(loaded, cpus, workload);
     let mut kernel = booted.unwrap_or_else(|error| panic!("{error}"));
     let ending = kernel.run_until(Instant::START + ms(time));
     let (digest, checker) = kernel.into_observer();
@@ -106,6 +110,15 @@ pub fn play(loaded: Loaded, cpus: usize, time: u64, workload: &dyn Workload) -> 
         digest: digest.to_string(),
         violation: checker.violation().map(ToString::to_string),
     }
+}
+
+/// Why an object cannot be attached.
+pub fn refused(loaded: Loaded, cpus: usize) -> String {
+    let booted = boot(loaded, cpus, &|_: &mut Boot<'_>| Ok(()));
+    booted
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default()
 }
 
 pub fn called(name: &str) -> TaskSpec {
