@@ -109,7 +109,8 @@ fn a_running_task_that_changes_stops_and_goes_on() {
     assert_eq!(written(12, 1, &workload), "I E W R Q d + -0 q W R +");
 }
 
-/// sched_ext_dead() comes after the last switch: disable, exit_task.
+/// sched_autogroup_exit_task() takes a task that exits off its queue and puts it back, so that it
+/// stops twice. sched_ext_dead() comes after the last switch: disable, exit_task.
 #[test]
 fn a_task_that_exits_is_disabled_and_forgotten() {
     let workload = |boot: &mut Boot<'_>| -> Started {
@@ -119,8 +120,11 @@ fn a_task_that_exits_is_disabled_and_forgotten() {
         })?;
         Ok(())
     };
-    let written = written(24, 1, &workload);
-    assert!(written.ends_with("-1 Q + -0 q d + x X"), "{written}");
+    let written = written(28, 1, &workload);
+    assert!(
+        written.ends_with("-1 Q + -0 q R + -0 q d + x X"),
+        "{written}"
+    );
 }
 
 /// Of two tasks that are to run at once on one CPU, the second comes back (`SCX_ENQ_IMMED`). The
