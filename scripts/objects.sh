@@ -3,6 +3,9 @@
 # flags of scx_cargo: what the readers of common/bpf and the interpreter of lab/bpf are tried on.
 # Nothing of it is committed.
 #
+# objects.sh [TREE...]: also the schedulers in C of trees of the kernel, or of sched-ext/scx before
+# 2026-02; of two of one name the last one stays.
+#
 # Needs clang-19, cc, libelf, zlib and cargo. The sources are those of crates.io, fetched by cargo; headers of the
 # kernel, and libbpf are what the build of live/scx unpacked (`cargo build -p scx_warmq`).
 set -eu
