@@ -208,8 +208,8 @@ impl Scheduler for SchedExt {
         }
     }
 
-    /// A task that exits leaves its autogroup, by which it is dequeued and enqueued once more while it
-    /// runs (`sched_autogroup_exit_task()`).
+    /// A task that exits leaves its autogroup, by which it is dequeued and enqueued once more while
+    /// it runs (`sched_autogroup_exit_task()`).
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
         if context.task(task).has_exited() {
             self.machine.change(context, task, |_, _| {});
