@@ -30,7 +30,7 @@ test-all: test-here
 test-here: setup-test setup-real
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo test --workspace --no-run
+	cargo build --workspace --bins --tests
 	@bash scripts/both.sh "bash scripts/python-test.sh" "cargo test --workspace --no-fail-fast"
 
 python-test: setup

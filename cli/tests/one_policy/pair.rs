@@ -1,4 +1,4 @@
-//! The simulated scheduler and the BPF program side by side, as one scheduler of the laboratory.
+//! The compiled scheduler and the native program side by side, as one scheduler of the laboratory.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;
@@ -9,20 +9,17 @@ use warmq_kernel::{
     group_weight_of_nice,
 };
 use warmq_native::{Birth, Cpus, Kicks, Machine, Program, Waker};
-use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
-
-/// How often the balance timer expires: at the tick of CPU 0 in the simulated one, too.
-const BALANCE_INTERVAL: Duration = Duration::from_ms(10);
+use warmq_units::{CpuId, Instant, LockId, TaskId};
 
 pub struct Pair {
-    simulated: Box<dyn Scheduler>,
+    compiled: Box<dyn Scheduler>,
     program: Program,
     /// What the program asked for when the task was queued that wakes.
     asked: Kicks,
-    /// The CPUs that the program asked for when a CPU's task lost it: by CPU, until it has
-    /// switched.
-    owed: Vec<Cpus>,
-    balanced_at: u64,
+    /// The CPUs that were asked before.
+    before: Cpus,
+    /// By CPU, what the program has picked already where the compiled one looks once more.
+    picked: Vec<Option<u32>>,
     /// The cgroups that the program knows, and the tasks' nice values and cgroups.
     cgroups: BTreeSet<usize>,
     tasks: BTreeMap<TaskId, (i8, GroupId)>,
@@ -43,7 +40,7 @@ fn machine(attach: &Attach<'_>, place_is_cpu: bool) -> Machine {
 
 /// When runs begin, by the program's clock: a machine has been up for a while when a scheduler is
 /// loaded, and what never happened was long ago.
-const BOOTED: u64 = 1_000_000_000_000;
+const BOOTED: u64 = 100_000_000_000;
 
 /// ns, by the program's clock.
 fn now(context: &Context<'_>) -> u64 {
@@ -80,13 +77,13 @@ fn waker(why: Why) -> (Waker, bool) {
 }
 
 impl Pair {
-    pub fn new(attach: &Attach<'_>, place_is_cpu: bool, simulated: Box<dyn Scheduler>) -> Pair {
+    pub fn new(attach: &Attach<'_>, place_is_cpu: bool, compiled: Box<dyn Scheduler>) -> Pair {
         Pair {
-            simulated,
+            compiled,
             program: Program::load(&machine(attach, place_is_cpu), Policy::default()),
             asked: Kicks::default(),
-            owed: vec![Cpus::default(); attach.cpus().into()],
-            balanced_at: BOOTED,
+            before: Cpus::default(),
+            picked: vec![None; attach.cpus().into()],
             cgroups: BTreeSet::from([GroupId::ROOT.index()]),
             tasks: BTreeMap::new(),
             events: VecDeque::new(),
@@ -101,12 +98,12 @@ impl Pair {
         self.events.push_back(format!("{at} {cpu}: {what}"));
     }
 
-    /// Both decided, the simulated one and the program.
-    fn must_agree<T: PartialEq + Debug>(&self, simulated: T, native: T) {
-        if simulated != native {
+    /// Both decided, the compiled one and the program.
+    fn must_agree<T: PartialEq + Debug>(&self, compiled: T, native: T) {
+        if compiled != native {
             let events: Vec<&str> = self.events.iter().map(String::as_str).collect();
             panic!(
-                "the simulated one says {simulated:?}, the BPF program {native:?}, last of\n{}",
+                "the compiled one says {compiled:?}, the native one {native:?}, last of\n{}",
                 events.join("\n")
             );
         }
@@ -131,23 +128,11 @@ impl Pair {
         let native = (asked.idle | asked.preempted) & !before & !own;
         self.must_agree(rescheduling(context) & !before & !own, native);
     }
-
-    /// The balance timer, if it is time. Returns the CPUs that it asks to reschedule.
-    fn balance(&mut self, context: &mut Context<'_>) -> Cpus {
-        let now = now(context);
-        if context.cpu() != CpuId(0) || now - self.balanced_at < BALANCE_INTERVAL.as_ns() {
-            return Cpus::default();
-        }
-        self.balanced_at = now;
-        let kicks = self.program.timer(0, now);
-        self.note(context, format_args!("the balance timer: {kicks:?}"));
-        kicks.idle
-    }
 }
 
 impl Scheduler for Pair {
     fn lock_for(&self, cpu: CpuId) -> LockId {
-        self.simulated.lock_for(cpu)
+        self.compiled.lock_for(cpu)
     }
 
     /// None: where nothing takes time nobody waits for a lock, and the program has none of its own.
@@ -156,7 +141,7 @@ impl Scheduler for Pair {
     }
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-        self.simulated.fork(context, parent, child);
+        self.compiled.fork(context, parent, child);
         let view = context.task(child);
         let weight = group_weight_of_nice(view.nice());
         let allowed = allowed(context, view);
@@ -174,40 +159,40 @@ impl Scheduler for Pair {
 
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
         let prev = context.task(task).last_cpu().0.into();
-        let simulated = self.simulated.select_cpu(context, task, why);
+        let compiled = self.compiled.select_cpu(context, task, why);
         let cpus = (here(context), prev);
         let native = self.program.select(task.0, cpus, waker(why), now(context));
         self.note(
             context,
             format_args!("a CPU for {task}, last on {prev}: {why:?}"),
         );
-        self.must_agree(u32::from(simulated.0), native);
-        simulated
+        self.must_agree(u32::from(compiled.0), native);
+        compiled
     }
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
-        self.simulated.enqueue(context, task, cpu, why);
+        self.before = rescheduling(context);
         self.note(context, format_args!("{task} is queued on {cpu}"));
+        self.compiled.enqueue(context, task, cpu, why);
         let (waker, _) = waker(why);
         let cpus = (here(context), cpu.0.into());
         self.asked = self.program.enqueue(task.0, cpus, waker, now(context));
     }
 
     fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
-        let before = rescheduling(context);
-        self.simulated.wakeup_preempt(context, task, cpu, why);
-        let simulated = rescheduling(context) & !before;
-        let native = (self.asked.idle | self.asked.preempted) & !before;
+        self.compiled.wakeup_preempt(context, task, cpu, why);
+        let compiled = rescheduling(context) & !self.before;
+        let native = (self.asked.idle | self.asked.preempted) & !self.before;
         let asked = self.asked;
         self.note(
             context,
             format_args!("for {task}, {cpu} or another: {asked:?}"),
         );
-        self.must_agree(simulated, native);
+        self.must_agree(compiled, native);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.simulated.dequeue(context, task);
+        self.compiled.dequeue(context, task);
         let exits = context.task(task).has_exited();
         self.note(context, format_args!("{task} sleeps"));
         self.program
@@ -215,73 +200,86 @@ impl Scheduler for Pair {
     }
 
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        self.must_agree(Cpus::default(), self.owed[context.cpu().index()]);
-        let pick = self.simulated.pick_next(context, prev);
+        let before = rescheduling(context);
         let awake = prev.filter(|prev| context.task(*prev).is_runnable());
         let forbidden = |task: &TaskId| !context.task(*task).may_run_on(context.cpu());
         if let Some(task) = awake.filter(forbidden) {
             self.note(context, format_args!("{task} is moved elsewhere"));
             self.program.migrate(here(context), now(context));
         }
-        let native = self.program.pick(here(context), now(context));
-        let simulated = match pick {
+        let pick = self.compiled.pick_next(context, prev);
+        let once_more = self.picked[context.cpu().index()].take();
+        let native = match once_more {
+            Some(picked) => Some(picked),
+            None => self.program.pick(here(context), now(context)),
+        };
+        let compiled = match pick {
             Pick::Task(task) => Some(task.0),
             Pick::Idle | Pick::Retry => None,
         };
-        self.note(context, format_args!("picks {native:?} after {prev:?}"));
-        self.must_agree(simulated, native);
         let kicks = self.program.kicks();
-        let owed = kicks.idle | kicks.preempted;
-        self.owed[context.cpu().index()] = owed & !rescheduling(context);
+        self.note(
+            context,
+            format_args!("picks {native:?} after {prev:?}, {kicks:?}"),
+        );
+        let own = Cpus::from(1 << here(context));
+        // It asked itself to look once more, which the program beside it has done already.
+        if compiled.is_none() && native.is_some() && context.will_reschedule(context.cpu()) {
+            self.picked[context.cpu().index()] = native;
+            return pick;
+        }
+        self.must_agree(compiled, native);
+        let before = before | own;
+        let native = (kicks.idle | kicks.preempted) & !before;
+        self.must_agree(rescheduling(context) & !before, native);
         pick
     }
 
     fn unlocked(&mut self, context: &mut Context<'_>) {
-        self.simulated.unlocked(context);
+        self.compiled.unlocked(context);
     }
 
     fn wants_put_prev(&self, prev: TaskId) -> bool {
-        self.simulated.wants_put_prev(prev)
+        self.compiled.wants_put_prev(prev)
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
+        self.compiled.put_prev(context, prev);
+    }
+
+    /// The balance timer is the only one, without quotas.
+    fn timer(&mut self, context: &mut Context<'_>, token: u64) {
         let before = rescheduling(context);
-        self.simulated.put_prev(context, prev);
-        let owed = std::mem::take(&mut self.owed[context.cpu().index()]);
-        self.note(
-            context,
-            format_args!("for {prev}, which lost its CPU: {owed:?}"),
-        );
-        self.must_agree(rescheduling(context) & !before, owed);
+        self.compiled.timer(context, token);
+        let kicks = self.program.timer(here(context), now(context));
+        self.note(context, format_args!("the balance timer: {kicks:?}"));
+        let native = (kicks.idle | kicks.preempted) & !before;
+        self.must_agree(rescheduling(context) & !before, native);
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        self.must_agree(Cpus::default(), self.owed[context.cpu().index()]);
-        let (asked, before) = (self.balance(context), rescheduling(context));
-        self.simulated.tick(context, running);
-        let own = Cpus::from(u64::from(running.is_some()) << here(context));
-        self.must_agree(rescheduling(context) & !before & !own, asked & !before);
+        self.compiled.tick(context, running);
         if running.is_none() {
             return;
         }
-        let simulated = context.will_reschedule(context.cpu());
+        let compiled = context.will_reschedule(context.cpu());
         let native = self.program.tick(here(context), now(context));
         self.note(
             context,
             format_args!("a tick of {running:?}: it gives way: {native}"),
         );
-        self.must_agree(simulated, native);
+        self.must_agree(compiled, native);
     }
 
     fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
         self.note(context, format_args!("{task} yields"));
         self.program.yield_task(here(context), now(context));
-        self.simulated.yield_task(context, task)
+        self.compiled.yield_task(context, task)
     }
 
     fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
         let before = rescheduling(context);
-        self.simulated.set_weight(context, task);
+        self.compiled.set_weight(context, task);
         let view = context.task(task);
         let (nice, group) = (view.nice(), view.group());
         let was = self.tasks.insert(task, (nice, group));
@@ -303,7 +301,7 @@ impl Scheduler for Pair {
 
     fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
         let before = rescheduling(context);
-        self.simulated.set_cpumask(context, task);
+        self.compiled.set_cpumask(context, task);
         let allowed = allowed(context, context.task(task));
         self.note(context, format_args!("{task} may run on {allowed:#b}"));
         let (here, now) = (here(context), now(context));
@@ -312,7 +310,7 @@ impl Scheduler for Pair {
     }
 
     fn set_group_weight(&mut self, context: &mut Context<'_>, group: GroupId) {
-        self.simulated.set_group_weight(context, group);
+        self.compiled.set_group_weight(context, group);
         let weight = context.group(group).weight;
         self.note(context, format_args!("{group:?} weighs {weight}"));
         let number = self.cgroup(context, group);
@@ -330,12 +328,12 @@ impl Scheduler for Pair {
         });
         self.note(context, format_args!("{task} names {fragment:?}"));
         let native = self.program.hint(here(context), hint, now(context));
-        self.simulated.set_fragment(context, task, fragment);
+        self.compiled.set_fragment(context, task, fragment);
         self.must_agree(context.will_reschedule(context.cpu()), native);
     }
 
     fn exit(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.simulated.exit(context, task);
+        self.compiled.exit(context, task);
         self.program.exit(task.0, here(context), now(context));
     }
 }

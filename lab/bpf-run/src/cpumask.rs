@@ -136,16 +136,17 @@ impl<K: Kernel> Words<'_, K> {
         self.cpus.into()
     }
 
-    /// A CPU of those in `word`, a different one each time, as `cpumask_any_distribute`: the next
-    /// after a number from the stream.
+    /// A CPU of those in `word`, a different one each time (`cpumask_any_distribute()`).
     fn any(&mut self, word: impl Fn(&mut Self, u64) -> u64) -> u64 {
-        let from = u64::from(self.kernel.random() % self.cpus.max(1));
-        let found = self.first_from(from, &word);
-        if found < self.cpus.into() {
-            found
-        } else {
-            self.first(word)
+        let from = u64::from(self.kernel.turn());
+        let mut found = self.first_from(from, &word);
+        if found >= self.cpus.into() {
+            found = self.first(word);
         }
+        if found < self.cpus.into() {
+            self.kernel.took(found as u32);
+        }
+        found
     }
 
     fn holds(&mut self, word: impl Fn(&mut Self, u64) -> bool) -> u64 {

@@ -46,4 +46,13 @@ pub trait Kernel {
     fn cpu(&self) -> u32;
     /// A number from the stream of `bpf_get_prandom_u32`.
     fn random(&mut self) -> u32;
+    /// The first CPU that `cpumask_any_distribute()` tries on the CPU that runs the program. (The
+    /// very first is CPU 1.)
+    fn turn(&self) -> u32 {
+        1
+    }
+    /// It took `cpu`; next time it goes on behind that.
+    fn took(&mut self, cpu: u32) {
+        let _ = cpu;
+    }
 }

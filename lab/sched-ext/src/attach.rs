@@ -258,6 +258,6 @@ fn new_cpu(
         exec_start: Instant::START,
         known_idle: false,
         idle_task,
-        turn: 0,
+        turn: 1,
     })
 }

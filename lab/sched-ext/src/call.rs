@@ -76,6 +76,15 @@ impl Kernel for Caller<'_, '_> {
         cpu.0.into()
     }
 
+    fn turn(&self) -> u32 {
+        self.state.cpu(self.context.cpu()).turn
+    }
+
+    fn took(&mut self, cpu: u32) {
+        let here = self.context.cpu();
+        self.state.cpu_mut(here).turn = cpu + 1;
+    }
+
     fn random(&mut self) -> u32 {
         // xorshift64
         let mut number = self.state.random;

@@ -3,7 +3,6 @@
 use warmq_kernel::{Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler, Why};
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
-use crate::events::may_run_near;
 use crate::profile::{Hint, Run};
 use crate::run_queue::Machine;
 use crate::state::During;
@@ -174,7 +173,8 @@ impl Scheduler for SchedExt {
     /// At exec the program is not asked (`WF_EXEC` in `select_task_rq_scx()`).
     fn exec_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
         self.machine.happens(context, Event::Exec(task));
-        may_run_near(context, task)
+        let last = context.task(task).last_cpu();
+        self.machine.allowed_near(context, task, last)
     }
 
     fn leaves_wakeup(&mut self, context: &mut Context<'_>, _: TaskId, target: CpuId) -> bool {

@@ -10,28 +10,35 @@ use crate::profile::Hint;
 use crate::run_queue::Machine;
 use crate::state::During;
 
-/// The CPU that a task last ran on, or the first that it may run on.
-pub(crate) fn may_run_near(context: &Context<'_>, task: TaskId) -> CpuId {
-    let view = context.task(task);
-    let others = (0..context.cpus()).map(CpuId);
-    let mut cpus = std::iter::once(view.last_cpu()).chain(others);
-    let found = cpus.find(|cpu| view.may_run_on(*cpu));
-    found.unwrap_or(view.last_cpu())
-}
-
 impl Machine {
+    /// `cpu` if a task may run there, or else one where it may, of the same node if there is one
+    /// (`select_fallback_rq()`).
+    pub(crate) fn allowed_near(&self, context: &Context<'_>, task: TaskId, cpu: CpuId) -> CpuId {
+        let view = context.task(task);
+        if view.may_run_on(cpu) {
+            return cpu;
+        }
+        let node = |cpu: CpuId| self.state.cpu(cpu).node;
+        let all = (0..context.cpus()).map(CpuId);
+        let mut allowed = all.filter(|other| view.may_run_on(*other));
+        let first = allowed.clone().next();
+        let near = allowed.find(|other| node(*other) == node(cpu));
+        near.or(first).unwrap_or(cpu)
+    }
+
     /// `select_task_rq()`, and `select_task_rq_scx()` for tasks that have a choice.
     pub(crate) fn select(&mut self, context: &mut Context<'_>, task: TaskId, wakes: u64) -> CpuId {
-        let previous = may_run_near(context, task);
         let view = context.task(task);
+        let previous = view.last_cpu();
         let all = usize::from(context.cpus());
         if view.allowed().map_or(all, warmq_units::CpuSet::len) == 1 {
-            return previous;
+            return self.allowed_near(context, task, previous);
         }
         self.state.task_mut(task).cpu_selected = true;
         let Some(function) = self.callbacks.select_cpu else {
             let mut here = self.here(context);
-            return kfuncs::select_without_program(&mut here, task, previous, wakes);
+            let found = kfuncs::select_without_program(&mut here, task, previous, wakes);
+            return self.allowed_near(context, task, found);
         };
         self.here(context).write_state(task);
         let args = [self.state.task(task).address, u64::from(previous.0), wakes];
@@ -42,7 +49,7 @@ impl Machine {
                 let text = format!("invalid CPU {cpu} from ops.select_cpu()");
                 self.here(context).eject(text);
             }
-            return previous;
+            return self.allowed_near(context, task, previous);
         };
         let cpu = CpuId(cpu as u16);
         let (selected, address) = (
@@ -50,10 +57,9 @@ impl Machine {
             self.state.task(task).address,
         );
         selected.set(&mut self.guest, address, cpu.0.into());
-        // select_fallback_rq(), where the program's answer is not allowed.
-        let may = context.task(task).may_run_on(cpu);
-        self.state.counts.fallback += u64::from(!may);
-        if may { cpu } else { previous }
+        let goes_to = self.allowed_near(context, task, cpu);
+        self.state.counts.fallback += u64::from(goes_to != cpu);
+        goes_to
     }
 
     /// `task_tick_scx()`.

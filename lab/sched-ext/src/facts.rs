@@ -266,11 +266,13 @@ impl Facts {
         0..self.machine.get("llcs").map_or(0, |llcs| *llcs as usize)
     }
 
-    /// All caches, the nearest of one first: itself, those of its node, others.
+    /// All caches, the nearest of one first: itself, those of its node, others; of those that are
+    /// equally far, the next in number.
     fn near(&self, llc: usize) -> Vec<usize> {
         let mut all: Vec<usize> = self.llcs().collect();
+        let count = all.len();
         let far = |other: usize| self.node_of(other) != self.node_of(llc);
-        all.sort_by_key(|other| (*other != llc, far(*other), *other));
+        all.sort_by_key(|other| (far(*other), (other + count - llc) % count));
         all
     }
 

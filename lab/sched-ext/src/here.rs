@@ -56,7 +56,8 @@ impl Here<'_, '_> {
     pub(crate) fn update_current(&mut self, cpu: CpuId) {
         let now = self.now();
         let here = self.state.cpu_mut(cpu);
-        let ran = now.since(here.exec_start).as_ns();
+        // The clock of a run queue counts whole ns.
+        let ran = ns(now).saturating_sub(ns(here.exec_start));
         here.exec_start = here.exec_start.max(now);
         let Some(task) = here.current else { return };
         let (fields, address) = (self.state.layouts.task, self.state.task(task).address);

@@ -293,6 +293,10 @@ impl Machine {
         let may_stay = |task: &TaskId, context: &Context<'_>| context.task(*task).may_run_on(cpu);
         let stays = previous.filter(|task| may_stay(task, context));
         self.state.picking = Some(cpu);
+        let ran = self.state.cpu(cpu).current.is_some();
+        if let Some(task) = previous.filter(|_| stays.is_none()) {
+            self.move_away(context, cpu, task);
+        }
         self.state.finding = Some(cpu);
         let verdict = self.find(context, cpu, stays);
         self.here(context).settle_immediate(cpu);
@@ -304,15 +308,15 @@ impl Machine {
             }
             _ => self.first_local(context, cpu),
         };
-        if let Some(task) = previous {
-            self.put_back(context, cpu, task, next, stays.is_some());
+        if let Some(task) = stays {
+            self.put_back(context, cpu, task, next);
         }
         self.state.picking = None;
-        let left = self.state.cpu_mut(cpu).current.take().is_some();
+        self.state.cpu_mut(cpu).current = None;
         match next {
             Some(task) => self.set_next(context, cpu, task),
             None => {
-                self.idle(context, cpu, left);
+                self.idle(context, cpu, ran);
                 Pick::Idle
             }
         }
@@ -409,6 +413,24 @@ impl Machine {
         tasks.into_iter().find(|task| here.may_take(*task, cpu))
     }
 
+    fn stop(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        self.here(context).update_current(cpu);
+        let stopping = self.callbacks.stopping;
+        self.call_task(context, stopping, task, &[1]);
+        self.here(context).begin_wait(task);
+    }
+
+    /// Who ran may not go on here: the migration thread takes the CPU from it, and it to another,
+    /// before this one asks the program for a task (`migration_cpu_stop()`).
+    fn move_away(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+        self.stop(context, cpu, task);
+        self.state.cpu_mut(cpu).current = None;
+        let mut cpus = (0..context.cpus()).map(CpuId);
+        let to = cpus.find(|cpu| context.task(task).may_run_on(*cpu));
+        self.here(context).set_cpu(task, to.unwrap_or(cpu));
+        self.give_moved(context, task);
+    }
+
     /// Who ran and still could goes back to the program (`put_prev_task_scx()`).
     fn put_back(
         &mut self,
@@ -416,19 +438,8 @@ impl Machine {
         cpu: CpuId,
         task: TaskId,
         next: Option<TaskId>,
-        stays: bool,
     ) {
-        self.here(context).update_current(cpu);
-        let stopping = self.callbacks.stopping;
-        self.call_task(context, stopping, task, &[1]);
-        self.here(context).begin_wait(task);
-        if !stays {
-            // The migration thread takes it to a CPU where it may run.
-            let mut cpus = (0..context.cpus()).map(CpuId);
-            let to = cpus.find(|cpu| context.task(task).may_run_on(*cpu));
-            self.here(context).set_cpu(task, to.unwrap_or(cpu));
-            return self.give_moved(context, task);
-        }
+        self.stop(context, cpu, task);
         let flags = if next.is_none() {
             self.state.enq.last
         } else {

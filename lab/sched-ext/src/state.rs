@@ -99,7 +99,8 @@ pub(crate) struct Cpu {
     pub(crate) known_idle: bool,
     /// The task_struct of its idle task.
     pub(crate) idle_task: u64,
-    /// Whom `cpumask_any_and_distribute()` returned last, plus one.
+    /// Whom `cpumask_any_distribute()` and its like returned last, plus one. The first time they
+    /// leave out CPU 0 if they can.
     pub(crate) turn: u32,
 }
 

@@ -62,6 +62,9 @@ static void move(struct task_struct *p)
 	take_out(p);
 	p->cpu = bpf_cpumask_first(p->cpus_ptr);
 	enqueue(p, 0);
+	/* wakeup_preempt(), as in native_enqueue(). */
+	if (!model.running[p->cpu])
+		put_cpu(&model.kicked, p->cpu);
 }
 
 /* A running task that may no longer run where it does waits for the migration thread: native_migrate(). */

@@ -157,6 +157,19 @@ void native_fork(u32 id, s32 parent, u32 weight, u64 allowed, u32 cgroup, u32 cp
 	warmq_enable(p);
 }
 
+/* select_fallback_rq(): a CPU of the same node where a task may run, or any. */
+static s32 allowed_near(struct task_struct *p, s32 near)
+{
+	u32 cpu;
+
+	if (may_run_on(p, near))
+		return near;
+	for (cpu = 0; cpu < model.cpus; cpu++)
+		if (may_run_on(p, cpu) && node_of(domain_of_cpu(cpu)) == node_of(domain_of_cpu(near)))
+			return cpu;
+	return bpf_cpumask_first(p->cpus_ptr);
+}
+
 s32 native_select(u32 id, u32 here, s32 prev, s32 waker, bool sync, u64 now)
 {
 	struct task_struct *p = &tasks_of_model[id];
@@ -172,9 +185,7 @@ s32 native_select(u32 id, u32 here, s32 prev, s32 waker, bool sync, u64 now)
 	model.queueing = p;
 	p->cpu = warmq_select_cpu(p, prev, flags | (sync ? SCX_WAKE_SYNC : 0));
 	model.queueing = NULL;
-	if (!may_run_on(p, p->cpu)) /* as select_fallback_rq(): its first CPU */
-		p->cpu = bpf_cpumask_first(p->cpus_ptr);
-	return p->cpu;
+	return p->cpu = allowed_near(p, p->cpu);
 }
 
 void native_enqueue(u32 id, u32 here, u32 cpu, s32 waker, u64 now)

@@ -287,15 +287,23 @@ bool bpf_cpumask_subset(struct cpumask *a, struct cpumask *b)
 	return !beyond;
 }
 
-u32 bpf_cpumask_any_distribute(struct cpumask *mask)
+/* The next CPU of both after the last that this one found; CPUS: there is none. cpumask_any_and_distribute() */
+static u32 distribute(const struct cpumask *a, const struct cpumask *b)
 {
-	u32 *last = &model.distributed[model.cpu], cpu = *last < CPUS - 1 ? next_of_both(mask, mask, *last + 1) : CPUS;
+	u32 *last = &model.distributed[model.cpu], cpu = *last < CPUS - 1 ? next_of_both(a, b, *last + 1) : CPUS;
 
 	if (cpu == CPUS)
-		cpu = bpf_cpumask_first(mask);
-	if (cpu == CPUS)
-		return model.cpus;
-	return *last = cpu;
+		cpu = next_of_both(a, b, 0);
+	if (cpu < CPUS)
+		*last = cpu;
+	return cpu;
+}
+
+u32 bpf_cpumask_any_distribute(struct cpumask *mask)
+{
+	u32 cpu = distribute(mask, mask);
+
+	return cpu == CPUS ? model.cpus : cpu;
 }
 
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level)
@@ -374,14 +382,16 @@ bool scx_bpf_test_and_clear_cpu_idle(s32 cpu)
 
 static s32 pick_idle(struct cpumask *among, u64 flags)
 {
-	u32 first, cpu;
+	struct cpumask cores = {};
+	u32 cpu;
 
 	native_moment();
-	first = cpu = next_of_both(among, &model.idle, 0);
-	while (cpu < CPUS && !is_whole_core_idle(cpu))
-		cpu = cpu < CPUS - 1 ? next_of_both(among, &model.idle, cpu + 1) : CPUS;
+	for (cpu = 0; cpu < model.cpus; cpu++)
+		if (bpf_cpumask_test_cpu(cpu, &model.idle) && is_whole_core_idle(cpu))
+			put_cpu(&cores, cpu);
+	cpu = distribute(among, &cores);
 	if (cpu == CPUS && !(flags & SCX_PICK_IDLE_CORE))
-		cpu = first;
+		cpu = distribute(among, &model.idle);
 	if (cpu == CPUS)
 		return -EBUSY;
 	drop_cpu(&model.idle, cpu);
@@ -395,21 +405,27 @@ s32 scx_bpf_pick_idle_cpu(struct cpumask *mask, u64 flags)
 
 s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags, struct cpumask *mask, u64 flags)
 {
-	struct cpumask among = {}, own = {};
+	struct cpumask among = {};
+	bool own;
 	s32 cpu;
 	u32 word;
 
 	for (word = 0; word < CPU_WORDS; word++)
 		among.bits[word] = mask->bits[word] & p->cpus_ptr->bits[word];
-	if (bpf_cpumask_test_cpu(prev, &among))
-		put_cpu(&own, prev);
-	cpu = pick_idle(&own, SCX_PICK_IDLE_CORE);
-	if (cpu < 0)
-		cpu = pick_idle(&among, SCX_PICK_IDLE_CORE);
+	own = bpf_cpumask_test_cpu(prev, &among);
+	if (own && is_whole_core_idle(prev) && scx_bpf_test_and_clear_cpu_idle(prev))
+		return prev;
+	cpu = pick_idle(&among, SCX_PICK_IDLE_CORE);
 	if (cpu >= 0 || (flags & SCX_PICK_IDLE_CORE))
 		return cpu;
-	cpu = pick_idle(&own, 0);
-	return cpu >= 0 ? cpu : pick_idle(&among, 0);
+	if (own && scx_bpf_test_and_clear_cpu_idle(prev))
+		return prev;
+	for (cpu = 0; cpu < (s32)model.cpus; cpu++) {
+		if (cpu != prev && bpf_cpumask_test_cpu(cpu, &model.core[prev]) && bpf_cpumask_test_cpu(cpu, &among) &&
+		    scx_bpf_test_and_clear_cpu_idle(cpu))
+			return cpu;
+	}
+	return pick_idle(&among, 0);
 }
 
 /* --- Kicks --------------------------------------------------------------------------------------- */

@@ -100,6 +100,9 @@ impl Engine {
 
     /// Performs `change` on `cpu`.
     pub(crate) fn change(&mut self, cpu: CpuId, change: Change) -> Flow {
+        if self.core.is_so_already(&change) {
+            return Flow::Next;
+        }
         match change {
             Change::Nice(task, nice) => {
                 self.core.task_mut(task).nice = nice.clamp(-20, 19);
@@ -131,12 +134,16 @@ impl Engine {
                 took
             }
             Change::Affinity(task, cpus) => {
-                if let Some(asked) = self.core.existing(&cpus) {
-                    self.core.task_mut(task).asked = Some(asked);
-                    self.core.confine(task);
-                    self.core.record_affinity(task);
+                let Some(asked) = self.core.existing(&cpus) else {
+                    return Flow::Next;
+                };
+                self.core.task_mut(task).asked = Some(asked);
+                let changes = self.core.confine(task);
+                self.core.record_affinity(task);
+                match changes {
+                    true => self.follow_affinity(cpu, task),
+                    false => Flow::Next,
                 }
-                self.follow_affinity(cpu, task)
             }
             Change::Fragment(task, fragment) => self.name_fragment(cpu, task, fragment),
             Change::Stop(task) => self.stop(cpu, task, true),

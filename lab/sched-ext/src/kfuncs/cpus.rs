@@ -35,7 +35,8 @@ impl Here<'_, '_> {
     pub(crate) fn send_kicks(&mut self) {
         let this = self.context.cpu();
         for (cpu, flags) in std::mem::take(&mut self.state.kicks) {
-            let idle = self.context.running_on(cpu).is_none();
+            // An interrupt does it once this CPU has switched (`kick_cpus_irq_workfn()`).
+            let idle = self.state.cpu(cpu).current.is_none();
             let kick = Kick::of(flags, idle, self.context.is_online(cpu), cpu == this);
             if kick.ends_slice {
                 self.end_slice(cpu);
