@@ -26,6 +26,17 @@ pub enum Access {
 /// The kernel around a program. The interpreter knows it only by this; helpers and kfuncs that need
 /// nothing but memory and maps ([`crate::offered`]) never reach it.
 pub trait Kernel {
+    /// Whether it wants to know of each function and instruction. Where it does not, that costs
+    /// nothing.
+    const STEPS: bool = false;
+    /// A function of the object begins, by its index in `Image::functions`.
+    fn entered(&mut self, function: u32) {
+        let _ = function;
+    }
+    /// An instruction is run, by its index in `Image::code`.
+    fn step(&mut self, instruction: u32) {
+        let _ = instruction;
+    }
     /// Runs what `callee` names, with the five arguments of the calling convention, and returns
     /// what it returns.
     ///

@@ -91,6 +91,7 @@ impl Program {
             .starts
             .get(function as usize)
             .map_or(usize::MAX, |at| *at as usize);
+        kernel.entered(function);
         let mut registers = [0; 16];
         for (register, arg) in registers[1..6].iter_mut().zip(args) {
             *register = *arg;
@@ -191,6 +192,9 @@ impl<K: Kernel> Run<'_, K> {
             let Some(op) = program.ops.get(self.at) else {
                 return Err(Ending::RanOut);
             };
+            if K::STEPS {
+                self.kernel.step(program.from[self.at]);
+            }
             self.at += 1;
             let dst = usize::from(op.dst & 15);
             let (left, source) = (
@@ -316,6 +320,7 @@ impl<K: Kernel> Run<'_, K> {
             self.registers[9],
         ];
         let frame = Frame { at: self.at, saved };
+        self.kernel.entered(function as u32);
         self.enter()?;
         self.frames[self.depth - 1] = frame;
         let to = self

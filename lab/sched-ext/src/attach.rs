@@ -15,6 +15,7 @@ use crate::layout;
 use crate::lines::Lines;
 use crate::load::Loaded;
 use crate::masks;
+use crate::profiler::Profiler;
 use crate::queue::Queue;
 use crate::run_queue::{Callbacks, Machine};
 use crate::state::{Costs, Cpu, During, Layouts, State};
@@ -96,6 +97,14 @@ impl SchedExt {
             timeout: Duration::from_ms(timeout),
             watched: Instant::START,
         })
+    }
+
+    /// The same scheduler of the object, whose callbacks are counted.
+    #[must_use]
+    pub fn profiled(mut self, loaded: &Loaded, profiler: &Profiler) -> SchedExt {
+        profiler.counts_of(&loaded.image, &loaded.kernel);
+        self.machine.state.profiler = Some(profiler.clone());
+        self
     }
 }
 
@@ -201,6 +210,7 @@ fn state(
         random: seed | 1,
         ejected: None,
         paid: 0,
+        profiler: None,
     })
 }
 

@@ -10,6 +10,7 @@ use warmq_units::{Address, CpuId, Cycles, Instant, LockId, TaskId};
 use crate::idle::Idle;
 use crate::layout;
 use crate::lines::Lines;
+use crate::profiler::Profiler;
 use crate::queue::{Dsq, Place, Queue};
 use crate::variables::Variables;
 use crate::words::Enq;
@@ -193,6 +194,8 @@ pub(crate) struct State {
     pub(crate) ejected: Option<String>,
     /// Instructions that have been paid for.
     pub(crate) paid: u64,
+    /// Who counts what callbacks cost.
+    pub(crate) profiler: Option<Profiler>,
 }
 
 impl State {

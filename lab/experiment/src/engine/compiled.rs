@@ -4,7 +4,7 @@ use std::path::Path;
 
 use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::{BootError, MakeScheduler};
-use warmq_sched_ext::{Expenses, Facts, NotAttached, Profile, SchedExt, Source, Variable};
+use warmq_sched_ext::{Expenses, Facts, NotAttached, Profile, Profiler, SchedExt, Source, Variable};
 
 use super::setting;
 use crate::plan::Plan;
@@ -19,7 +19,7 @@ fn is_written_as_file(name: &str) -> bool {
 }
 
 /// Whether the name of a scheduler is that of a file.
-pub(super) fn is_file(name: &str) -> bool {
+pub fn is_file(name: &str) -> bool {
     is_written_as_file(name) && Path::new(name).is_file()
 }
 
@@ -173,7 +173,11 @@ fn describe(name: &str) -> Result<Compiled, String> {
 }
 
 /// What makes the scheduler of `plan`.
-pub(super) fn maker(plan: &Plan, chosen: &Chosen) -> Result<MakeScheduler, RunError> {
+pub(super) fn maker(
+    plan: &Plan,
+    chosen: &Chosen,
+    profiler: Option<Profiler>,
+) -> Result<MakeScheduler, RunError> {
     let name = &plan.scheduler.name;
     let source = source(name).map_err(setting)?;
     let variables = variables(plan)?;
@@ -192,7 +196,10 @@ pub(super) fn maker(plan: &Plan, chosen: &Chosen) -> Result<MakeScheduler, RunEr
             BootError::Scheduler(format!("{name} cannot be run in the lab: {error}"))
         })?;
         match SchedExt::attach(&loaded, attach, expenses, seed) {
-            Ok(scheduler) => Ok(Box::new(scheduler)),
+            Ok(scheduler) => Ok(Box::new(match &profiler {
+                Some(profiler) => scheduler.profiled(&loaded, profiler),
+                None => scheduler,
+            })),
             Err(NotAttached::Cost(unknown)) => Err(BootError::Cost(unknown)),
             Err(error) => Err(BootError::Scheduler(error.to_string())),
         }
