@@ -9,7 +9,9 @@ use crate::failure::Failure;
 /// # Errors
 /// If none is.
 pub fn has_programs(experiments: &[Experiment], options: &Options) -> Result<(), Failure> {
-    let jobs = experiments.iter().flat_map(|experiment| experiment.jobs(options));
+    let jobs = experiments
+        .iter()
+        .flat_map(|experiment| experiment.jobs(options));
     let mut plans = jobs.map(|job| job.plan);
     match plans.any(|plan| plan.is_simulated() && is_compiled(&plan.scheduler.name)) {
         true => Ok(()),

@@ -15,7 +15,9 @@ use crate::planned::{self, Wanted};
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::study::{self, Study};
-use crate::{chart, files, machines, oracle_gap, output, points, present, profile, scenario, trace, typed};
+use crate::{
+    chart, files, machines, oracle_gap, output, points, present, profile, scenario, trace, typed,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -281,7 +283,9 @@ fn report(arguments: &Arguments, study: &Study) -> Result<Report, Failure> {
 /// The command that runs `files` as these arguments do.
 fn command(arguments: &Arguments, files: &[&str]) -> String {
     let points = points::typed(arguments.point.clone());
-    let options = [arguments.extent.typed(), changed(arguments), points].concat();
+    let profile = arguments.profile.then(|| "--profile".to_owned());
+    let mut options = [arguments.extent.typed(), changed(arguments), points].concat();
+    options.extend(profile);
     typed::line("run", files, &options)
 }
 

@@ -1,7 +1,7 @@
 //! Where a compiled scheduler spends its time: callbacks, the functions that run in each, and the
 //! lines of those. Every level has the same figures, and a level's are the sums of the next one's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 
 use serde::Serialize;
@@ -110,6 +110,30 @@ pub(crate) struct Column {
     is_share: bool,
 }
 
+const NS: Column = column("ns", |work| work.time.0 as f64 / 1e3);
+const SHARE: Column = Column {
+    is_share: true,
+    ..column("%", NS.figure)
+};
+
+const fn column(name: &'static str, figure: fn(&Work) -> f64) -> Column {
+    Column {
+        name,
+        figure,
+        is_share: false,
+    }
+}
+
+/// A figure for each switch: three digits, two of them after the point at most.
+pub(crate) fn figure(value: f64) -> String {
+    match value {
+        0.0 => "0".to_owned(),
+        value if value < 0.005 => "<0.01".to_owned(),
+        value if value < 10.0 => format!("{value:.2}"),
+        value => number::ours(value, ""),
+    }
+}
+
 impl Column {
     pub(crate) fn of(&self, profile: &Profile, work: &Work) -> f64 {
         let value = (self.figure)(work);
@@ -120,35 +144,38 @@ impl Column {
     }
 }
 
-/// What is shown of a profile; levels of caches that the machine does not have are left out.
+/// What is shown of a profile. Where no line was found is left out.
 pub(crate) fn columns(profile: &Profile) -> Vec<Column> {
-    let column = |name, figure| Column {
-        name,
-        figure,
-        is_share: false,
-    };
-    let ns = |work: &Work| work.time.0 as f64 / 1e3;
     let mut columns = vec![
-        column("ns", ns),
-        Column {
-            is_share: true,
-            ..column("%", ns)
-        },
+        NS,
+        SHARE,
         column("locked", |work| work.locked.0 as f64 / 1e3),
         column("instr.", |work| work.instructions as f64),
         column("calls", |work| work.all_calls() as f64),
         column("lines", |work| work.lines as f64),
     ];
-    let levels: [(&str, fn(&Work) -> f64); 3] = [
+    let found: [(&str, fn(&Work) -> f64); 5] = [
         ("L2", |work| work.found_in_level[0] as f64),
         ("L3", |work| work.found_in_level[1] as f64),
         ("L4", |work| work.found_in_level[2] as f64),
+        ("other CPU", |work| work.from_other_cpus as f64),
+        ("memory", |work| work.from_memory as f64),
     ];
-    let found = levels.into_iter().filter(|(_, of)| of(&profile.work) > 0.0);
+    let found = found.into_iter().filter(|(_, of)| of(&profile.work) > 0.0);
     columns.extend(found.map(|(name, of)| column(name, of)));
-    columns.push(column("other CPU", |work| work.from_other_cpus as f64));
-    columns.push(column("memory", |work| work.from_memory as f64));
     columns
+}
+
+/// What is shown of a line, whose text takes room.
+pub(crate) fn short_columns() -> Vec<Column> {
+    vec![
+        NS,
+        SHARE,
+        column("instr.", |work| work.instructions as f64),
+        column("lines", |work| work.lines as f64),
+        column("misses", |work| work.misses() as f64),
+        column("other CPU", |work| work.from_other_cpus as f64),
+    ]
 }
 
 /// The spot of a name among `spots`.
@@ -180,6 +207,11 @@ impl Profile {
         !self.callbacks.is_empty()
     }
 
+    /// The callback of a name.
+    pub(crate) fn callback(&self, name: &str) -> Option<&Spot> {
+        self.callbacks.iter().find(|spot| spot.name == name)
+    }
+
     /// A figure for each switch.
     pub(crate) fn a_switch(&self, value: f64) -> f64 {
         value / self.switches.max(1) as f64
@@ -205,8 +237,8 @@ impl Profile {
         format!(
             "{}: its program takes {} us of each switch, {} % of the CPUs' time; figures are for each of {} switches",
             self.name(),
-            number::ours(self.a_switch(whole / 1e6), ""),
-            number::ours(share, ""),
+            figure(self.a_switch(whole / 1e6)),
+            figure(share),
             number::exact(self.switches as f64),
         )
     }
@@ -283,4 +315,16 @@ fn merge(own: &mut Vec<Spot>, others: &[Spot]) {
         }
         merge(&mut spot.inside, &other.inside);
     }
+}
+
+/// The names of callbacks, the most expensive ones first.
+pub(crate) fn callback_names<'p>(profiles: &[&'p Profile]) -> Vec<&'p str> {
+    let callbacks = profiles.iter().flat_map(|profile| &profile.callbacks);
+    let names: BTreeSet<&str> = callbacks.map(|spot| spot.name.as_str()).collect();
+    let mut names: Vec<&str> = names.into_iter().collect();
+    names.sort_by_cached_key(|name| {
+        let spots = profiles.iter().filter_map(|profile| profile.callback(name));
+        std::cmp::Reverse(spots.map(|spot| spot.work.time).max())
+    });
+    names
 }

@@ -11,7 +11,15 @@ use crate::run::{Options, Runs};
 impl Experiment {
     /// One for each point, also where there was nothing to profile; none, if nobody profiled.
     pub fn profiles(&self, options: &Options, runs: &Runs) -> Vec<Profile> {
-        let profiled = |run: &Result<_, _>| matches!(run, Ok(crate::Measured { profile: Some(_), .. }));
+        let profiled = |run: &Result<_, _>| {
+            matches!(
+                run,
+                Ok(crate::Measured {
+                    profile: Some(_),
+                    ..
+                })
+            )
+        };
         if !runs.0.values().any(profiled) {
             return Vec::new();
         }
@@ -24,13 +32,16 @@ impl Experiment {
     /// What else than the scheduler differs from point to point.
     fn beside_scheduler(&self, point: &Point) -> Point {
         let axes = self.parts.axes.iter();
-        let differs = |axis: &&Axis| {
-            axis.values.len() > 1 && axis.target != Target::Name(Part::Scheduler)
-        };
+        let differs =
+            |axis: &&Axis| axis.values.len() > 1 && axis.target != Target::Name(Part::Scheduler);
         let keys: Vec<&str> = axes.filter(differs).map(|axis| axis.key.as_str()).collect();
         let of = |(key, _): &(&String, &Value)| keys.contains(&key.as_str());
         let values = point.0.iter().filter(of);
-        Point(values.map(|(key, value)| (key.clone(), value.clone())).collect())
+        Point(
+            values
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+        )
     }
 
     fn profile_at(&self, point: &Point, options: &Options, runs: &Runs) -> Profile {

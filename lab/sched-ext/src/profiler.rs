@@ -154,7 +154,8 @@ impl Callback {
 /// What an instruction did in a callback.
 #[derive(Clone, Debug)]
 pub struct Spent<'p> {
-    /// The callback's name in `sched_ext_ops`, or that of the function, which a timer called.
+    /// The callback's name in `sched_ext_ops`; `timer NAME` of a function that a timer called, and
+    /// the name of a program that something else runs.
     pub callback: &'p str,
     /// Whether it ran under a run queue's lock.
     pub locked: bool,
@@ -224,7 +225,11 @@ impl Profiler {
     /// How long all callbacks took.
     pub fn time(&self) -> Duration {
         let counted = self.counted.borrow();
-        counted.callbacks.values().map(|callback| callback.all).sum()
+        counted
+            .callbacks
+            .values()
+            .map(|callback| callback.all)
+            .sum()
     }
 
     /// How often each callback was called.
@@ -234,7 +239,7 @@ impl Profiler {
             return;
         };
         for ((function, _), callback) in &counted.callbacks {
-            see(name(image, *function), callback.times);
+            see(&name(image, *function), callback.times);
         }
     }
 
@@ -245,10 +250,11 @@ impl Profiler {
             return;
         };
         for ((called, _), callback) in &counted.callbacks {
+            let called = name(image, *called);
             let functions = image.functions.iter().zip(&callback.entered);
             for (function, times) in functions.filter(|(_, times)| **times > 0) {
                 see(Entered {
-                    callback: name(image, *called),
+                    callback: &called,
                     function: &function.name,
                     times: *times,
                 });
@@ -263,10 +269,11 @@ impl Profiler {
             return;
         };
         for ((called, locked), callback) in &counted.callbacks {
+            let called = name(image, *called);
             for (at, cost) in callback.shares() {
                 let function = image.function_at(at as u32);
                 see(Spent {
-                    callback: name(image, *called),
+                    callback: &called,
                     locked: *locked,
                     function: function.map_or("", |function| &function.name),
                     line: image.line_at(at as u32),
@@ -280,13 +287,20 @@ impl Profiler {
     }
 }
 
-/// The callback that a function is, or else its own name.
-fn name(image: &Image, function: u32) -> &str {
+/// What calls a function, as [`Spent`] has it.
+fn name(image: &Image, function: u32) -> String {
     let mut callbacks = image.ops.iter().flat_map(|ops| &ops.callbacks);
-    let callback = callbacks.find(|(_, callback)| **callback == function);
-    let function = image.functions.get(function as usize);
-    let own = || function.map_or("", |function| function.name.as_str());
-    callback.map_or_else(own, |(name, _)| name.as_str())
+    if let Some((callback, _)) = callbacks.find(|(_, callback)| **callback == function) {
+        return callback.clone();
+    }
+    let mut programs = image.programs.iter();
+    let is_program = programs.any(|program| program.function == function);
+    let known = image.functions.get(function as usize);
+    let own = known.map_or("", |function| function.name.as_str());
+    match is_program {
+        true => own.to_owned(),
+        false => format!("timer {own}"),
+    }
 }
 
 /// The helper or kfunc that an instruction calls.

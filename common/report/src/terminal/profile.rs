@@ -1,18 +1,21 @@
 //! Profiles of compiled schedulers as tables, all figures for each switch.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use comfy_table::{Cell, Table};
 
 use super::{RULED, Terminal, right};
-use crate::profile::{Column, columns};
-use crate::{Profile, Spot, number};
+use crate::profile::{self, Column, columns, short_columns};
+use crate::{Profile, Spot, Work};
 
-/// How many of the most expensive lines are shown.
-const LINES_SHOWN: usize = 12;
+const LEGEND: &str = "\
+ns: simulated time, with that of helpers and kfuncs; locked: the part of it under a run queue's lock
+lines: accesses of lines of memory; L2, L3, other CPU, memory: where those were found that missed L1";
+
+/// How many of the most expensive functions and lines are shown.
+const SHOWN: usize = 12;
 /// Letters of a line's text that are shown.
-const TEXT_SHOWN: usize = 44;
+const TEXT_SHOWN: usize = 36;
 
 impl Terminal {
     /// What the programs of schedulers did: side by side, then each by callbacks, functions, calls
@@ -26,7 +29,14 @@ impl Terminal {
         }
         if with.len() > 1 {
             let table = self.side_by_side(&with);
-            let _ = writeln!(text, "\nside by side, for each switch\n{}", table.trim_fmt());
+            let _ = writeln!(
+                text,
+                "\nside by side, for each switch\n{}",
+                table.trim_fmt()
+            );
+        }
+        if !with.is_empty() {
+            let _ = writeln!(text, "{LEGEND}");
         }
         for profile in with {
             self.profile(&mut text, profile);
@@ -36,39 +46,43 @@ impl Terminal {
 
     fn profile(self, text: &mut String, profile: &Profile) {
         let _ = writeln!(text, "\n{}", profile.sentence());
-        let callbacks = self.spots(profile, "callback", &profile.callbacks, true);
-        let functions = self.spots(profile, "function", &profile.functions(), false);
-        for table in [callbacks, functions, self.calls(profile), self.lines(profile)] {
+        let functions = profile.functions();
+        let shown = &functions[..functions.len().min(SHOWN)];
+        let mut callbacks = self.spots(profile, "callback", &profile.callbacks);
+        callbacks.add_row(all(profile));
+        let functions = self.spots(profile, "function", shown);
+        for table in [
+            callbacks,
+            functions,
+            self.lines(profile),
+            self.calls(profile),
+        ] {
             let _ = writeln!(text, "{}", table.trim_fmt());
         }
     }
 
-    fn spots(self, profile: &Profile, what: &str, spots: &[Spot], total: bool) -> Table {
+    fn spots(self, profile: &Profile, what: &str, spots: &[Spot]) -> Table {
         let columns = columns(profile);
         let mut table = self.of(&[what, "times"], &columns);
         for spot in spots {
             let times = spot.times.map(|times| profile.a_switch(times as f64));
             let head = [Cell::new(&spot.name), times.map_or(Cell::new(""), figure)];
-            table.add_row(head.into_iter().chain(row(profile, &columns, spot)));
-        }
-        if total {
-            let head = [Cell::new("all"), Cell::new("")];
-            let all = Spot {
-                work: profile.work.clone(),
-                ..Spot::default()
-            };
-            table.add_row(head.into_iter().chain(row(profile, &columns, &all)));
+            table.add_row(head.into_iter().chain(row(profile, &columns, &spot.work)));
         }
         table
     }
 
     fn lines(self, profile: &Profile) -> Table {
-        let columns = columns(profile);
-        let mut table = self.of(&["line", "function", "text"], &columns);
-        for (function, line) in profile.lines().iter().take(LINES_SHOWN) {
+        let columns = short_columns();
+        let mut table = self.of(&["line, function, text"], &columns);
+        for (function, line) in profile.lines().iter().take(SHOWN) {
             let text: String = line.text.chars().take(TEXT_SHOWN).collect();
-            let head = [&line.name, function, &text].map(Cell::new);
-            table.add_row(head.into_iter().chain(row(profile, &columns, line)));
+            let head = format!("{} {function}\n  {text}", line.name);
+            table.add_row(
+                [Cell::new(head)]
+                    .into_iter()
+                    .chain(row(profile, &columns, &line.work)),
+            );
         }
         table
     }
@@ -98,16 +112,8 @@ impl Terminal {
 
     /// Time, instructions and misses of each callback, a column a scheduler.
     fn side_by_side(self, profiles: &[&Profile]) -> Table {
-        let mut callbacks: BTreeMap<&str, Vec<Option<&Spot>>> = BTreeMap::new();
-        for (at, profile) in profiles.iter().enumerate() {
-            for spot in &profile.callbacks {
-                let row = callbacks.entry(&spot.name);
-                row.or_insert_with(|| vec![None; profiles.len()])[at] = Some(spot);
-            }
-        }
         let mut table = self.table(RULED);
-        let heads = ["ns", "instructions", "misses"];
-        let heads = heads.iter().flat_map(|head| {
+        let heads = ["ns", "instr.", "misses"].into_iter().flat_map(|head| {
             let names = profiles.iter();
             names.map(move |profile| format!("{head} {}", profile.scheduler))
         });
@@ -115,28 +121,31 @@ impl Terminal {
         for column in 1..=3 * profiles.len() {
             right(&mut table, column);
         }
-        for (name, spots) in &callbacks {
-            table.add_row(beside(name, profiles, |at| spots[at].map(|spot| &spot.work)));
+        for name in profile::callback_names(profiles) {
+            let work = |profile: &&Profile| profile.callback(name).map(|spot| spot.work.clone());
+            table.add_row(beside(name, profiles, work));
         }
-        table.add_row(beside("all", profiles, |at| Some(&profiles[at].work)));
+        table.add_row(beside("all", profiles, |profile| {
+            Some(profile.work.clone())
+        }));
         table
     }
 }
 
-fn beside<'w>(
+fn beside(
     name: &str,
     profiles: &[&Profile],
-    work: impl Fn(usize) -> Option<&'w crate::Work>,
+    work: impl Fn(&&Profile) -> Option<Work>,
 ) -> Vec<Cell> {
-    let figures: [fn(&crate::Work) -> f64; 3] = [
+    let figures: [fn(&Work) -> f64; 3] = [
         |work| work.time.0 as f64 / 1e3,
         |work| work.instructions as f64,
         |work| work.misses() as f64,
     ];
     let mut row = vec![Cell::new(name)];
     for of in figures {
-        let cells = profiles.iter().enumerate().map(|(at, profile)| {
-            let value = work(at).map(|work| profile.a_switch(of(work)));
+        let cells = profiles.iter().map(|profile| {
+            let value = work(profile).map(|work| profile.a_switch(of(&work)));
             value.map_or(Cell::new("–"), figure)
         });
         row.extend(cells);
@@ -144,13 +153,19 @@ fn beside<'w>(
     row
 }
 
-fn row(profile: &Profile, columns: &[Column], spot: &Spot) -> Vec<Cell> {
+fn row(profile: &Profile, columns: &[Column], work: &Work) -> Vec<Cell> {
     let columns = columns.iter();
     columns
-        .map(|column| figure(column.of(profile, &spot.work)))
+        .map(|column| figure(column.of(profile, work)))
         .collect()
 }
 
+/// What all callbacks did together.
+fn all(profile: &Profile) -> Vec<Cell> {
+    let head = vec![Cell::new("all"), Cell::new("")];
+    [head, row(profile, &columns(profile), &profile.work)].concat()
+}
+
 fn figure(value: f64) -> Cell {
-    Cell::new(number::ours(value, ""))
+    Cell::new(profile::figure(value))
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::{BootError, MakeScheduler};
-use warmq_sched_ext::{Expenses, Facts, NotAttached, Profile, Profiler, SchedExt, Source, Variable};
+use warmq_sched_ext::{
+    Expenses, Facts, NotAttached, Profile, Profiler, SchedExt, Source, Variable,
+};
 
 use super::setting;
 use crate::plan::Plan;

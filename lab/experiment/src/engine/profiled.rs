@@ -42,7 +42,11 @@ fn work(spent: &Spent<'_>) -> Work {
     let locked = spent.locked.then_some(spent.time);
     Work {
         instructions: spent.ran,
-        calls: spent.calls.iter().map(|name| (name.clone(), spent.ran)).collect(),
+        calls: spent
+            .calls
+            .iter()
+            .map(|name| (name.clone(), spent.ran))
+            .collect(),
         lines: spent.accesses.total(),
         found_in_level: [level2, level3, level4],
         from_other_cpus: by_cache,

@@ -4,7 +4,9 @@ use warmq_machine::{Access, CpuPlace};
 use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
 
-use crate::core::{AccessCounts, Core, Event, NeedResched, Softirq, Statistic, Timer, TimerOwner, View, Within};
+use crate::core::{
+    AccessCounts, Core, Event, NeedResched, Softirq, Statistic, Timer, TimerOwner, View, Within,
+};
 use crate::words::{Costs, Group, GroupId, Mm, Preemption, Rule, UnknownCost};
 
 /// What a scheduler may ask for when it is attached.

@@ -2,5 +2,6 @@
 
 mod ejected;
 mod order;
+mod profiler;
 mod random;
 mod stage;

@@ -2,7 +2,7 @@
 
 use warmq_kernel::*;
 use warmq_machine::{MachineDescription, OutOfMemory, builtin, read_toml};
-use warmq_sched_ext::{Expenses, Facts, Loaded, SchedExt, Source, Value};
+use warmq_sched_ext::{Expenses, Facts, Loaded, Profiler, SchedExt, Source, Value};
 use warmq_trace::{Checker, Digest};
 use warmq_units::{Duration, Instant, Seed};
 
@@ -58,44 +58,76 @@ pub fn said(played: &Played) -> String {
     }
 }
 
-/// Plays a workload for `time` ms under an object, on so many CPUs, for which nothing but the
-/// program costs anything.
-pub fn play(loaded: Loaded, cpus: usize, time: u64, workload: &dyn Workload) -> Played {
-    let settings = Settings {
-        caches: false,
-        timer_resolution: ms(1),
-        ..Settings::linux24(Seed(1)).at_hz(250)
-    };
-    let expenses = Expenses {
-        instructions: 0,
-        kfunc: 0,
-        helper: 0,
-        callback: 0,
-    };
-    let make: MakeScheduler = Box::new(move |attach| {
-        let attached = SchedExt::attach(&loaded, attach, expenses, 1);
-        match attached {
-            Ok(scheduler) => Ok(Box::new(scheduler)),
-            Err(error) => Err(BootError::Scheduler(error.to_string())),
+/// A machine under an object.
+pub struct Stage {
+    pub loaded: Loaded,
+    pub cpus: usize,
+    pub expenses: Expenses,
+    pub caches: bool,
+    pub profiler: Option<Profiler>,
+}
+
+impl Stage {
+    /// So many CPUs, on which nothing costs anything.
+    pub fn new(loaded: Loaded, cpus: usize) -> Stage {
+        let expenses = Expenses {
+            instructions: 0,
+            kfunc: 0,
+            helper: 0,
+            callback: 0,
+        };
+        Stage {
+            loaded,
+            cpus,
+            expenses,
+            caches: false,
+            profiler: None,
         }
-    });
-    let watchers = (Digest::new(), Checker::of_a_run());
-    let booted = Kernel::boot(
-        &machine(cpus),
-        &Costs::free(),
-        settings,
-        make,
-        workload,
-        watchers,
-    );
-    let mut kernel = booted.unwrap_or_else(|error| panic!("{error}"));
-    let ending = kernel.run_until(Instant::START + ms(time));
-    let (digest, checker) = kernel.into_observer();
-    Played {
-        ending,
-        digest: digest.to_string(),
-        violation: checker.violation().map(ToString::to_string),
     }
+
+    /// Plays a workload for `time` ms.
+    pub fn play(self, time: u64, workload: &dyn Workload) -> Played {
+        let settings = Settings {
+            caches: self.caches,
+            timer_resolution: ms(1),
+            ..Settings::linux24(Seed(1)).at_hz(250)
+        };
+        let cpus = machine(self.cpus);
+        let watchers = (Digest::new(), Checker::of_a_run());
+        let booted = Kernel::boot(
+            &cpus,
+            &Costs::free(),
+            settings,
+            self.make(),
+            workload,
+            watchers,
+        );
+        let mut kernel = booted.unwrap_or_else(|error| panic!("{error}"));
+        let ending = kernel.run_until(Instant::START + ms(time));
+        let (digest, checker) = kernel.into_observer();
+        Played {
+            ending,
+            digest: digest.to_string(),
+            violation: checker.violation().map(ToString::to_string),
+        }
+    }
+
+    fn make(self) -> MakeScheduler {
+        Box::new(move |attach| {
+            let attached = SchedExt::attach(&self.loaded, attach, self.expenses, 1);
+            let attached = attached.map_err(|error| BootError::Scheduler(error.to_string()))?;
+            Ok(Box::new(match &self.profiler {
+                Some(profiler) => attached.profiled(&self.loaded, profiler),
+                None => attached,
+            }))
+        })
+    }
+}
+
+/// Plays a workload for `time` ms under an object, on so many CPUs, for which nothing costs
+/// anything.
+pub fn play(loaded: Loaded, cpus: usize, time: u64, workload: &dyn Workload) -> Played {
+    Stage::new(loaded, cpus).play(time, workload)
 }
 
 pub fn called(name: &str) -> TaskSpec {
