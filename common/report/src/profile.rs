@@ -116,6 +116,14 @@ const SHARE: Column = Column {
     ..column("%", NS.figure)
 };
 
+const FOUND: [Column; 5] = [
+    column("L2", |work| work.found_in_level[0] as f64),
+    column("L3", |work| work.found_in_level[1] as f64),
+    column("L4", |work| work.found_in_level[2] as f64),
+    column("other CPU", |work| work.from_other_cpus as f64),
+    column("memory", |work| work.from_memory as f64),
+];
+
 const fn column(name: &'static str, figure: fn(&Work) -> f64) -> Column {
     Column {
         name,
@@ -154,15 +162,10 @@ pub(crate) fn columns(profile: &Profile) -> Vec<Column> {
         column("calls", |work| work.all_calls() as f64),
         column("lines", |work| work.lines as f64),
     ];
-    let found: [(&str, fn(&Work) -> f64); 5] = [
-        ("L2", |work| work.found_in_level[0] as f64),
-        ("L3", |work| work.found_in_level[1] as f64),
-        ("L4", |work| work.found_in_level[2] as f64),
-        ("other CPU", |work| work.from_other_cpus as f64),
-        ("memory", |work| work.from_memory as f64),
-    ];
-    let found = found.into_iter().filter(|(_, of)| of(&profile.work) > 0.0);
-    columns.extend(found.map(|(name, of)| column(name, of)));
+    let found = FOUND
+        .into_iter()
+        .filter(|column| (column.figure)(&profile.work) > 0.0);
+    columns.extend(found);
     columns
 }
 
@@ -300,7 +303,7 @@ impl Profile {
             lines.map(move |line| (name.clone(), line))
         };
         let mut lines: Vec<_> = self.functions().into_iter().flat_map(of).collect();
-        lines.sort_by(|(_, one), (_, other)| other.work.time.cmp(&one.work.time));
+        lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.work.time));
         lines
     }
 }

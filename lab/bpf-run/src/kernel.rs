@@ -45,8 +45,8 @@ pub trait Kernel {
     fn call(&mut self, callee: Callee, args: [u64; 5], guest: &mut Guest) -> Result<u64, Ending>;
     /// A program calls `callee`, whoever runs it: for costs. Called before [`Kernel::call`], and
     /// for calls that never get there.
-    fn called(&mut self, callee: Callee) {
-        let _ = callee;
+    fn called(&mut self, callee: Callee, args: &[u64; 5]) {
+        let _ = (callee, args);
     }
     /// A program accesses `size` bytes at `address`, which is in memory that exists and is not the
     /// stack. Called before the access.

@@ -349,7 +349,7 @@ impl<K: Kernel> Run<'_, K> {
     fn outside(&mut self, callee: Callee) -> Result<(), Ending> {
         self.jump(self.at)?;
         let args = std::array::from_fn(|at| self.registers[at + 1]);
-        self.kernel.called(callee);
+        self.kernel.called(callee, &args);
         self.guest.depth = self.depth;
         let local = match callee {
             Callee::Helper(181) => return self.bpf_loop(args),

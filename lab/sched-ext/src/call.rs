@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warmq_bpf_run::{Access, Callee, Ending, Guest, Kernel, Program, offered};
+use warmq_bpf_run::{Access, Callee, Ending, Guest, Kernel, Program, map_of, offered};
 use warmq_kernel::Context;
 
 use crate::here::ns;
@@ -80,10 +80,11 @@ impl<W: Watch> Kernel for Caller<'_, '_, W> {
         }
     }
 
-    fn called(&mut self, callee: Callee) {
-        self.context.compute(match callee {
-            Callee::Helper(_) => self.state.costs.helper,
-            Callee::Kfunc(_) => self.state.costs.kfunc,
+    fn called(&mut self, callee: Callee, args: &[u64; 5]) {
+        let costs = &self.state.costs;
+        self.context.spend(match callee {
+            Callee::Helper(number) => costs.helper(number, map_of(args[0])),
+            Callee::Kfunc(which) => costs.kfunc(which),
         });
         self.watch.did(self.context);
     }
@@ -117,8 +118,8 @@ impl Here<'_, '_> {
     pub(crate) fn pay_instructions(&mut self) {
         let all = self.guest.instructions();
         let new = all - std::mem::replace(&mut self.state.paid, all);
-        let cycles = new * self.state.costs.instructions / 100;
-        self.context.compute(warmq_units::Cycles(cycles));
+        self.context
+            .spend(self.state.costs.instructions * new / 100);
     }
 
     /// Calls a function of the program, and returns what it returns; `None` if that has been
@@ -175,7 +176,7 @@ impl Here<'_, '_> {
         self.state.lines.begin();
         self.write_preempt_count();
         self.state.during = call.during;
-        self.context.compute(self.state.costs.callback);
+        self.context.spend(self.state.costs.callback);
         watch.did(self.context);
         let mut caller = Caller {
             state: self.state,

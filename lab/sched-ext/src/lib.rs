@@ -28,6 +28,7 @@ mod call;
 mod callbacks;
 mod cgroups;
 mod events;
+mod expenses;
 mod here;
 mod idle;
 mod kfuncs;
@@ -46,8 +47,9 @@ mod text;
 mod variables;
 mod words;
 
-pub use attach::{Expenses, NotAttached};
+pub use attach::NotAttached;
 pub use callbacks::SchedExt;
+pub use expenses::Expenses;
 pub use load::{Loaded, NotLoaded, Source, Value, Variable, offer};
 pub use profile::{Facts, Profile};
 pub use profiler::{Entered, Profiler, Spent};

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use warmq_bpf_run::Guest;
 use warmq_kernel::{Context, GroupId, Mm, Timer};
-use warmq_units::{Address, CpuId, Cycles, Instant, LockId, TaskId};
+use warmq_units::{Address, CpuId, Instant, LockId, TaskId};
 
+use crate::expenses::Costs;
 use crate::idle::Idle;
 use crate::layout;
 use crate::lines::Lines;
@@ -132,22 +133,6 @@ pub(crate) struct Walk {
     /// What the next move sets.
     pub(crate) slice: Option<u64>,
     pub(crate) vtime: Option<u64>,
-}
-
-/// Costs in cycles.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Costs {
-    /// Of 100 instructions.
-    pub(crate) instructions: u64,
-    /// Of a call of a kfunc.
-    pub(crate) kfunc: Cycles,
-    /// Of a call of a helper.
-    pub(crate) helper: Cycles,
-    /// Of calling the program.
-    pub(crate) callback: Cycles,
-    /// What a wakeup and a pick take without BPF.
-    pub(crate) wakeup: Cycles,
-    pub(crate) pick: Cycles,
 }
 
 /// All of it.

@@ -90,6 +90,11 @@ impl<'a> Attach<'a> {
         self.core.kernel_data(bytes)
     }
 
+    /// How long `cycles` take on this machine.
+    pub fn time_of(&self, cycles: Cycles) -> Duration {
+        self.core.hardware.clock.time_of(cycles)
+    }
+
     /// The cost called `name` of this kernel on this machine.
     pub fn cost(&self, name: &str) -> Result<Cycles, UnknownCost> {
         self.costs.get(name)

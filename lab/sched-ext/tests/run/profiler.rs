@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_kernel::*;
 use warmq_sched_ext::{Expenses, Profiler};
-use warmq_units::{Duration, Instant};
+use warmq_units::{Cycles, Duration, Instant};
 
 use crate::stage::*;
 
@@ -14,6 +14,14 @@ const EXPENSES: Expenses = Expenses {
     helper: 19,
     callback: 41,
 };
+
+/// Nothing costs anything but instructions.
+fn costs() -> Costs {
+    let mut table = Costs::free().table().clone();
+    let cost = table.get_mut("hundred_instructions").expect("a cost");
+    cost.cycles = Cycles(40);
+    Costs::new(table)
+}
 
 /// Four that compute and sleep, on two CPUs.
 fn workload(boot: &mut Boot<'_>) -> Started {
@@ -31,6 +39,7 @@ fn workload(boot: &mut Boot<'_>) -> Started {
 fn played(profiler: Option<&Profiler>) -> Played {
     let stage = Stage {
         expenses: EXPENSES,
+        costs: costs(),
         caches: true,
         profiler: profiler.cloned(),
         ..Stage::new(load(FAULTS, "7.3", &[]), 2)
@@ -69,10 +78,11 @@ fn counting_changes_nothing_and_is_the_same_twice() {
     assert_eq!(said(&profile(0)), said(&profile(0)));
 }
 
-/// select_task_rq_scx() holds no lock of a run queue; enqueue_task_scx() and the pick do.
+/// select_task_rq_scx() holds no lock of a run queue; enqueue_task_scx() and the pick do. (The first
+/// tasks are queued before the machine runs, under no lock.)
 #[test]
 fn it_knows_callbacks_calls_lines_and_locks() {
-    let profiler = profile(0);
+    let profiler = profile(10);
     let mut times = BTreeMap::new();
     profiler.callbacks(|name, count| *times.entry(name.to_owned()).or_insert(0) += count);
     assert!(
@@ -129,4 +139,31 @@ fn lines_are_found_somewhere() {
         others += spent.accesses.by_cache + spent.accesses.by_memory;
     });
     assert!(all > others && others > 0, "{others} of {all}");
+}
+
+/// Without caches and with no other cost, the time of a call's line is that of the call: 195
+/// instructions of 7.3 for an insert, 330 for a move to the own queue.
+#[test]
+fn calls_take_what_was_measured() {
+    let profiler = Profiler::starting_at(Instant::START);
+    let stage = Stage {
+        costs: costs(),
+        profiler: Some(profiler.clone()),
+        ..Stage::new(load(FAULTS, "7.3", &[]), 2)
+    };
+    stage.play(100, &workload);
+    let mut each = BTreeMap::new();
+    profiler.instructions(|spent| {
+        if let Some(call) = spent.calls {
+            each.insert(call, spent.time.0 / spent.ran);
+        }
+    });
+    let (insert, take) = (
+        each["scx_bpf_dsq_insert"],
+        each["scx_bpf_dsq_move_to_local"],
+    );
+    assert!(
+        insert > 0 && (insert * 330).abs_diff(take * 195) < 1_000,
+        "{each:?}"
+    );
 }

@@ -63,6 +63,7 @@ pub struct Stage {
     pub loaded: Loaded,
     pub cpus: usize,
     pub expenses: Expenses,
+    pub costs: Costs,
     pub caches: bool,
     pub profiler: Option<Profiler>,
 }
@@ -80,6 +81,7 @@ impl Stage {
             loaded,
             cpus,
             expenses,
+            costs: Costs::free(),
             caches: false,
             profiler: None,
         }
@@ -92,16 +94,9 @@ impl Stage {
             timer_resolution: ms(1),
             ..Settings::linux24(Seed(1)).at_hz(250)
         };
-        let cpus = machine(self.cpus);
+        let (cpus, costs) = (machine(self.cpus), self.costs.clone());
         let watchers = (Digest::new(), Checker::of_a_run());
-        let booted = Kernel::boot(
-            &cpus,
-            &Costs::free(),
-            settings,
-            self.make(),
-            workload,
-            watchers,
-        );
+        let booted = Kernel::boot(&cpus, &costs, settings, self.make(), workload, watchers);
         let mut kernel = booted.unwrap_or_else(|error| panic!("{error}"));
         let ending = kernel.run_until(Instant::START + ms(time));
         let (digest, checker) = kernel.into_observer();
