@@ -32,6 +32,7 @@ mod pair;
 mod planned;
 mod points;
 mod present;
+mod profile;
 mod progress;
 mod recorded;
 mod recording;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use warmq_report::{Report, write_json_lines};
+use warmq_report::{Report, write_json_lines, write_json_profiles};
 use warmq_units::printable;
 
 use crate::failure::Failure;
@@ -18,6 +18,9 @@ pub fn json(report: &Report) -> Result<(), Failure> {
     let mut lines = Vec::new();
     let rows = report.sections.iter().flat_map(|section| &section.rows);
     write_json_lines(rows, &mut lines)?;
+    for section in &report.sections {
+        write_json_profiles(&section.id, &section.profiles, &mut lines)?;
+    }
     let lines = String::from_utf8_lossy(&lines);
     match lines.trim_end() {
         "" => Ok(()),

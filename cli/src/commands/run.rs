@@ -15,12 +15,15 @@ use crate::planned::{self, Wanted};
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::study::{self, Study};
-use crate::{chart, files, machines, oracle_gap, output, points, present, scenario, trace, typed};
+use crate::{
+    chart, files, machines, oracle_gap, output, points, present, profile, scenario, trace, typed,
+};
 
 const EXAMPLES: &str = "\
 Examples:
   warmq run ping-pong --world lab,guest,host
   warmq run mine.toml --world guest --kernel 6.18,7.1 --scheduler kernel,scx_warmq
+  warmq run service --scheduler ./scx_mine.bpf.o,/usr/bin/scx_bpfland --profile
   warmq run ping-pong --world lab,host --chart 10us --time 2ms --warmup 0ms
   warmq run table2-miss-ratio --quick
   warmq run mine.toml --seeds 5 --out results
@@ -82,6 +85,11 @@ pub struct Arguments {
     /// all; with --trace, the first].
     #[arg(long, value_name = "KEY=VALUE,...", value_delimiter = ',', conflicts_with_all = ["only", "collect"])]
     point: Vec<Pair>,
+    /// Show what the programs of compiled schedulers do: for each callback, function and line of
+    /// the source, how often it runs, which lines of memory it touches and misses, and what that
+    /// takes. In the lab only.
+    #[arg(long, conflicts_with_all = ["only", "collect", "trace", "chart"])]
+    profile: bool,
     #[command(flatten)]
     trust: Trust,
 }
@@ -91,6 +99,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let documents = documents(arguments)?;
     let engine = arguments.trust.engine(machines::engine(&documents)?);
     let engine = arguments.extent.engine(engine);
+    let engine = match arguments.profile {
+        true => engine.profiled(),
+        false => engine,
+    };
     if !arguments.only.is_empty() {
         return some_runs(arguments, &documents, &engine);
     }
@@ -98,6 +110,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let options = options(arguments, &experiments)?;
     if let Some(step) = &arguments.chart {
         return charted(&experiments, &options, &engine, step);
+    }
+    if arguments.profile {
+        profile::has_programs(&experiments, &options)?;
     }
     match &arguments.trace {
         // One run is watched at no cost worth a thought; and it may be one that broke an invariant
@@ -268,7 +283,9 @@ fn report(arguments: &Arguments, study: &Study) -> Result<Report, Failure> {
 /// The command that runs `files` as these arguments do.
 fn command(arguments: &Arguments, files: &[&str]) -> String {
     let points = points::typed(arguments.point.clone());
-    let options = [arguments.extent.typed(), changed(arguments), points].concat();
+    let profile = arguments.profile.then(|| "--profile".to_owned());
+    let mut options = [arguments.extent.typed(), changed(arguments), points].concat();
+    options.extend(profile);
     typed::line("run", files, &options)
 }
 

@@ -15,6 +15,7 @@ mod lists;
 mod names;
 mod outputs;
 mod planned;
+mod profile;
 mod refusals;
 mod replay;
 mod results;

@@ -69,7 +69,7 @@ fn every_shipped_machine_names_the_same_costs_or_none() {
         Some(costs.keys().cloned().collect())
     };
     let expected = names(&shipped("p3xeon-8way")).unwrap();
-    assert_eq!(expected.len(), 28);
+    assert_eq!(expected.len(), 29);
     for machine in all() {
         let named = names(&machine);
         assert!(

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use crate::{Row, WriteError};
+use serde::Serialize;
+
+use crate::{Profile, Row, WriteError};
 
 /// Writes each row as one line of JSON, every figure in full; a figure that is not finite is null.
 ///
@@ -14,6 +16,33 @@ pub fn write_json_lines<'a>(
 ) -> Result<(), WriteError> {
     for row in rows {
         serde_json::to_writer(&mut out, row)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// A profile, and of which experiment it is.
+#[derive(Serialize)]
+struct Profiled<'p> {
+    experiment: &'p str,
+    profile: &'p Profile,
+}
+
+/// Writes each profile of an experiment as one line of JSON.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write_json_profiles(
+    experiment: &str,
+    profiles: &[Profile],
+    mut out: impl Write,
+) -> Result<(), WriteError> {
+    for profile in profiles {
+        let line = Profiled {
+            experiment,
+            profile,
+        };
+        serde_json::to_writer(&mut out, &line)?;
         out.write_all(b"\n")?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::{Plot, PointValue, Row, Tolerance};
+use crate::{Plot, PointValue, Profile, Row, Tolerance};
 
 /// Everything on a page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -68,6 +68,8 @@ pub struct Section {
     /// What a reader must know to judge the figures: what is left out, which figures deviate and
     /// why.
     pub notes: Vec<String>,
+    /// What the programs of compiled schedulers did, if they were profiled.
+    pub profiles: Vec<Profile>,
     /// The command that makes this section again.
     pub command: String,
     /// Digests of the runs: equal digests, equal runs.

@@ -1,5 +1,7 @@
 //! Sections and the summary as tables for a terminal.
 
+mod profile;
+
 use std::fmt::Write;
 
 use comfy_table::presets::NOTHING;
@@ -66,6 +68,7 @@ impl Terminal {
         for note in section.notes.iter().filter(|_| section.together) {
             let _ = writeln!(text, "note: {note}");
         }
+        text.push_str(&self.profiles(&section.profiles));
         if !section.verdicts.is_empty() {
             let _ = writeln!(text, "\n{}", self.verdicts(section).trim_fmt());
         }

@@ -26,6 +26,17 @@ pub enum Access {
 /// The kernel around a program. The interpreter knows it only by this; helpers and kfuncs that need
 /// nothing but memory and maps ([`crate::offered`]) never reach it.
 pub trait Kernel {
+    /// Whether it wants to know of each function and instruction. Where it does not, that costs
+    /// nothing.
+    const STEPS: bool = false;
+    /// A function of the object begins, by its index in `Image::functions`.
+    fn entered(&mut self, function: u32) {
+        let _ = function;
+    }
+    /// An instruction is run, by its index in `Image::code`.
+    fn step(&mut self, instruction: u32) {
+        let _ = instruction;
+    }
     /// Runs what `callee` names, with the five arguments of the calling convention, and returns
     /// what it returns.
     ///
@@ -34,8 +45,8 @@ pub trait Kernel {
     fn call(&mut self, callee: Callee, args: [u64; 5], guest: &mut Guest) -> Result<u64, Ending>;
     /// A program calls `callee`, whoever runs it: for costs. Called before [`Kernel::call`], and
     /// for calls that never get there.
-    fn called(&mut self, callee: Callee) {
-        let _ = callee;
+    fn called(&mut self, callee: Callee, args: &[u64; 5]) {
+        let _ = (callee, args);
     }
     /// A program accesses `size` bytes at `address`, which is in memory that exists and is not the
     /// stack. Called before the access.

@@ -91,6 +91,7 @@ impl Program {
             .starts
             .get(function as usize)
             .map_or(usize::MAX, |at| *at as usize);
+        kernel.entered(function);
         let mut registers = [0; 16];
         for (register, arg) in registers[1..6].iter_mut().zip(args) {
             *register = *arg;
@@ -192,6 +193,9 @@ impl<K: Kernel> Run<'_, K> {
             let Some(op) = program.ops.get(self.at) else {
                 return Err(Ending::RanOut);
             };
+            if K::STEPS {
+                self.kernel.step(program.from[self.at]);
+            }
             self.at += 1;
             let dst = usize::from(op.dst & 15);
             let (left, source) = (
@@ -317,6 +321,7 @@ impl<K: Kernel> Run<'_, K> {
             self.registers[9],
         ];
         let frame = Frame { at: self.at, saved };
+        self.kernel.entered(function as u32);
         self.enter()?;
         self.frames[self.depth - 1] = frame;
         let to = self
@@ -345,7 +350,7 @@ impl<K: Kernel> Run<'_, K> {
     fn outside(&mut self, callee: Callee) -> Result<(), Ending> {
         self.jump(self.at)?;
         let args = std::array::from_fn(|at| self.registers[at + 1]);
-        self.kernel.called(callee);
+        self.kernel.called(callee, &args);
         self.guest.depth = self.depth;
         let local = match callee {
             Callee::Helper(181) => return self.bpf_loop(args),

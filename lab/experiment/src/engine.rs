@@ -7,6 +7,7 @@ mod machines;
 mod measure;
 mod of_tasks;
 mod parameters;
+mod profiled;
 mod real;
 #[cfg(test)]
 mod tests;
@@ -16,16 +17,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use warmq_config::{Chosen, Setting, Value};
-use warmq_kernel::{BootError, Costs, Ending, Kernel, MakeScheduler, Settings};
+use warmq_kernel::{BootError, Costs, Ending, Kernel, MakeScheduler, Mode, Settings};
 use warmq_machine::description::Cost;
 use warmq_machine::{Fragmentation, MachineDescription, Options};
 use warmq_play::Counters;
 use warmq_scenario::Scenario;
 use warmq_sched::{Entry, Said};
+use warmq_sched_ext::Profiler;
 use warmq_trace::{Checker, Digest, Header, Names, Observer};
 use warmq_units::{Duration, Instant};
 
-pub use self::compiled::{Compiled, compiled};
+pub use self::compiled::{Compiled, compiled, is_file as is_compiled};
 pub use self::fidelity::{fidelity, fidelity_of_schedulers};
 use self::measure::{Done, RunMeters, Totals};
 use self::of_tasks::OfTasks;
@@ -42,6 +44,7 @@ use crate::world::World;
 pub struct Engine {
     host: Option<MachineDescription>,
     checked: bool,
+    profiled: bool,
     worlds: Vec<Arc<dyn World>>,
     workloads: Arc<Workloads>,
 }
@@ -59,6 +62,7 @@ impl Engine {
         Engine {
             host,
             checked: cfg!(debug_assertions),
+            profiled: false,
             worlds: Vec::new(),
             workloads: Arc::default(),
         }
@@ -108,6 +112,15 @@ impl Engine {
         }
     }
 
+    /// The same engine, which profiles the programs of compiled schedulers.
+    #[must_use]
+    pub fn profiled(self) -> Engine {
+        Engine {
+            profiled: true,
+            ..self
+        }
+    }
+
     /// The same engine, which refuses scenarios in files that write to files of the machine or
     /// start programs on it.
     #[must_use]
@@ -136,8 +149,10 @@ impl Engine {
             return self.play(world, plan, observer);
         }
         let entry = kernel::entry(plan)?;
-        let (chosen, make_scheduler) = made(plan, entry)?;
-        self.run_under(make_scheduler, entry, &chosen, plan, observer)
+        let profiler = self.profiled && compiled::is_file(&plan.scheduler.name);
+        let from = Instant::START + plan.warmup;
+        let made = made(plan, entry, profiler.then(|| Profiler::starting_at(from)))?;
+        self.run_under(made, entry, plan, observer)
     }
 
     /// The machine of `plan` as it is set, what is set on it, and the workload.
@@ -150,13 +165,11 @@ impl Engine {
         Ok((machine, chosen, workload))
     }
 
-    /// Runs `plan` under the scheduler that `make_scheduler` makes, with the costs and timers of
-    /// `entry`.
+    /// Runs `plan` under a scheduler, with the costs and timers of `entry`.
     fn run_under<O: Observer>(
         &self,
-        make_scheduler: MakeScheduler,
+        scheduler: Made,
         entry: &Entry,
-        scheduler_chosen: &Chosen,
         plan: &Plan,
         mut observer: O,
     ) -> Result<Measured, RunError> {
@@ -165,7 +178,7 @@ impl Engine {
         let workload_chosen = chosen(workload.settings(), &plan.workload.settings)?;
 
         let costs = machines::costs(&machine, entry.kernel);
-        let kernel = entry.kernel_settings_as(scheduler_chosen, plan.seed);
+        let kernel = entry.kernel_settings_as(&scheduler.chosen, plan.seed);
         let preemption = kernel::preemption(plan, entry)?.unwrap_or(kernel.preemption);
         let settings = Settings {
             preemption,
@@ -188,7 +201,7 @@ impl Engine {
             &machine,
             &Costs::new(costs.clone()),
             settings.clone(),
-            make_scheduler,
+            scheduler.make,
             &*played,
             (Digest::new(), (meters, (checker, observer))),
         )
@@ -200,7 +213,7 @@ impl Engine {
             costs: &costs,
             settings: &settings,
             timers_of: entry.timers_of,
-            scheduler: scheduler_chosen,
+            scheduler: &scheduler.chosen,
             workload: &workload_chosen,
         };
         let meters = &kernel.observer().1.0;
@@ -216,6 +229,11 @@ impl Engine {
             figures.extend(of_tasks.figures());
             histograms.extend(of_tasks.histograms());
         }
+        let profile = scheduler.profiler.map(|profiler| {
+            let switches = meters.play().events().switches;
+            let cpu_time = Mode::ALL.into_iter().map(|mode| kernel.spent(mode)).sum();
+            profiled::profile(&profiler, &plan.scheduler.name, switches, cpu_time)
+        });
         let (end, times) = (kernel.now(), kernel.check_times());
         let scenario = workload.scenario();
         let of_scenario = scenario.map(|scenario| fidelity::notes_of_lab(scenario, entry));
@@ -236,21 +254,36 @@ impl Engine {
             ending: ending?,
             parameters: parts.parameters(),
             notes,
+            profile,
         })
     }
 }
 
+/// The scheduler of a run.
+struct Made {
+    chosen: Chosen,
+    make: MakeScheduler,
+    /// Who counts what its program does.
+    profiler: Option<Profiler>,
+}
+
 /// The settings of the scheduler of `plan`, and what makes it.
-fn made(plan: &Plan, entry: &Entry) -> Result<(Chosen, MakeScheduler), RunError> {
+fn made(plan: &Plan, entry: &Entry, profiler: Option<Profiler>) -> Result<Made, RunError> {
     let name = &plan.scheduler.name;
-    if compiled::is_file(name) {
+    let (chosen, make) = if compiled::is_file(name) {
         let known = compiled::settings(name).map_err(|error| setting(error.to_string()))?;
         let chosen = chosen(known, &plan.scheduler.settings)?;
-        let made = compiled::maker(plan, &chosen)?;
-        return Ok((chosen, made));
-    }
-    let chosen = chosen(entry.settings(), &kernel::scheduler_settings(plan))?;
-    Ok((chosen.clone(), entry.build(chosen)))
+        let make = compiled::maker(plan, &chosen, profiler.clone())?;
+        (chosen, make)
+    } else {
+        let chosen = chosen(entry.settings(), &kernel::scheduler_settings(plan))?;
+        (chosen.clone(), entry.build(chosen))
+    };
+    Ok(Made {
+        chosen,
+        make,
+        profiler,
+    })
 }
 
 /// What the records of a simulated run are of.

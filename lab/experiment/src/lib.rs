@@ -17,13 +17,16 @@ mod judge;
 mod outcome;
 mod plan;
 mod point;
+mod profiles;
 mod read;
 mod run;
 mod section;
 mod simulator;
 mod world;
 
-pub use engine::{Compiled, Engine, Workload, compiled, fidelity, fidelity_of_schedulers};
+pub use engine::{
+    Compiled, Engine, Workload, compiled, fidelity, fidelity_of_schedulers, is_compiled,
+};
 pub use experiment::{
     Axis, Claim, Compare, Direction, Experiment, Extent, HistogramRead, How, Measure, Measures,
     OverSeeds, Parts, PlotSpec, Published, Take, Target, Test, Within,

@@ -52,6 +52,7 @@ impl Experiment {
                 of: "all runs".to_owned(),
                 value: outcome.digest.clone(),
             }],
+            profiles: self.profiles(options, runs),
             took_s: 0.0,
         }
     }

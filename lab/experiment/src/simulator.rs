@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::plan::{Part, Plan};
 use warmq_config::{Problems, Setting};
+use warmq_report::Profile;
 
 /// The engine as experiments see it.
 ///
@@ -106,6 +107,8 @@ pub struct Measured {
     pub parameters: Vec<Parameter>,
     /// What was not played as the workload says, a sentence each.
     pub notes: Vec<String>,
+    /// What the program of a compiled scheduler did, if it was profiled.
+    pub profile: Option<Profile>,
 }
 
 /// The ending of a run that lasted as long as it should.

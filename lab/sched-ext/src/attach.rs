@@ -6,35 +6,24 @@ use std::sync::Arc;
 
 use warmq_bpf_run::{Ending, Guest, Program, Shape, map_handle};
 use warmq_kernel::{Attach, UnknownCost};
-use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant};
+use warmq_units::{Bytes, CpuId, Duration, Instant};
 
 use crate::call::{self, Code};
 use crate::callbacks::SchedExt;
+use crate::expenses::{Costs, Expenses};
 use crate::idle::Idle;
 use crate::layout;
 use crate::lines::Lines;
 use crate::load::Loaded;
 use crate::masks;
 use crate::profile::Entry;
+use crate::profiler::Profiler;
 use crate::queue::Queue;
 use crate::run_queue::{Callbacks, Machine};
-use crate::state::{Costs, Counts, Cpu, During, Layouts, State};
+use crate::state::{Counts, Cpu, During, Layouts, State};
 use crate::tracing::AtEvents;
 use crate::variables::Variables;
 use crate::words::{BATCH_DEFAULT, Enq, TIMEOUT_DEFAULT, flags};
-
-/// What the program's work takes, in cycles.
-#[derive(Clone, Copy, Debug)]
-pub struct Expenses {
-    /// Of 100 instructions.
-    pub instructions: u64,
-    /// Of a call of a kfunc, besides the lines that it touches.
-    pub kfunc: u64,
-    /// Of a call of a helper.
-    pub helper: u64,
-    /// Of a callback: the call, and what sched_ext does around it.
-    pub callback: u64,
-}
 
 /// Why an object cannot be attached to a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -108,6 +97,14 @@ impl SchedExt {
             watched: Instant::START,
         })
     }
+
+    /// The same scheduler of the object, whose callbacks are counted.
+    #[must_use]
+    pub fn profiled(mut self, loaded: &Loaded, profiler: &Profiler) -> SchedExt {
+        profiler.counts_of(&loaded.image, &loaded.kernel);
+        self.machine.state.profiler = Some(profiler.clone());
+        self
+    }
 }
 
 fn state(
@@ -120,6 +117,7 @@ fn state(
     events: &AtEvents,
 ) -> Result<State, NotAttached> {
     let kernel = &*loaded.kernel;
+    let costs = Costs::new(attach, expenses, loaded);
     let layouts = Layouts {
         task: layout::TaskFields::of(kernel),
         run_queue: layout::RunQueueFields::of(kernel),
@@ -163,7 +161,7 @@ fn state(
         groups: BTreeMap::new(),
         idle: Rc::new(idle),
         lines: Lines::new(attach.line()),
-        costs: costs(attach, expenses).map_err(NotAttached::Cost)?,
+        costs: costs.map_err(NotAttached::Cost)?,
         during: During::Other,
         batch: Vec::new(),
         most_batch: match number("dispatch_max_batch") {
@@ -191,6 +189,7 @@ fn state(
         counts: Counts::default(),
         ejected: None,
         paid: 0,
+        profiler: None,
     })
 }
 
@@ -223,17 +222,6 @@ fn cred(kernel: &warmq_bpf::KernelTable, guest: &mut Guest) -> Result<u64, Endin
     let namespace = guest.allocate(layout::NamespaceFields::of(kernel).size)?;
     fields.namespace.set(guest, cred, namespace);
     Ok(cred)
-}
-
-fn costs(attach: &Attach<'_>, expenses: Expenses) -> Result<Costs, UnknownCost> {
-    Ok(Costs {
-        instructions: expenses.instructions,
-        kfunc: Cycles(expenses.kfunc),
-        helper: Cycles(expenses.helper),
-        callback: Cycles(expenses.callback),
-        wakeup: attach.cost("wakeup")?,
-        pick: attach.cost("schedule_fixed")?,
-    })
 }
 
 fn new_cpu(

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use warmq_bpf_run::{Access, Callee, Ended, Ending, Guest, Kernel, Program, offered};
+use warmq_bpf_run::{Access, Callee, Ending, Guest, Kernel, Program, map_of, offered};
 use warmq_kernel::Context;
 
 use crate::here::ns;
 use crate::kfuncs::{HELPERS, KFUNCS};
+use crate::profiler::Watch;
 use crate::state::{During, Here, State};
 
 /// What a call of the program's leads to: a kfunc by its index in `Image::kfuncs`, or none if
@@ -24,13 +25,34 @@ pub(crate) fn table(kfuncs: &[String]) -> Table {
 }
 
 /// The kernel around a callback that runs.
-struct Caller<'a, 'k> {
+struct Caller<'a, 'k, W> {
     state: &'a mut State,
     context: &'a mut Context<'k>,
     table: &'a Table,
+    watch: &'a mut W,
 }
 
-impl Kernel for Caller<'_, '_> {
+/// Whom the kernel calls, and with what.
+#[derive(Clone, Copy)]
+struct Call<'c> {
+    function: u32,
+    args: &'c [u64],
+    /// It gets a pointer to its arguments.
+    context: bool,
+    during: During,
+}
+
+impl<W: Watch> Kernel for Caller<'_, '_, W> {
+    const STEPS: bool = W::WATCHES;
+
+    fn entered(&mut self, function: u32) {
+        self.watch.entered(function);
+    }
+
+    fn step(&mut self, instruction: u32) {
+        self.watch.step(instruction);
+    }
+
     fn call(&mut self, callee: Callee, args: [u64; 5], guest: &mut Guest) -> Result<u64, Ending> {
         let run = match callee {
             Callee::Kfunc(which) => {
@@ -49,22 +71,27 @@ impl Kernel for Caller<'_, '_> {
             context: self.context,
         };
         here.pay_instructions();
+        self.watch.ran(here.context);
         let answer = run(&mut here, args)?;
+        self.watch.did(here.context);
         match &here.state.ejected {
             Some(why) => Err(Ending::Kernel(why.clone())),
             None => Ok(answer),
         }
     }
 
-    fn called(&mut self, callee: Callee) {
-        self.context.compute(match callee {
-            Callee::Helper(_) => self.state.costs.helper,
-            Callee::Kfunc(_) => self.state.costs.kfunc,
+    fn called(&mut self, callee: Callee, args: &[u64; 5]) {
+        let costs = &self.state.costs;
+        self.context.spend(match callee {
+            Callee::Helper(number) => costs.helper(number, map_of(args[0])),
+            Callee::Kfunc(which) => costs.kfunc(which),
         });
+        self.watch.did(self.context);
     }
 
     fn charge(&mut self, address: u64, size: u32, access: Access) {
         self.state.lines.access(self.context, address, size, access);
+        self.watch.did(self.context);
     }
 
     fn now(&self) -> u64 {
@@ -101,8 +128,8 @@ impl Here<'_, '_> {
     pub(crate) fn pay_instructions(&mut self) {
         let all = self.guest.instructions();
         let new = all - std::mem::replace(&mut self.state.paid, all);
-        let cycles = new * self.state.costs.instructions / 100;
-        self.context.compute(warmq_units::Cycles(cycles));
+        self.context
+            .spend(self.state.costs.instructions * new / 100);
     }
 
     /// Calls a function of the program, and returns what it returns; `None` if that has been
@@ -114,12 +141,13 @@ impl Here<'_, '_> {
         during: During,
         args: &[u64],
     ) -> Option<u64> {
-        self.run(
-            code,
-            function?,
+        let call = Call {
+            function: function?,
+            args,
+            context: true,
             during,
-            |program, guest, caller, function| program.run_context(guest, caller, function, args),
-        )
+        };
+        self.run(code, call)
     }
 
     /// Calls a program of kind syscall, for free, with the address of its argument.
@@ -137,38 +165,53 @@ impl Here<'_, '_> {
 
     /// Calls a timer's function, which takes its arguments as they are.
     pub(crate) fn call_timer(&mut self, code: &Code, function: u32, args: &[u64]) -> Option<u64> {
-        let during = During::Other;
-        self.run(
-            code,
+        let call = Call {
             function,
-            during,
-            |program, guest, caller, function| program.run(guest, caller, function, args),
-        )
+            args,
+            context: false,
+            during: During::Other,
+        };
+        self.run(code, call)
     }
 
-    fn run(
-        &mut self,
-        code: &Code,
-        function: u32,
-        during: During,
-        run: impl FnOnce(&Program, &mut Guest, &mut Caller<'_, '_>, u32) -> Result<u64, Box<Ended>>,
-    ) -> Option<u64> {
+    fn run(&mut self, code: &Code, call: Call<'_>) -> Option<u64> {
         if self.state.ejected.is_some() {
             return None;
         }
+        let profiler = self.state.profiler.clone();
+        let Some(profiler) = profiler.filter(|profiler| profiler.counts(self.now())) else {
+            return self.run_watched(code, call, &mut ());
+        };
+        let mut callback = profiler.begin(call.function, self.context);
+        let returned = self.run_watched(code, call, &mut callback);
+        profiler.end(call.function, callback, self.context);
+        returned
+    }
+
+    fn run_watched(&mut self, code: &Code, call: Call<'_>, watch: &mut impl Watch) -> Option<u64> {
         self.state.lines.begin();
         self.write_preempt_count();
         self.write_clock();
-        self.state.during = during;
-        self.context.compute(self.state.costs.callback);
+        self.state.during = call.during;
+        self.context.spend(self.state.costs.callback);
+        watch.did(self.context);
         let mut caller = Caller {
             state: self.state,
             context: self.context,
             table: &code.table,
+            watch,
         };
-        let ended = run(&code.program, self.guest, &mut caller, function);
+        let ended = match call.context {
+            true => code
+                .program
+                .run_context(self.guest, &mut caller, call.function, call.args),
+            false => code
+                .program
+                .run(self.guest, &mut caller, call.function, call.args),
+        };
         self.state.during = During::Other;
         self.pay_instructions();
+        watch.ran(self.context);
         match ended {
             Ok(value) if self.state.ejected.is_none() => Some(value),
             Ok(_) => None,

@@ -18,6 +18,8 @@ use crate::variables::OFFERED;
 pub struct Loaded {
     pub(crate) image: Arc<Image>,
     pub(crate) kernel: Arc<KernelTable>,
+    /// Which kernel that is: `7.3`.
+    pub(crate) series: String,
     /// Flags of `sched_ext_ops` that its loader adds.
     pub(crate) flags: u64,
     /// Programs that its loader runs.
@@ -218,6 +220,7 @@ impl Source {
             entries: self.profile.entries(facts).map_err(refused)?,
             hint: self.profile.hint.clone(),
             kernel: Arc::new(kernel),
+            series: series.to_owned(),
         })
     }
 

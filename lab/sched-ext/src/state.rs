@@ -5,12 +5,14 @@ use std::rc::Rc;
 
 use warmq_bpf_run::Guest;
 use warmq_kernel::{Context, GroupId, Mm, Timer};
-use warmq_units::{Address, CpuId, Cycles, Instant, LockId, TaskId};
+use warmq_units::{Address, CpuId, Instant, LockId, TaskId};
 
 use crate::again::Again;
+use crate::expenses::Costs;
 use crate::idle::Idle;
 use crate::layout;
 use crate::lines::Lines;
+use crate::profiler::Profiler;
 use crate::queue::{Dsq, Place, Queue};
 use crate::variables::Variables;
 use crate::words::Enq;
@@ -156,22 +158,6 @@ pub(crate) struct Counts {
     pub(crate) refill: u64,
 }
 
-/// Costs in cycles.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Costs {
-    /// Of 100 instructions.
-    pub(crate) instructions: u64,
-    /// Of a call of a kfunc.
-    pub(crate) kfunc: Cycles,
-    /// Of a call of a helper.
-    pub(crate) helper: Cycles,
-    /// Of calling the program.
-    pub(crate) callback: Cycles,
-    /// What a wakeup and a pick take without BPF.
-    pub(crate) wakeup: Cycles,
-    pub(crate) pick: Cycles,
-}
-
 /// All of it.
 pub(crate) struct State {
     pub(crate) layouts: Layouts,
@@ -226,6 +212,8 @@ pub(crate) struct State {
     pub(crate) ejected: Option<String>,
     /// Instructions that have been paid for.
     pub(crate) paid: u64,
+    /// Who counts what callbacks cost.
+    pub(crate) profiler: Option<Profiler>,
 }
 
 impl State {

@@ -5,6 +5,7 @@
 //! security policy forbids everything else.
 
 mod figure;
+mod profile;
 mod section;
 mod style;
 mod summary;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::html::{command, figure, mark, table};
+use crate::html::{command, figure, mark, profile, table};
 use crate::pivot::pivots;
 use crate::{Section, WriteError};
 
@@ -25,6 +25,7 @@ pub(crate) fn section(
             @if !section.shows.is_empty() { p.shows { (section.shows) } }
             @if !figures.is_empty() { div.plots { @for figure in &figures { (figure) } } }
             (claims(section))
+            (profile::profiles(&section.profiles))
             (tables(section))
             (notes(section))
             (parameters(section))

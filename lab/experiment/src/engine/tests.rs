@@ -40,11 +40,16 @@ fn plan() -> Plan {
 fn hoarded(engine: &Engine) -> Result<Measured, RunError> {
     let entry = warmq_sched::scheduler("linux24").unwrap();
     let chosen = Chosen::new(entry.settings(), BTreeMap::new()).unwrap();
-    let make_scheduler: MakeScheduler = Box::new(|attach| {
+    let make: MakeScheduler = Box::new(|attach| {
         let lock = attach.lock("runqueue_lock");
         Ok(Box::new(Hoarder { lock }))
     });
-    engine.run_under(make_scheduler, entry, &chosen, &plan(), ())
+    let made = Made {
+        chosen,
+        make,
+        profiler: None,
+    };
+    engine.run_under(made, entry, &plan(), ())
 }
 
 #[test]

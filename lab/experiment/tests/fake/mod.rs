@@ -186,6 +186,7 @@ impl Simulator for Fake {
                     ..self::cost()
                 },
             ],
+            profile: None,
         })
     }
 }

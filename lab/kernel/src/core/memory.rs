@@ -1,5 +1,7 @@
 //! The simulated memory of a run: regions of pages, and accesses through the caches.
 
+use std::ops::AddAssign;
+
 use warmq_machine::{Access, Hierarchy, OutOfMemory, PhysicalMemory, Served};
 use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
 
@@ -35,6 +37,17 @@ impl AccessCounts {
         }
     }
 
+    /// What was counted after `before`.
+    #[must_use]
+    pub fn since(&self, before: &AccessCounts) -> AccessCounts {
+        let level = |at: usize| self.by_level[at] - before.by_level[at];
+        AccessCounts {
+            by_level: std::array::from_fn(level),
+            by_cache: self.by_cache - before.by_cache,
+            by_memory: self.by_memory - before.by_memory,
+        }
+    }
+
     /// Accesses that reached `level` (1: all of them).
     pub fn reached(&self, level: u8) -> u64 {
         let answered_before: u64 = self.by_level[..usize::from(level) - 1].iter().sum();
@@ -44,6 +57,16 @@ impl AccessCounts {
     /// All accesses.
     pub fn total(&self) -> u64 {
         self.by_level.iter().sum::<u64>() + self.by_cache + self.by_memory
+    }
+}
+
+impl AddAssign for AccessCounts {
+    fn add_assign(&mut self, other: AccessCounts) {
+        for (own, more) in self.by_level.iter_mut().zip(other.by_level) {
+            *own += more;
+        }
+        self.by_cache += other.by_cache;
+        self.by_memory += other.by_memory;
     }
 }
 

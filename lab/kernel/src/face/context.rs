@@ -4,7 +4,9 @@ use warmq_machine::{Access, CpuPlace};
 use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
 
-use crate::core::{Core, Event, NeedResched, Softirq, Statistic, Timer, TimerOwner, View, Within};
+use crate::core::{
+    AccessCounts, Core, Event, NeedResched, Softirq, Statistic, Timer, TimerOwner, View, Within,
+};
 use crate::words::{Costs, Group, GroupId, Mm, Preemption, Rule, UnknownCost};
 
 /// What a scheduler may ask for when it is attached.
@@ -86,6 +88,11 @@ impl<'a> Attach<'a> {
     /// Allocates kernel data for the scheduler, aligned on a cache line.
     pub fn data(&mut self, bytes: Bytes) -> Address {
         self.core.kernel_data(bytes)
+    }
+
+    /// How long `cycles` take on this machine.
+    pub fn time_of(&self, cycles: Cycles) -> Duration {
+        self.core.hardware.clock.time_of(cycles)
     }
 
     /// The cost called `name` of this kernel on this machine.
@@ -368,6 +375,16 @@ impl<'a> Context<'a> {
     /// Whether `cpu` is online.
     pub fn is_online(&self, cpu: CpuId) -> bool {
         self.core.cpus[cpu.index()].online
+    }
+
+    /// Whether this CPU holds a lock that the scheduler declared.
+    pub fn holds_lock(&self) -> bool {
+        self.core.locks.is_held_by(self.cpu)
+    }
+
+    /// Which caches have served the accesses since counting began, of all CPUs.
+    pub fn accesses(&self) -> AccessCounts {
+        self.core.memory.counts(self.within)
     }
 
     /// Takes `lock` if it is free. It must be released by [`Context::unlock`] in the same callback.

@@ -74,8 +74,9 @@ impl Costs {
 /// - `recalculate_per_task`: a new time slice for one task;
 /// - `wakeup`: `try_to_wake_up()`, without its misses;
 /// - `hrtick_start`: arming the timer that ends a slice, by kernels that have one;
+/// - `hundred_instructions`: 100 instructions of the kernel that are counted, besides memory;
 /// - `current_colored`: the extra cost of computing `current` with colors.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 29] = [
     "access",
     "system_call",
     "context_switch",
@@ -103,6 +104,7 @@ const NAMES: [&str; 28] = [
     "recalculate_per_task",
     "wakeup",
     "hrtick_start",
+    "hundred_instructions",
     "current_colored",
 ];
 

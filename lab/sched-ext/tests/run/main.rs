@@ -5,5 +5,6 @@ mod events;
 mod groups;
 mod loader;
 mod order;
+mod profiler;
 mod random;
 mod stage;

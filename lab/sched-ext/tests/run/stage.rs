@@ -2,7 +2,7 @@
 
 use warmq_kernel::*;
 use warmq_machine::{MachineDescription, OutOfMemory, builtin, read_toml};
-use warmq_sched_ext::{Expenses, Facts, Loaded, Profile, SchedExt, Source, Value};
+use warmq_sched_ext::{Expenses, Facts, Loaded, Profile, Profiler, SchedExt, Source, Value};
 use warmq_trace::{Checker, Digest};
 use warmq_units::{Duration, Instant, Seed};
 
@@ -70,51 +70,80 @@ pub fn said(played: &Played) -> String {
 
 type Watchers = (Digest, Checker);
 
-/// A machine of so many CPUs under an object, for which nothing but the program costs anything.
-fn boot(
-    loaded: Loaded,
-    cpus: usize,
-    workload: &dyn Workload,
-) -> Result<Kernel<Watchers>, BootError> {
-    let settings = Settings {
-        caches: false,
-        timer_resolution: ms(1),
-        ..Settings::linux24(Seed(1)).at_hz(250)
-    };
-    let expenses = Expenses {
-        instructions: 0,
-        kfunc: 0,
-        helper: 0,
-        callback: 0,
-    };
-    let make: MakeScheduler = Box::new(move |attach| {
-        let attached = SchedExt::attach(&loaded, attach, expenses, 1);
-        match attached {
-            Ok(scheduler) => Ok(Box::new(scheduler)),
-            Err(error) => Err(BootError::Scheduler(error.to_string())),
-        }
-    });
-    let watchers = (Digest::new(), Checker::of_a_run());
-    let (machine, costs) = (machine(cpus), Costs::free());
-    Kernel::boot(&machine, &costs, settings, make, workload, watchers)
+/// A machine under an object.
+pub struct Stage {
+    pub loaded: Loaded,
+    pub cpus: usize,
+    pub expenses: Expenses,
+    pub costs: Costs,
+    pub caches: bool,
+    pub profiler: Option<Profiler>,
 }
 
-/// Plays a workload for `time` ms under an object, on so many CPUs.
-pub fn play(loaded: Loaded, cpus: usize, time: u64, workload: &dyn Workload) -> Played {
-    let booted = boot(loaded, cpus, workload);
-    let mut kernel = booted.unwrap_or_else(|error| panic!("{error}"));
-    let ending = kernel.run_until(Instant::START + ms(time));
-    let (digest, checker) = kernel.into_observer();
-    Played {
-        ending,
-        digest: digest.to_string(),
-        violation: checker.violation().map(ToString::to_string),
+impl Stage {
+    /// So many CPUs, on which nothing costs anything.
+    pub fn new(loaded: Loaded, cpus: usize) -> Stage {
+        let expenses = Expenses {
+            instructions: 0,
+            kfunc: 0,
+            helper: 0,
+            callback: 0,
+        };
+        Stage {
+            loaded,
+            cpus,
+            expenses,
+            costs: Costs::free(),
+            caches: false,
+            profiler: None,
+        }
     }
+
+    fn boot(self, workload: &dyn Workload) -> Result<Kernel<Watchers>, BootError> {
+        let settings = Settings {
+            caches: self.caches,
+            timer_resolution: ms(1),
+            ..Settings::linux24(Seed(1)).at_hz(250)
+        };
+        let (cpus, costs) = (machine(self.cpus), self.costs.clone());
+        let watchers = (Digest::new(), Checker::of_a_run());
+        Kernel::boot(&cpus, &costs, settings, self.make(), workload, watchers)
+    }
+
+    /// Plays a workload for `time` ms.
+    pub fn play(self, time: u64, workload: &dyn Workload) -> Played {
+        let booted = self.boot(workload);
+        let mut kernel = booted.unwrap_or_else(|error| panic!("{error}"));
+        let ending = kernel.run_until(Instant::START + ms(time));
+        let (digest, checker) = kernel.into_observer();
+        Played {
+            ending,
+            digest: digest.to_string(),
+            violation: checker.violation().map(ToString::to_string),
+        }
+    }
+
+    fn make(self) -> MakeScheduler {
+        Box::new(move |attach| {
+            let attached = SchedExt::attach(&self.loaded, attach, self.expenses, 1);
+            let attached = attached.map_err(|error| BootError::Scheduler(error.to_string()))?;
+            Ok(Box::new(match &self.profiler {
+                Some(profiler) => attached.profiled(&self.loaded, profiler),
+                None => attached,
+            }))
+        })
+    }
+}
+
+/// Plays a workload for `time` ms under an object, on so many CPUs, for which nothing costs
+/// anything.
+pub fn play(loaded: Loaded, cpus: usize, time: u64, workload: &dyn Workload) -> Played {
+    Stage::new(loaded, cpus).play(time, workload)
 }
 
 /// Why an object cannot be attached.
 pub fn refused(loaded: Loaded, cpus: usize) -> String {
-    let booted = boot(loaded, cpus, &|_: &mut Boot<'_>| Ok(()));
+    let booted = Stage::new(loaded, cpus).boot(&|_: &mut Boot<'_>| Ok(()));
     booted
         .err()
         .map(|error| error.to_string())

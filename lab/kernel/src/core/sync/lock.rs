@@ -84,6 +84,11 @@ impl SpinLock {
         (free, takes)
     }
 
+    /// Whether `cpu` holds it.
+    pub(crate) fn is_held_by(&self, cpu: CpuId) -> bool {
+        self.holder == Some(cpu)
+    }
+
     fn grant(&mut self, cpu: CpuId, at: Instant, waited: Duration) {
         self.holder = Some(cpu);
         self.granted_at = at;

@@ -1,6 +1,6 @@
 //! All spin locks of a kernel.
 
-use warmq_units::{Address, LockId};
+use warmq_units::{Address, CpuId, LockId};
 
 use crate::core::sync::{SpinLock, Spinning};
 use crate::words::LockKind;
@@ -42,6 +42,12 @@ impl SpinLocks {
     pub(crate) fn of_scheduler(&self) -> impl Iterator<Item = (LockId, &'static str)> {
         let locks = self.locks.iter().take(self.of_scheduler);
         (0..).map(LockId).zip(locks.map(|lock| lock.name))
+    }
+
+    /// Whether `cpu` holds a lock that the scheduler declared.
+    pub(crate) fn is_held_by(&self, cpu: CpuId) -> bool {
+        let mut locks = self.locks.iter().take(self.of_scheduler);
+        locks.any(|lock| lock.is_held_by(cpu))
     }
 
     /// Compiles Lockmeter into this kernel.

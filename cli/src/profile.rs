@@ -1,0 +1,24 @@
+//! `--profile`: whether there is something to profile.
+
+use warmq_experiment::{Experiment, Options, is_compiled};
+
+use crate::failure::Failure;
+
+/// Checks that some run is one of a compiled scheduler in the lab.
+///
+/// # Errors
+/// If none is.
+pub fn has_programs(experiments: &[Experiment], options: &Options) -> Result<(), Failure> {
+    let jobs = experiments
+        .iter()
+        .flat_map(|experiment| experiment.jobs(options));
+    let mut plans = jobs.map(|job| job.plan);
+    match plans.any(|plan| plan.is_simulated() && is_compiled(&plan.scheduler.name)) {
+        true => Ok(()),
+        false => Err(Failure::usage(
+            "--profile: no run here is one of a compiled scheduler in the lab, and only those have \
+             instructions to profile",
+            "name the file of one, as in --world lab --scheduler ./scx_mine.bpf.o",
+        )),
+    }
+}
