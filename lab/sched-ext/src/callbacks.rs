@@ -212,7 +212,9 @@ impl Scheduler for SchedExt {
     /// it runs (`sched_autogroup_exit_task()`).
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
         if context.task(task).has_exited() {
+            self.machine.state.task_mut(task).still_runs = true;
             self.machine.change(context, task, |_, _| {});
+            self.machine.state.task_mut(task).still_runs = false;
         }
         self.machine
             .dequeue(context, task, crate::words::deq::SLEEP);

@@ -1,9 +1,9 @@
 //! What a program's work takes, in instructions of the machine.
 //!
-//! Measured in guests of 6.18 and 7.3 whose clocks count instructions, by scripts/bpf-costs.sh: what
-//! a switch takes with 40 calls more against 8 calls, without the BPF instructions that make their
-//! arguments. What a machine takes for an instruction is its cost `hundred_instructions`; memory is
-//! the caches'.
+//! Measured in guests of 6.18 and 7.3 whose clocks count instructions, by scripts/bpf-costs.sh:
+//! what a switch takes with 40 calls more against 8 calls, without the BPF instructions that make
+//! their arguments. What a machine takes for an instruction is its cost `hundred_instructions`;
+//! memory is the caches'.
 
 use warmq_bpf::MapKind;
 use warmq_kernel::{Attach, UnknownCost};

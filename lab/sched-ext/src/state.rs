@@ -81,6 +81,8 @@ pub(crate) struct Task {
     pub(crate) immediate: bool,
     /// How often it has gone back to the program since it ran.
     pub(crate) repeats: u32,
+    /// It exits, and is not dead yet.
+    pub(crate) still_runs: bool,
     /// Its CPU was chosen by the last `select_cpu`.
     pub(crate) cpu_selected: bool,
 }

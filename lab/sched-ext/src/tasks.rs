@@ -155,7 +155,8 @@ impl Here<'_, '_> {
         let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
         let view = self.view(task);
         let runs = view.on_cpu().is_some();
-        let number = match (view.is_runnable(), view.has_exited()) {
+        let still_runs = self.state.task(task).still_runs;
+        let number = match (view.is_runnable() || still_runs, view.has_exited()) {
             (true, _) => state::RUNNING,
             (_, true) => state::DEAD,
             _ => state::INTERRUPTIBLE,

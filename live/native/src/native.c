@@ -207,14 +207,19 @@ void native_enqueue(u32 id, u32 here, u32 cpu, s32 waker, u64 now)
 		put_cpu(&model.kicked, p->cpu);
 }
 
+#include "change.h"
+
 /* A running task sleeps or exits. */
 void native_sleep(u32 id, u32 here, bool exits, u64 now)
 {
 	struct task_struct *p = &tasks_of_model[id];
 
 	at(here, now);
+	if (exits) { /* sched_autogroup_exit_task() */
+		p->flags |= PF_EXITING;
+		put_back(p, take_off(p));
+	}
 	account(p);
-	p->flags |= exits ? PF_EXITING : 0;
 	p->__state = 1;
 	p->scx.flags &= ~SCX_TASK_QUEUED;
 	warmq_stopping(p, false);
@@ -301,7 +306,6 @@ s32 native_pick(u32 here, u64 now)
 	return next;
 }
 
-#include "change.h"
 #include "quotas.h"
 
 /* A tick in user mode or, `inside`, in the kernel. Returns whether the task of this CPU is to be preempted. */

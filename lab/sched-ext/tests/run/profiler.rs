@@ -78,8 +78,8 @@ fn counting_changes_nothing_and_is_the_same_twice() {
     assert_eq!(said(&profile(0)), said(&profile(0)));
 }
 
-/// select_task_rq_scx() holds no lock of a run queue; enqueue_task_scx() and the pick do. (The first
-/// tasks are queued before the machine runs, under no lock.)
+/// select_task_rq_scx() holds no lock of a run queue; enqueue_task_scx() and the pick do. (The
+/// first tasks are queued before the machine runs, under no lock.)
 #[test]
 fn it_knows_callbacks_calls_lines_and_locks() {
     let profiler = profile(10);
