@@ -5,7 +5,8 @@
 //! t tick, M set_cpumask, x disable, X exit_task.
 
 use warmq_kernel::*;
-use warmq_units::{CpuId, CpuSet, Instant};
+use warmq_machine::OutOfMemory;
+use warmq_units::{CpuId, CpuSet, Instant, TaskId};
 
 use crate::stage::*;
 
@@ -80,21 +81,42 @@ fn one_that_computes_alone_goes_on() {
 /// set_user_nice(). One in a queue of the program's is in its custody: dequeue.
 #[test]
 fn a_waiting_task_that_changes_is_queued_again() {
-    let affinity = |ids: TaskIds| Change::Affinity(ids.1, CpuSet::first_cpus(1));
-    let nice = |ids: TaskIds| Change::Nice(ids.1, 5);
+    let affinity = |task| Change::Affinity(task, CpuSet::first_cpus(2));
+    let nice = |task| Change::Nice(task, 5);
     let changes = [
-        (affinity as fn(TaskIds) -> Change, "D q M R Qr"),
+        (affinity as fn(TaskId) -> Change, "D q M R Qr"),
         (nice, "D q W R Qr"),
     ];
     for (change, expected) in changes {
+        // One that runs on each CPU, and one that waits on the first.
         let workload = move |boot: &mut Boot<'_>| -> Started {
-            let first = spinner(boot, "a")?;
-            let second = spinner(boot, "b")?;
-            operate(boot, change((first, second)));
+            bound(boot, "a", 0)?;
+            let waits = bound(boot, "b", 0)?;
+            bound(boot, "c", 1)?;
+            operate(boot, change(waits));
             Ok(())
         };
-        let written = written(17, 1, &workload);
-        assert_eq!(written, format!("I E W R Q I E W R Q d + {expected}"));
+        let written = written(24, 2, &workload);
+        let begins = "I E W R Q I E W R Q I E W R Q d + d +";
+        assert_eq!(written, format!("{begins} {expected}"));
+    }
+}
+
+/// What a task has already changes nothing (`set_user_nice()`, `__set_cpus_allowed_ptr()`).
+#[test]
+fn a_change_to_what_is_so_already_is_none() {
+    for change in [
+        (|task| Change::Affinity(task, CpuSet::first_cpus(1))) as fn(TaskId) -> Change,
+        |task| Change::Nice(task, 0),
+    ] {
+        let workload = move |boot: &mut Boot<'_>| -> Started {
+            spinner(boot, "a")?;
+            let waits = spinner(boot, "b")?;
+            operate(boot, change(waits));
+            Ok(())
+        };
+        let written = written(14, 1, &workload);
+        assert_eq!(written, "I E W R Q I E W R Q d + t t");
     }
 }
 
@@ -147,13 +169,18 @@ fn a_task_that_cannot_run_at_once_comes_back() {
     );
 }
 
-type TaskIds = (warmq_units::TaskId, warmq_units::TaskId);
-
-fn spinner(
-    boot: &mut Boot<'_>,
-    name: &str,
-) -> Result<warmq_units::TaskId, warmq_machine::OutOfMemory> {
+fn spinner(boot: &mut Boot<'_>, name: &str) -> Result<TaskId, OutOfMemory> {
     boot.task(called(name), |task: Task| async move {
+        loop {
+            task.compute_for(ms(1)).await;
+        }
+    })
+}
+
+/// The same of one that may run on one CPU only.
+fn bound(boot: &mut Boot<'_>, name: &str, cpu: u16) -> Result<TaskId, OutOfMemory> {
+    let spec = called(name).bound([CpuId(cpu)]);
+    boot.task(spec, |task: Task| async move {
         loop {
             task.compute_for(ms(1)).await;
         }
