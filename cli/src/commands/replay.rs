@@ -15,6 +15,7 @@ Examples:
   warmq run receiver --world guest --kernel 6.18 --preempt full --trace it.warmq
   warmq replay it.warmq                            under the scheduler that it was recorded under
   warmq replay it.warmq --scheduler eevdf-7.1      what another one makes of it
+  warmq replay it.warmq --scheduler ./scx_mine.bpf.o   a compiled scheduler under the same load
   warmq replay it.warmq --out it.toml && warmq run it.toml --scheduler scx_warmq,eevdf-7.1
   sudo warmq watch --only-record --out now.warmq && warmq replay now.warmq --machine epyc-12llc";
 
@@ -30,7 +31,8 @@ pub struct Arguments {
     /// The trace.
     #[arg(value_name = "TRACE")]
     file: PathBuf,
-    /// The scheduler [default: that of the recording, or the lab's model of it].
+    /// The scheduler, or the file of a compiled one [default: that of the recording, or the lab's
+    /// model of it].
     #[arg(long, value_name = "NAME")]
     scheduler: Option<String>,
     /// The machine: a name, a .toml or hwloc .xml file, or `host` [default: that of the recording

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use warmq_config::{Document, Value, quoted};
-use warmq_experiment::Engine;
+use warmq_experiment::{Engine, is_compiled};
 use warmq_machine::builtin_names;
 use warmq_replay::Taken;
-use warmq_sched::{Entry, backports};
+use warmq_sched::{COMPILED, Entry, backports};
 use warmq_trace::Header;
 use warmq_units::Duration;
 
@@ -77,6 +77,7 @@ impl Place {
             ));
         }
         let Found {
+            name,
             entry,
             release,
             note,
@@ -90,7 +91,7 @@ impl Place {
         Ok(Place {
             machine,
             cpus,
-            scheduler: entry.name.to_owned(),
+            scheduler: name.to_owned(),
             preempt: has_model.then(|| recorded.clone()),
             of_release: release.map(backports).unwrap_or_default(),
             settings: on.settings.clone(),
@@ -154,6 +155,8 @@ fn machine_of(header: &Header) -> String {
 
 /// A scheduler of the lab.
 struct Found<'h> {
+    /// Its name, or the file of a compiled one.
+    name: &'h str,
     entry: &'static Entry,
     /// The release of the kernel that has it, if it is one's own.
     release: Option<&'h str>,
@@ -162,18 +165,11 @@ struct Found<'h> {
 }
 
 /// The scheduler that is asked for; else that of the recording, or the lab's model of its kernel's.
-fn scheduler<'h>(asked: Option<&str>, header: &'h Header) -> Result<Found<'h>, Failure> {
-    let named = |entry| Found {
-        entry,
-        release: None,
-        note: None,
-    };
+fn scheduler<'h>(asked: Option<&'h str>, header: &'h Header) -> Result<Found<'h>, Failure> {
     let asked_for = match asked {
         Some(KERNEL) => of_kernel(header),
-        Some(name) => warmq_sched::scheduler(name).map(named),
-        None => warmq_sched::scheduler(&header.scheduler)
-            .map(named)
-            .or_else(|| of_kernel(header)),
+        Some(name) => named(name),
+        None => named(&header.scheduler).or_else(|| of_kernel(header)),
     };
     asked_for.ok_or_else(|| {
         let what = format!(
@@ -181,6 +177,20 @@ fn scheduler<'h>(asked: Option<&str>, header: &'h Header) -> Result<Found<'h>, F
             asked.unwrap_or(&header.scheduler)
         );
         Failure::usage(what, "see `warmq schedulers`")
+    })
+}
+
+/// A scheduler of the lab by its name, or a compiled one by its file.
+fn named(name: &str) -> Option<Found<'_>> {
+    let entry = match is_compiled(name) {
+        true => Some(&COMPILED),
+        false => warmq_sched::scheduler(name),
+    };
+    Some(Found {
+        name,
+        entry: entry?,
+        release: None,
+        note: None,
     })
 }
 
@@ -192,6 +202,7 @@ fn of_kernel(header: &Header) -> Option<Found<'_>> {
         let note =
             format!("nobody knows under which scheduler it was recorded: {USUAL}'s is played");
         return warmq_sched::of_kernel(USUAL).map(|entry| Found {
+            name: entry.name,
             entry,
             release: None,
             note: Some(note),
@@ -210,6 +221,7 @@ fn of_kernel(header: &Header) -> Option<Found<'_>> {
         )),
     };
     Some(Found {
+        name: entry.name,
         entry,
         release: Some(release),
         note,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use warmq_machine::builtin_names;
 
-use super::support::Folder;
+use super::support::{FAULTS, Folder};
 
 fn run(arguments: &str) -> String {
     let name: String = arguments
@@ -64,12 +64,6 @@ fn every_setting_of_a_scheduler_or_workload_is_shown_with_default_and_range() {
         }
     }
 }
-
-/// An object of our own with one queue, and one that is none.
-const FAULTS: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../lab/sched-ext/tests/programs/faults.bpf.o"
-);
 
 #[test]
 fn a_compiled_scheduler_is_described_by_its_file() {

@@ -4,13 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::support::{Folder, Ran};
-
-/// An object of our own with one queue.
-const FAULTS: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../lab/sched-ext/tests/programs/faults.bpf.o"
-);
+use super::support::{FAULTS, Folder, Ran};
 
 /// A folder with two compiled schedulers in it, which are the same.
 fn folder(name: &str) -> Folder {

@@ -1,6 +1,6 @@
 //! `warmq replay` on traces that `warmq run` wrote.
 
-use super::support::Folder;
+use super::support::{FAULTS, Folder};
 
 const STARVING: &str = "run receiver --machine small-smt --scheduler eevdf-6.18 --set cpus=2 --set preempt=full \
                         --warmup 0ms --time 500ms --trace it.warmq --json";
@@ -23,6 +23,17 @@ fn a_trace_is_replayed_and_its_scenario_is_one_like_any_other() {
         .run("replay it.warmq --from 100ms --until 300ms")
         .fine();
     assert!(text.contains("in 200 ms"), "{text}");
+}
+
+#[test]
+fn a_trace_is_replayed_under_a_compiled_scheduler() {
+    let folder = Folder::new("replay-compiled");
+    folder.run(STARVING).fine();
+    let line = folder.run(&format!("replay it.warmq --scheduler {FAULTS} --json"));
+    let read: serde_json::Value = serde_json::from_str(&line.fine()).unwrap();
+    let lines = read["lines"].as_array().unwrap();
+    let hog = lines.iter().find(|line| line["task"] == "hog").unwrap();
+    assert!(hog["replayed"]["share"].as_u64().unwrap() > 1_000, "{hog}");
 }
 
 #[test]

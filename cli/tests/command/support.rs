@@ -4,6 +4,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+/// A compiled scheduler of our own, with one queue.
+pub const FAULTS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../lab/sched-ext/tests/programs/faults.bpf.o"
+);
+
 /// A folder for one test.
 pub struct Folder(pub PathBuf);
 
