@@ -153,8 +153,12 @@ impl<'a> Item<'a> {
             (Kind::Duration { .. }, NodeKind::Text(text)) => text.parse().ok().map(Value::Duration),
             (Kind::Choice(_) | Kind::Text, NodeKind::Text(text)) => Some(Value::Text(text.clone())),
             // A kernel's release looks like a number.
-            (Kind::Text, NodeKind::Decimal(digits)) => Some(Value::Text(digits.clone())),
-            (Kind::Text, NodeKind::Integer(count)) => Some(Value::Text(count.to_string())),
+            (Kind::Choice(_) | Kind::Text, NodeKind::Decimal(digits)) => {
+                Some(Value::Text(digits.clone()))
+            }
+            (Kind::Choice(_) | Kind::Text, NodeKind::Integer(count)) => {
+                Some(Value::Text(count.to_string()))
+            }
             _ => None,
         };
         let admitted = read.filter(|value| kind.admits(value));

@@ -145,6 +145,20 @@ fn a_value_of_a_setting_is_of_its_kind_and_within_its_bounds() {
     }
 }
 
+/// A series of kernels looks like a number.
+#[test]
+fn a_word_that_looks_like_a_number_needs_no_quotes() {
+    let kind = Kind::Choice(vec!["7.3".to_owned(), "6.18".to_owned()]);
+    let of = |text: &str| {
+        let document = Document::parse("trial.toml", text).unwrap();
+        document.read(|root| root.item("series")?.value(&kind))
+    };
+    for text in ["series = 6.18", "series = \"6.18\""] {
+        assert_eq!(of(text), Ok(Value::Text("6.18".to_owned())));
+    }
+    assert!(of("series = 6").is_err() && of("series = 6.1").is_err());
+}
+
 #[test]
 fn a_value_is_recognized_however_it_is_written() {
     let size = Value::Bytes(Bytes::from_mb(1));
