@@ -144,6 +144,12 @@ impl<'a> Item<'a> {
     /// A value of `kind`, within its bounds. A size needs its unit: a bare number is more often a
     /// slip than a number of bytes.
     pub fn value(&self, kind: &Kind) -> Option<Value> {
+        // A kernel's release is a word, too, and looks like a number.
+        let word = match &self.node.kind {
+            NodeKind::Text(text) | NodeKind::Decimal(text) => Some(text.clone()),
+            NodeKind::Integer(count) => Some(count.to_string()),
+            _ => None,
+        };
         let read = match (kind, &self.node.kind) {
             (Kind::Bool, NodeKind::Bool(flag)) => Some(Value::Bool(*flag)),
             (Kind::Integer { .. } | Kind::PowerOfTwo { .. }, NodeKind::Integer(count)) => {
@@ -151,14 +157,7 @@ impl<'a> Item<'a> {
             }
             (Kind::Bytes { .. }, NodeKind::Text(text)) => text.parse().ok().map(Value::Bytes),
             (Kind::Duration { .. }, NodeKind::Text(text)) => text.parse().ok().map(Value::Duration),
-            (Kind::Choice(_) | Kind::Text, NodeKind::Text(text)) => Some(Value::Text(text.clone())),
-            // A kernel's release looks like a number.
-            (Kind::Choice(_) | Kind::Text, NodeKind::Decimal(digits)) => {
-                Some(Value::Text(digits.clone()))
-            }
-            (Kind::Choice(_) | Kind::Text, NodeKind::Integer(count)) => {
-                Some(Value::Text(count.to_string()))
-            }
+            (Kind::Choice(_) | Kind::Text, _) => word.map(Value::Text),
             _ => None,
         };
         let admitted = read.filter(|value| kind.admits(value));

@@ -138,11 +138,10 @@ impl Machine {
         let (function, args) = (self.callbacks.cpu_offline, [u64::from(cpu.0)]);
         self.call(context, function, During::Other, &args);
         for task in self.state.cpu(cpu).local.in_order(false) {
+            let to = self.allowed_near(context, task, cpu);
             let mut here = self.here(context);
             here.unlink(task);
-            let mut cpus = (0..here.context.cpus()).map(CpuId);
-            let to = cpus.find(|cpu| here.context.task(task).may_run_on(*cpu));
-            here.move_to_cpu(task, to.unwrap_or(cpu));
+            here.move_to_cpu(task, to);
             self.give_moved(context, task);
         }
     }

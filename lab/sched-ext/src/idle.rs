@@ -195,7 +195,7 @@ impl Here<'_, '_> {
     }
 
     /// `cpumask_any_and_distribute()`: each CPU goes on where it found one last.
-    fn next_of_all(&mut self, mask: u64, allowed: &[u64]) -> Option<CpuId> {
+    pub(crate) fn next_of_all(&mut self, mask: u64, allowed: &[u64]) -> Option<CpuId> {
         for at in 0..masks::words(self.guest).div_ceil(8) {
             self.access(mask + at * 64, 8, Access::Load);
         }

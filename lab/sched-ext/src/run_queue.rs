@@ -290,8 +290,7 @@ impl Machine {
         context.compute(self.state.costs.pick);
         self.note_online(context, cpu);
         let previous = previous.filter(|task| self.state.task(*task).queued);
-        let may_stay = |task: &TaskId, context: &Context<'_>| context.task(*task).may_run_on(cpu);
-        let stays = previous.filter(|task| may_stay(task, context));
+        let stays = previous.filter(|task| context.task(*task).may_run_on(cpu));
         self.state.picking = Some(cpu);
         let ran = self.state.cpu(cpu).current.is_some();
         if let Some(task) = previous.filter(|_| stays.is_none()) {
@@ -476,8 +475,6 @@ impl Machine {
         let was_idle = std::mem::take(&mut here.state.cpu_mut(cpu).known_idle);
         if was_idle {
             here.note_idle(cpu, false);
-        }
-        if was_idle {
             let update = self.callbacks.update_idle;
             self.call(context, update, During::Other, &[cpu.0.into(), 0]);
         }

@@ -161,13 +161,7 @@ fn any(here: &mut Here<'_, '_>, allowed: u64, near: CpuId, flags: u64) -> u64 {
     if let Some(idle) = here.pick_idle(&[allowed], near, flags & pick::IN_NODE) {
         return idle.0.into();
     }
-    let turn = here.state.cpu(here.context.cpu()).turn;
-    let found = masks::first_of_all(here.guest, &[allowed], turn);
-    if let Some(found) = found {
-        let this = here.context.cpu();
-        here.state.cpu_mut(this).turn = u32::from(found.0) + 1;
-    }
-    cpu_or(found, EBUSY)
+    cpu_or(here.next_of_all(allowed, &[]), EBUSY)
 }
 
 /// `scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, *is_idle)`.
