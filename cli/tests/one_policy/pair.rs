@@ -38,8 +38,7 @@ fn machine(attach: &Attach<'_>, place_is_cpu: bool) -> Machine {
     }
 }
 
-/// When runs begin, by the program's clock: a machine has been up for a while when a scheduler is
-/// loaded, and what never happened was long ago.
+/// When runs begin, by the programs' clock, in ns: as in lab/sched-ext (`UP`).
 const BOOTED: u64 = 100_000_000_000;
 
 /// ns, by the program's clock.

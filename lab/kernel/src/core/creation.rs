@@ -7,7 +7,7 @@ use warmq_units::{CpuId, CpuSet, TaskId};
 use crate::core::Core;
 use crate::core::groups::within;
 use crate::core::task::{State, TaskStruct};
-use crate::words::{BoxedProgram, Change, GroupId, Step, Task, TaskSpec, Waiting};
+use crate::words::{BoxedProgram, GroupId, Step, Task, TaskSpec, Waiting};
 
 impl Core {
     /// Creates a task without a program, on CPU `on`.
@@ -79,31 +79,17 @@ impl Core {
         }
     }
 
-    /// Whether a task has what a change would give it: the kernel does nothing then
-    /// (`set_user_nice()`, `__sched_setscheduler()`).
-    pub(crate) fn is_so_already(&self, change: &Change) -> bool {
-        match *change {
-            Change::Nice(task, nice) => self.task(task).nice == nice.clamp(-20, 19),
-            Change::Policy(task, policy) => self.task(task).policy == policy,
-            Change::Slice(task, slice) => self.task(task).slice == slice,
-            Change::Group(task, group) => self.task(task).group == group,
-            _ => false,
-        }
-    }
-
     /// Makes the affinity of `task` that which it asks for, within the CPUs of its group. True if
     /// it changed.
     pub(crate) fn confine(&mut self, task: TaskId) -> bool {
         let state = self.task(task);
-        let allowed = self.confined(state.group, state.asked.as_ref());
-        let all = CpuSet::first_cpus(self.cpus.len() as u16);
-        let cpus = |set: &Option<CpuSet>| set.clone().unwrap_or(all.clone());
-        let changes = cpus(&allowed) != cpus(&state.allowed);
         if state.kernel_thread {
             return false;
         }
-        self.task_mut(task).allowed = allowed;
-        changes
+        let allowed = self.confined(state.group, state.asked.as_ref());
+        let before = std::mem::replace(&mut self.task_mut(task).allowed, allowed.clone());
+        let all = CpuSet::first_cpus(self.cpus.len() as u16);
+        allowed.as_ref().unwrap_or(&all) != before.as_ref().unwrap_or(&all)
     }
 
     /// Records the affinity of `task`, 64 CPUs per record, unless it has exited.

@@ -98,9 +98,21 @@ impl Engine {
         }
     }
 
+    /// Whether a task has what a change would give it: the kernel does nothing then
+    /// (`set_user_nice()`, `__sched_setscheduler()`).
+    fn is_so_already(&self, change: &Change) -> bool {
+        match *change {
+            Change::Nice(task, nice) => self.core.task(task).nice == nice.clamp(-20, 19),
+            Change::Policy(task, policy) => self.core.task(task).policy == policy,
+            Change::Slice(task, slice) => self.core.task(task).slice == slice,
+            Change::Group(task, group) => self.core.task(task).group == group,
+            _ => false,
+        }
+    }
+
     /// Performs `change` on `cpu`.
     pub(crate) fn change(&mut self, cpu: CpuId, change: Change) -> Flow {
-        if self.core.is_so_already(&change) {
+        if self.is_so_already(&change) {
             return Flow::Next;
         }
         match change {

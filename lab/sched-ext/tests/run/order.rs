@@ -169,17 +169,17 @@ fn a_task_that_cannot_run_at_once_comes_back() {
     );
 }
 
+/// A task that never sleeps.
 fn spinner(boot: &mut Boot<'_>, name: &str) -> Result<TaskId, OutOfMemory> {
-    boot.task(called(name), |task: Task| async move {
-        loop {
-            task.compute_for(ms(1)).await;
-        }
-    })
+    spins(boot, called(name))
 }
 
 /// The same of one that may run on one CPU only.
 fn bound(boot: &mut Boot<'_>, name: &str, cpu: u16) -> Result<TaskId, OutOfMemory> {
-    let spec = called(name).bound([CpuId(cpu)]);
+    spins(boot, called(name).bound([CpuId(cpu)]))
+}
+
+fn spins(boot: &mut Boot<'_>, spec: TaskSpec) -> Result<TaskId, OutOfMemory> {
     boot.task(spec, |task: Task| async move {
         loop {
             task.compute_for(ms(1)).await;
