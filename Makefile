@@ -8,10 +8,11 @@
 #   make vm-test  what scx_warmq must do in guests, alone
 #   make verdicts  the verdicts of `warmq diagnose` on what guests of three kernels play (twenty-five minutes on two free cores)
 #   make laws   the whole matrix of laws: kernels, their schedulers and those of sched_ext (an hour; goes on where it was interrupted)
-#   make bench  how fast it is, and beside what
+#   make bench  how fast it is, and beside what; the figures are kept in measured/bench.jsonl
 #
 # common/, lab/ and cli/ need nothing but cargo and a C compiler: `cargo test`, `cargo run -- --help`.
 
+SHELL := bash
 .DEFAULT_GOAL := run
 .PHONY: run test test-all test-here python-test wheel vm-test verdicts laws bench setup setup-test setup-real
 
@@ -49,7 +50,9 @@ laws: setup setup-real
 	@bash scripts/laws.sh
 
 bench: setup
-	@if [ -e scripts/bench.sh ]; then bash scripts/bench.sh; else cargo bench --workspace; fi
+	@mkdir -p "$${CARGO_TARGET_DIR:-target}"
+	@set -o pipefail; bash scripts/bench.sh | tee "$${CARGO_TARGET_DIR:-target}/bench.txt"
+	@python3 -B bench/history.py append "$${CARGO_TARGET_DIR:-target}/bench.txt"
 
 setup:
 	@bash scripts/setup.sh
