@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use warmq_config::Document;
-use warmq_experiment::{Engine, PartError};
+use warmq_experiment::{Engine, PartError, Request};
 use warmq_machine::{MachineDescription, builtin_names};
 
 use crate::failure::Failure;
@@ -47,13 +46,13 @@ pub fn host() -> Result<MachineDescription, Failure> {
     Ok(warmq_host::read(Path::new("/"))?)
 }
 
-/// The engine for experiments with these documents. This machine is described only where one of
+/// The engine for what is asked for. This machine is described only where one of
 /// them may name it.
 ///
 /// # Errors
 /// When it has to be described and cannot be.
-pub fn engine(documents: &[Document]) -> Result<Engine, Failure> {
-    let named = documents.iter().any(|document| document.mentions(HOST));
+pub fn engine(requests: &[Request]) -> Result<Engine, Failure> {
+    let named = requests.iter().any(|request| request.mentions(HOST));
     Ok(worlds::add(Engine::new(named.then(host).transpose()?)))
 }
 

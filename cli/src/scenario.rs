@@ -1,14 +1,15 @@
-//! A scenario as an experiment: so that `warmq run` plays one without more ado, in one world or in
+//! A scenario as a request: so that `warmq run` plays one without more ado, in one world or in
 //! several.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use clap::Args;
-use warmq_config::{Document, Source, quoted, quoted_list, read_text};
+use warmq_config::read_text;
+use warmq_experiment::{Bars, Change, LAB, Part, Trial};
 use warmq_metrics::answers;
 use warmq_play::{workload, workloads};
 use warmq_scenario::Scenario;
+use warmq_units::Duration;
 
 use crate::failure::Failure;
 use crate::kind::Kind;
@@ -16,27 +17,16 @@ use crate::machines::HOST;
 use crate::nearby;
 use crate::typed;
 
-/// What an experiment that plays a scenario measures, and how where no option says otherwise.
-const USUAL: &str = r#"
-[run]
-warmup = "200ms"
-time = "1s"
-
-[[measure]]
-metric = "*"
-"#;
+/// How long it is played before it is measured, and how long that takes.
+const USUAL: (Duration, Duration) = (Duration::from_ms(200), Duration::from_s(1));
+/// Who plays it.
+const SCHEDULER: &str = "kernel";
 /// What is shown of the machine.
 const OF_CPUS: [&str; 3] = [
     "switches_per_second",
     "migrations_per_second",
     "cpu_taken_share",
 ];
-/// Where it is played, and by whom.
-const USUAL_SWEEP: &str = r#"
-[sweep]
-world = ["lab"]
-scheduler = ["kernel"]
-"#;
 /// In which worlds scenarios are played, and how. Lists are swept.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Worlds {
@@ -98,33 +88,35 @@ pub fn is_shipped_as(name: &str) -> bool {
     is_shipped(name) && !Path::new(name).exists()
 }
 
-/// The experiment that plays the scenario called `name` as `worlds` say.
+/// The scenario called `name`, played as `worlds` say.
 ///
 /// # Errors
 /// What is wrong with the scenario.
-pub fn experiment(name: &str, worlds: &Worlds) -> Result<Document, Failure> {
+pub fn trial(name: &str, worlds: &Worlds) -> Result<Trial, Failure> {
     let scenario = &find(name)?;
     let title = match scenario.title() {
         "" => name,
         title => title,
     };
-    let mut text = format!(
-        "title = {}\nabout = {}\nworkload = {}\n",
-        quoted(title),
-        quoted(scenario.about()),
-        quoted(name)
-    );
-    let shown = answers(&scenario.names());
-    let shown: Vec<&str> = shown.iter().map(String::as_str).chain(OF_CPUS).collect();
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "shown = {}", quoted_list(&shown));
-    let _ = writeln!(text, "machine = \"{HOST}\"\n{USUAL}{USUAL_SWEEP}");
-    worlds.add_plots(&mut text, scenario);
-    let document = Document::parse(name, &text);
-    let mut document = document.map_err(|problems| Failure::Problems(vec![problems]))?;
-    worlds.change_sweep(&mut document);
-    worlds.change_times(&mut document);
-    Ok(document)
+    let parts = [(Part::Machine, HOST), (Part::Workload, name)];
+    let sweep = [(Part::World, LAB), (Part::Scheduler, SCHEDULER)];
+    let shown = answers(&scenario.names()).into_iter();
+    let (warmup, time) = USUAL;
+    Ok(Trial {
+        file: name.to_owned(),
+        title: title.to_owned(),
+        about: scenario.about().to_owned(),
+        parts: parts.map(|(part, name)| (part, name.to_owned())).into(),
+        sweep: sweep
+            .map(|(part, name)| (part.key(), vec![name.to_owned()]))
+            .into(),
+        warmup,
+        time,
+        shown: shown.chain(OF_CPUS.map(str::to_owned)).collect(),
+        bars: worlds.bars(scenario),
+        changes: worlds.changes(),
+        ..Trial::default()
+    })
 }
 
 fn from_file(path: &str) -> Result<Scenario, Failure> {
@@ -146,50 +138,55 @@ impl Worlds {
 
     /// The options as they would be typed again.
     pub fn typed(&self) -> Vec<String> {
-        let lists = [
-            ("world", self.world.as_slice()),
-            ("scheduler", &self.scheduler),
-            ("kernel", &self.kernel),
-            ("preempt", &self.preempt),
-            ("time", self.time.as_slice()),
-            ("warmup", self.warmup.as_slice()),
-        ];
-        let options = lists.iter().map(|(name, values)| typed::list(name, values));
-        options.flatten().collect()
+        let times = self.times().into_iter();
+        let times = times.flat_map(|(name, time)| typed::list(name, time.as_slice()));
+        let lists = self.lists().into_iter();
+        let lists = lists.flat_map(|(name, values)| typed::list(name, values));
+        lists.chain(times).collect()
     }
 
-    /// Puts the lists into the experiment of a scenario: every world with every scheduler, kernel
-    /// and preemption model that it has.
-    fn change_sweep(&self, document: &mut Document) {
-        let lists = [
+    fn lists(&self) -> [(&'static str, &Vec<String>); 4] {
+        [
             ("world", &self.world),
             ("scheduler", &self.scheduler),
             ("kernel", &self.kernel),
             ("preempt", &self.preempt),
-        ];
-        for (key, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
-            document.set_list(&["sweep", key], &format!("--{key}"), list);
-        }
+        ]
     }
 
-    fn change_times(&self, document: &mut Document) {
-        for (key, time) in [("time", &self.time), ("warmup", &self.warmup)] {
-            if let Some(time) = time {
-                let option = Source::option(&format!("--{key}"), time);
-                document.set(&["run", key], time, option);
-            }
-        }
+    fn times(&self) -> [(&'static str, &Option<String>); 2] {
+        [("time", &self.time), ("warmup", &self.warmup)]
+    }
+
+    /// What the options change: every world with every scheduler, kernel and preemption model that
+    /// it has, and the times.
+    fn changes(&self) -> Vec<Change> {
+        let given = self
+            .lists()
+            .into_iter()
+            .filter(|(_, list)| !list.is_empty());
+        let lists =
+            given.map(|(key, list)| Change::list(&["sweep", key], &format!("--{key}"), list));
+        let times = self.times().into_iter();
+        let times = times.filter_map(|(key, time)| {
+            let time = time.as_ref()?;
+            Some(Change::value(
+                &["run", key],
+                &format!("--{key}"),
+                time,
+                time,
+            ))
+        });
+        lists.chain(times).collect()
     }
 
     /// Worlds side by side: the work, what else is counted, each span, each task's share of CPU
     /// time and its waits.
-    fn add_plots(&self, text: &mut String, scenario: &Scenario) {
-        let mut series = vec!["scheduler"];
-        for (key, list) in [("kernel", &self.kernel), ("preempt", &self.preempt)] {
-            if list.len() > 1 {
-                series.push(key);
-            }
-        }
+    fn bars(&self, scenario: &Scenario) -> Vec<Bars> {
+        let several = [("kernel", &self.kernel), ("preempt", &self.preempt)];
+        let several = several.into_iter().filter(|(_, list)| list.len() > 1);
+        let series = std::iter::once(Part::Scheduler.key()).chain(several.map(|(key, _)| key));
+        let series: Vec<String> = series.map(str::to_owned).collect();
         let names = scenario.names();
         let spans = names.spans.iter().map(|span| format!("{span}_p99"));
         let shares = names.tasks.iter().map(|task| format!("{task}_share"));
@@ -197,14 +194,11 @@ impl Worlds {
         let others = names.counters.iter().filter(|name| **name != names.work);
         let others = others.map(|name| format!("{name}_per_second"));
         let work = std::iter::once("work_per_second".to_owned());
-        let counted = work.chain(others);
-        for measure in counted.chain(spans).chain(shares).chain(waits) {
-            let _ = writeln!(
-                text,
-                "\n[[plot]]\nkind = \"bars\"\nx = \"world\"\ny = {}\nseries = {}",
-                quoted(&measure),
-                quoted_list(&series)
-            );
-        }
+        let figures = work.chain(others).chain(spans).chain(shares).chain(waits);
+        let bars = figures.map(|figure| Bars {
+            figure,
+            series: series.clone(),
+        });
+        bars.collect()
     }
 }

@@ -1,11 +1,12 @@
-//! Where an experiment comes from, and what the command line changes in it.
+//! What the names on a command line ask for, and what its options change in that.
 //!
-//! A change (`--machine`, `--set`) sets a value in the parsed document. So it obeys the rules of
-//! the files, and what is wrong with it is reported as for a file, at the option.
+//! A change (`--machine`, `--set`) obeys the rules of the files, and what is wrong with it is
+//! reported as for a file, at the option.
 
 use std::path::Path;
 
-use warmq_config::{Document, Source, most_like};
+use warmq_config::{Document, most_like};
+use warmq_experiment::{Change, Request};
 use warmq_machine::builtin_names;
 
 use crate::failure::Failure;
@@ -28,32 +29,33 @@ pub struct Changes {
     pub settings: Vec<Pair>,
 }
 
-/// The documents of `files`: of each the file, or the shipped experiment of that name.
+/// What each of `files` asks for: the file, or what comes with WarmQ under that name.
 ///
 /// # Errors
 /// A name of neither, a file that cannot be read, texts that are not TOML.
-pub fn documents(files: &[String], changes: &Changes) -> Result<Vec<Document>, Failure> {
-    let (mut documents, mut wrong) = (Vec::new(), Vec::new());
+pub fn requests(files: &[String], changes: &Changes) -> Result<Vec<Request>, Failure> {
+    let (mut requests, mut wrong) = (Vec::new(), Vec::new());
     for name in files {
-        match changes.document(name) {
-            Ok(document) => documents.push(document),
+        match changes.request(name) {
+            Ok(request) => requests.push(request),
             Err(Failure::Problems(problems)) => wrong.extend(problems),
             Err(failure) => return Err(failure),
         }
     }
     if wrong.is_empty() {
-        Ok(documents)
+        Ok(requests)
     } else {
         Err(Failure::Problems(wrong))
     }
 }
 
-/// The document of an experiment that comes with WarmQ.
+/// An experiment that comes with WarmQ.
 ///
 /// # Errors
 /// None, unless the file is broken: then what is wrong with it.
-pub fn shipped(shipped: &Shipped) -> Result<Document, Failure> {
-    parsed(&format!("{}.toml", shipped.id), shipped.text)
+pub fn shipped(shipped: &Shipped) -> Result<Request, Failure> {
+    let document = parsed(&format!("{}.toml", shipped.id), shipped.text)?;
+    Ok(Request::File(document))
 }
 
 fn parsed(name: &str, text: &str) -> Result<Document, Failure> {
@@ -61,17 +63,21 @@ fn parsed(name: &str, text: &str) -> Result<Document, Failure> {
 }
 
 impl Changes {
-    /// The document of the file `name`, with all changes; a scenario becomes an experiment.
-    fn document(&self, name: &str) -> Result<Document, Failure> {
-        let mut document = self.unchanged(name)?;
-        self.make(&mut document);
-        Ok(document)
+    /// What `name` asks for, with all changes.
+    fn request(&self, name: &str) -> Result<Request, Failure> {
+        let changes = self.of_options();
+        if scenario::is_named(name) {
+            let mut trial = scenario::trial(name, &self.worlds)?;
+            trial.changes.extend(changes);
+            return Ok(Request::Trial(trial));
+        }
+        let mut document = self.document(name)?;
+        changes.iter().for_each(|change| change.make(&mut document));
+        Ok(Request::File(document))
     }
 
-    fn unchanged(&self, name: &str) -> Result<Document, Failure> {
-        if scenario::is_named(name) {
-            return scenario::experiment(name, &self.worlds);
-        }
+    /// The document of an experiment.
+    fn document(&self, name: &str) -> Result<Document, Failure> {
         if let Some(elsewhere) = Kind::of(name).and_then(|kind| kind.not_played(name)) {
             return Err(elsewhere);
         }
@@ -86,17 +92,20 @@ impl Changes {
         parsed(&file, &text)
     }
 
-    pub fn make(&self, document: &mut Document) {
-        if let Some(machine) = &self.machine {
-            document.set(&["machine"], machine, Source::option("--machine", machine));
-        }
-        for pair in &self.settings {
-            let Pair { key, value } = pair;
-            let path: Vec<&str> = std::iter::once("settings").chain(key.split('.')).collect();
-            let option = Source::option("--set", &pair.to_string());
-            document.set(&path, value, option);
-        }
+    fn of_options(&self) -> Vec<Change> {
+        let machine = self.machine.iter();
+        let machine = machine.map(|name| Change::value(&["machine"], "--machine", name, name));
+        machine.chain(settings(&self.settings)).collect()
     }
+}
+
+/// What `--set` changes.
+pub fn settings(pairs: &[Pair]) -> impl Iterator<Item = Change> {
+    pairs.iter().map(|pair| {
+        let Pair { key, value } = pair;
+        let path: Vec<&str> = std::iter::once("settings").chain(key.split('.')).collect();
+        Change::value(&path, "--set", &pair.to_string(), value)
+    })
 }
 
 /// What to call the file `name` in messages, and its text.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use warmq_config::{Document, Value};
+use warmq_config::Value;
 use warmq_experiment::{
-    Cause, Engine, Experiment, Finding, Job, NoThreads, Options, Outcome, Plan, RunError,
+    Cause, Engine, Experiment, Finding, Job, NoThreads, Options, Outcome, Plan, Request, RunError,
     RunFailure, Runs,
 };
 use warmq_record::RunningKernel;
@@ -46,14 +46,14 @@ pub struct Claims {
     pub unchecked: usize,
 }
 
-/// Checks all of `documents`.
+/// Checks all of `requests`.
 ///
 /// # Errors
 /// Everything that is wrong in any of them; two of the same name.
-pub fn read(documents: &[Document], engine: &Engine) -> Result<Vec<Experiment>, Failure> {
+pub fn read(requests: &[Request], engine: &Engine) -> Result<Vec<Experiment>, Failure> {
     let (mut experiments, mut wrong) = (Vec::new(), Vec::new());
-    for document in documents {
-        match Experiment::of(document, engine) {
+    for request in requests {
+        match request.experiment(engine) {
             Ok(mut experiment) => {
                 host_kernel::beside(&mut experiment, RunningKernel::look);
                 experiments.push(experiment);
@@ -75,12 +75,12 @@ pub fn read(documents: &[Document], engine: &Engine) -> Result<Vec<Experiment>, 
     }
 }
 
-/// Checks `document`, which may have a sweep that is too large for anything but planning.
+/// Checks `request`, which may have a sweep that is too large for anything but planning.
 ///
 /// # Errors
 /// Everything that is wrong in it.
-pub fn planned(document: &Document, engine: &Engine) -> Result<Experiment, Failure> {
-    let planned = Experiment::planned(document, engine);
+pub fn planned(request: &Request, engine: &Engine) -> Result<Experiment, Failure> {
+    let planned = request.planned(engine);
     let mut planned = planned.map_err(|problems| Failure::Problems(vec![problems]))?;
     host_kernel::beside(&mut planned, RunningKernel::look);
     Ok(planned)

@@ -125,9 +125,9 @@ fn recorded(name: &str) -> Result<String, Failure> {
 }
 
 fn experiment(name: &str, trust: &Trust) -> Result<String, Failure> {
-    let documents = source::documents(&[name.to_owned()], &Changes::default())?;
-    let engine = trust.engine(machines::engine(&documents)?);
-    let experiments = study::read(&documents, &engine)?;
+    let requests = source::requests(&[name.to_owned()], &Changes::default())?;
+    let engine = trust.engine(machines::engine(&requests)?);
+    let experiments = study::read(&requests, &engine)?;
     let lines: Vec<String> = experiments.iter().map(fine).collect();
     Ok(lines.join("\n"))
 }

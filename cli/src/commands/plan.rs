@@ -62,16 +62,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         machine: arguments.machine.clone(),
         settings: arguments.set.clone(),
     };
-    let documents = source::documents(std::slice::from_ref(&arguments.file), &changes)?;
-    let engine = machines::engine(&documents)?;
+    let requests = source::requests(std::slice::from_ref(&arguments.file), &changes)?;
+    let engine = machines::engine(&requests)?;
     let options = Extent {
         quick: arguments.quick,
         seeds: arguments.seeds.clone(),
         ..Extent::default()
     }
     .options();
-    for document in &documents {
-        let experiment = study::planned(document, &engine)?;
+    for request in &requests {
+        let experiment = study::planned(request, &engine)?;
         shown(arguments, &experiment, &options, &engine)?;
     }
     Ok(())

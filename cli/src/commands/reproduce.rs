@@ -64,11 +64,11 @@ pub struct Arguments {
 
 /// Runs what comes with warmq, then the real walk if that was asked for.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let documents = arguments.experiments().map(source::shipped);
-    let documents: Vec<_> = documents.collect::<Result<_, _>>()?;
+    let requests = arguments.experiments().map(source::shipped);
+    let requests: Vec<_> = requests.collect::<Result<_, _>>()?;
     let extent = &arguments.extent;
-    let engine = extent.engine(machines::engine(&documents)?);
-    let experiments = study::read(&documents, &engine)?;
+    let engine = extent.engine(machines::engine(&requests)?);
+    let experiments = study::read(&requests, &engine)?;
     let _taken = files::folder(&arguments.out)?;
     let names = experiments.iter().map(|one| one.id.clone()).collect();
     let study = Study::run(

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use warmq_config::Document;
-use warmq_experiment::{Engine, Experiment, Options};
+use warmq_experiment::{Engine, Experiment, Options, Request};
 use warmq_report::{Report, Section};
 use warmq_units::{Duration, printable};
 
@@ -96,17 +95,17 @@ pub struct Arguments {
 
 /// Reads, runs, shows.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let documents = documents(arguments)?;
-    let engine = arguments.trust.engine(machines::engine(&documents)?);
+    let requests = requests(arguments)?;
+    let engine = arguments.trust.engine(machines::engine(&requests)?);
     let engine = arguments.extent.engine(engine);
     let engine = match arguments.profile {
         true => engine.profiled(),
         false => engine,
     };
     if !arguments.only.is_empty() {
-        return some_runs(arguments, &documents, &engine);
+        return some_runs(arguments, &requests, &engine);
     }
-    let experiments = study::read(&documents, &engine)?;
+    let experiments = study::read(&requests, &engine)?;
     let options = options(arguments, &experiments)?;
     if let Some(step) = &arguments.chart {
         return charted(&experiments, &options, &engine, step);
@@ -130,18 +129,14 @@ fn options(arguments: &Arguments, experiments: &[Experiment]) -> Result<Options,
     }
 }
 
-fn some_runs(
-    arguments: &Arguments,
-    documents: &[Document],
-    engine: &Engine,
-) -> Result<(), Failure> {
-    let experiment = study::planned(the_only(documents, "--only")?, engine)?;
+fn some_runs(arguments: &Arguments, requests: &[Request], engine: &Engine) -> Result<(), Failure> {
+    let experiment = study::planned(the_only(requests, "--only")?, engine)?;
     let options = arguments.extent.options();
     let only = planned::Only::new(&experiment, &options, engine)?;
     planned::run(&only, &arguments.only, arguments.extent.threads())
 }
 
-/// The document, where `option` is about the runs of one experiment.
+/// The only one of `list`, where `option` is about the runs of one experiment.
 fn the_only<'d, T>(list: &'d [T], option: &str) -> Result<&'d T, Failure> {
     match list {
         [only] => Ok(only),
@@ -171,7 +166,7 @@ fn charted(
     Ok(())
 }
 
-fn documents(arguments: &Arguments) -> Result<Vec<Document>, Failure> {
+fn requests(arguments: &Arguments) -> Result<Vec<Request>, Failure> {
     // A machine's file with a mistake is shown once, not once for every experiment.
     arguments
         .machine
@@ -200,7 +195,7 @@ fn documents(arguments: &Arguments) -> Result<Vec<Document>, Failure> {
     for name in of_users.filter(|_| arguments.trust.untrusted) {
         arguments.trust.admits(&scenario::find(name)?)?;
     }
-    source::documents(&simulated, &changes)
+    source::requests(&simulated, &changes)
 }
 
 impl Arguments {

@@ -1,9 +1,7 @@
 //! One law in one column: which runs it needs, or why there are none.
 
-use std::fmt::Write;
-
-use warmq_config::{Document, Source, quoted};
-use warmq_experiment::{Experiment, Job, Options, Problems, Simulator};
+use warmq_config::Value;
+use warmq_experiment::{Change, Job, Options, Part, Problems, Simulator, Trial};
 use warmq_law::{Law, MACHINE};
 use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, World};
 
@@ -146,7 +144,7 @@ fn jobs(
         true => (1..=repetitions.unwrap_or(REPETITIONS)).collect(),
         false => vec![1],
     };
-    let experiment = Experiment::of(&document(law, column)?, simulator)?;
+    let experiment = trial(law, column).experiment(simulator)?;
     let options = Options {
         seeds: Some(seeds),
         ..Options::default()
@@ -156,19 +154,6 @@ fn jobs(
         ..job
     };
     Ok(experiment.jobs(&options).into_iter().map(named).collect())
-}
-
-/// The experiment, with what is set on the scheduler.
-fn document(law: &Law, column: &Column) -> Result<Document, Problems> {
-    let file = format!("{}.toml", law.name);
-    let mut document = Document::parse(&file, &experiment(law, column))?;
-    // Columns were checked before.
-    for pair in column.settings().unwrap_or_default() {
-        let option = Source::option("--scheduler", &format!("{}:{pair}", column.name()));
-        let path = ["settings", "scheduler", &pair.key];
-        document.set(&path, &pair.value, option);
-    }
-    Ok(document)
 }
 
 /// Whether its times are this machine's, which others may lengthen. What a guest of several CPUs
@@ -200,35 +185,49 @@ fn machine<'l>(law: &'l Law, column: &Column) -> &'l str {
     }
 }
 
-/// The experiment that plays a law in a column.
-fn experiment(law: &Law, column: &Column) -> String {
-    let machine = machine(law, column);
-    let mut text = format!(
-        "title = {}\nworld = {}\nmachine = {}\nscheduler = {}\nworkload = {}\n\n[settings]\n",
-        quoted(&law.says),
-        quoted(column.world.name()),
-        quoted(machine),
-        quoted(column.name()),
-        quoted(&workload(law)),
-    );
-    // Writing to a string cannot fail.
-    if column.world != World::Host {
-        let _ = writeln!(text, "cpus = {}", law.cpus);
+/// What plays a law in a column.
+fn trial(law: &Law, column: &Column) -> Trial {
+    let workload = workload(law);
+    let parts = [
+        (Part::World, column.world.name()),
+        (Part::Machine, machine(law, column)),
+        (Part::Scheduler, column.name()),
+        (Part::Workload, &workload),
+    ];
+    let cpus = (column.world != World::Host).then(|| ("cpus", i64::from(law.cpus).into()));
+    let counts = column.world == World::Guest && !by_the_clock(law, column);
+    let clock = counts.then(|| ("clock", "instructions".into()));
+    let settings = cpus.into_iter().chain(clock);
+    Trial {
+        file: workload.clone(),
+        title: law.says.clone(),
+        parts: parts.map(|(part, name)| (part, name.to_owned())).into(),
+        settings: settings
+            .map(|(key, value): (&str, Value)| (key.to_owned(), value))
+            .collect(),
+        warmup: law.warmup,
+        time: law.time,
+        changes: changes(column),
+        ..Trial::default()
     }
-    for (key, value) in [("kernel", &column.kernel), ("preempt", &column.preempt)] {
-        if let Some(value) = value {
-            let _ = writeln!(text, "{key} = {}", quoted(value));
-        }
-    }
-    if column.world == World::Guest && !by_the_clock(law, column) {
-        text.push_str("clock = \"instructions\"\n");
-    }
-    let (warmup, time) = (law.warmup.exact(), law.time.exact());
-    let _ = write!(
-        text,
-        "\n[run]\nwarmup = \"{warmup}\"\ntime = \"{time}\"\n\n[[measure]]\nmetric = \"*\"\n"
-    );
-    text
+}
+
+/// What the options of a column say.
+fn changes(column: &Column) -> Vec<Change> {
+    let kernel = [("kernel", &column.kernel), ("preempt", &column.preempt)];
+    let kernel = kernel.into_iter().filter_map(|(key, value)| {
+        let value = value.as_ref()?;
+        let option = format!("--{key}");
+        Some(Change::value(&["settings", key], &option, value, value))
+    });
+    // Columns were checked before.
+    let pairs = column.settings().unwrap_or_default().into_iter();
+    let of_scheduler = pairs.map(|pair| {
+        let text = format!("{}:{pair}", column.name());
+        let path = ["settings", "scheduler", &pair.key];
+        Change::value(&path, "--scheduler", &text, &pair.value)
+    });
+    kernel.chain(of_scheduler).collect()
 }
 
 /// The name by which the engine knows the scenario of a law.

@@ -154,8 +154,8 @@ fn played(
     let engine = place.engine()?;
     let known = engine.know(SCENARIO, scenario);
     crate::machines::found("scenario", SCENARIO, known)?;
-    let document = place.experiment(SCENARIO, read.taken.time())?;
-    let experiment = Experiment::of(&document, &engine);
+    let experiment = place.trial(SCENARIO, read.taken.time());
+    let experiment = experiment.experiment(&engine);
     let experiment = experiment.map_err(|problems| Failure::Problems(vec![problems]))?;
     let options = Options {
         seeds: Some(vec![1]),

@@ -1,10 +1,9 @@
 //! Where a recording is played again: machine, scheduler, kernel.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
-use warmq_config::{Document, Value, quoted};
-use warmq_experiment::{Engine, is_compiled};
+use warmq_config::Value;
+use warmq_experiment::{Engine, Part, Trial, is_compiled};
 use warmq_machine::builtin_names;
 use warmq_replay::Taken;
 use warmq_sched::{COMPILED, Entry, backports};
@@ -15,7 +14,7 @@ use crate::failure::Failure;
 use crate::host_kernel::nearest_release;
 use crate::machines::{self, HOST};
 use crate::pair::Pair;
-use crate::source::Changes;
+use crate::source;
 use crate::worlds;
 
 /// Whose scheduler is played where nobody knows of which kernel a recording is.
@@ -108,40 +107,27 @@ impl Place {
         Ok(worlds::add(Engine::new(host)))
     }
 
-    /// The experiment that plays `scenario` once, for `time`.
-    ///
-    /// # Errors
-    /// What is wrong with a setting.
-    pub fn experiment(&self, scenario: &str, time: Duration) -> Result<Document, Failure> {
-        let mut text = format!(
-            "title = \"What was recorded, played again\"\nmachine = {}\nscheduler = {}\n\
-             workload = {}\n\n[run]\nwarmup = \"0ms\"\ntime = \"{}\"\n\n[settings]\n\
-             cpus = {}\n",
-            quoted(&self.machine),
-            quoted(&self.scheduler),
-            quoted(scenario),
-            time.exact(),
-            self.cpus
-        );
-        if let Some(preempt) = &self.preempt {
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "preempt = {}", quoted(preempt));
+    /// What plays `scenario` for `time`.
+    pub fn trial(&self, scenario: &str, time: Duration) -> Trial {
+        let parts = [
+            (Part::Machine, self.machine.as_str()),
+            (Part::Scheduler, &self.scheduler),
+            (Part::Workload, scenario),
+        ];
+        let cpus = ("cpus".to_owned(), Value::Integer(self.cpus as i64));
+        let preempt = self.preempt.iter();
+        let preempt = preempt.map(|model| ("preempt".to_owned(), Value::Text(model.clone())));
+        let mut settings = self.of_release.clone();
+        settings.extend(preempt.chain([cpus]));
+        Trial {
+            file: "replay".to_owned(),
+            title: "What was recorded, played again".to_owned(),
+            parts: parts.map(|(part, name)| (part, name.to_owned())).into(),
+            settings,
+            time,
+            changes: source::settings(&self.settings).collect(),
+            ..Trial::default()
         }
-        for (key, value) in &self.of_release {
-            let _ = match value {
-                Value::Text(word) => writeln!(text, "{key} = {}", quoted(word)),
-                other => writeln!(text, "{key} = {other}"),
-            };
-        }
-        text.push_str("\n[[measure]]\nmetric = \"*\"\n");
-        let document = Document::parse("replay", &text);
-        let mut document = document.map_err(|problems| Failure::Problems(vec![problems]))?;
-        let changes = Changes {
-            settings: self.settings.clone(),
-            ..Changes::default()
-        };
-        changes.make(&mut document);
-        Ok(document)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use warmq_config::{Chosen, Setting, Value};
-use warmq_experiment::{Chosen as Named, Plan, Played, Request, RunError, World};
+use warmq_experiment::{Chosen as Named, Plan, Play, Played, RunError, World};
 use warmq_machine::MachineDescription;
 use warmq_scenario::{Scenario, SchedulerChoice, Set, Site, TaskKindId, World as Kind};
 use warmq_vm::{Cache, Ending, Guest, Hardware, Kernel, VmError};
@@ -95,7 +95,7 @@ impl World for Guests {
         !counts(&plan.world, cpus as usize)
     }
 
-    fn play(&self, request: &Request<'_>) -> Result<Played, RunError> {
+    fn play(&self, request: &Play<'_>) -> Result<Played, RunError> {
         let boot = || {
             let outcome = self.outcome(request);
             outcome.map_err(|why| refused(why.to_string()))
@@ -154,7 +154,7 @@ enum Refusal {
 }
 
 impl Guests {
-    fn outcome(&self, request: &Request<'_>) -> Result<warmq_vm::Outcome, Refusal> {
+    fn outcome(&self, request: &Play<'_>) -> Result<warmq_vm::Outcome, Refusal> {
         let plan = request.plan;
         let player = programs::player().map_err(Refusal::Program)?;
         let scheduler = programs::scheduler(&plan.scheduler.name).map_err(Refusal::Program)?;
@@ -230,7 +230,7 @@ fn in_guest(program: &Path) -> String {
 }
 
 /// The schedulers that the scenario's changes load, each once.
-fn changed_to(request: &Request<'_>) -> BTreeSet<String> {
+fn changed_to(request: &Play<'_>) -> BTreeSet<String> {
     // Whoever asks has read the scenario before.
     let scenario = Scenario::read_any(request.file, request.text);
     let sets = scenario.iter().flat_map(Scenario::sets);
@@ -242,7 +242,7 @@ fn changed_to(request: &Request<'_>) -> BTreeSet<String> {
 }
 
 /// The machine's CPUs and last-level caches.
-fn hardware(request: &Request<'_>) -> Hardware {
+fn hardware(request: &Play<'_>) -> Hardware {
     let cpus = request.machine.cpus.len();
     let world = &request.plan.world;
     let ns = match world.settings.get("instruction") {
@@ -263,7 +263,7 @@ fn hardware(request: &Request<'_>) -> Hardware {
 const TASK_KIB: u64 = 256;
 
 /// Enough for the tasks that the scenario begins with.
-fn memory_mib(request: &Request<'_>) -> u32 {
+fn memory_mib(request: &Play<'_>) -> u32 {
     let usual = Hardware::default().memory_mib;
     let more = (tasks(request).unwrap_or(0) * TASK_KIB / 1024) as u32;
     match more > usual / 2 {
@@ -274,7 +274,7 @@ fn memory_mib(request: &Request<'_>) -> u32 {
 
 /// How many tasks the scenario begins with; none where it cannot be bound, which whoever plays it
 /// will say.
-fn tasks(request: &Request<'_>) -> Option<u64> {
+fn tasks(request: &Play<'_>) -> Option<u64> {
     let scenario = Scenario::read_any(request.file, request.text).ok()?;
     let given = request.plan.workload.settings.clone();
     let chosen = Chosen::new(scenario.settings(), given).ok()?;
@@ -316,7 +316,7 @@ fn text<'p>(world: &'p Named, setting: &str) -> &'p str {
 }
 
 /// What a reader must know about the times of such a guest.
-fn noted(mut played: Played, request: &Request<'_>) -> Played {
+fn noted(mut played: Played, request: &Play<'_>) -> Played {
     let cpus = request.machine.cpus.len();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let counted = counts(&request.plan.world, cpus);

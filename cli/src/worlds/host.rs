@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use warmq_config::{Setting, Value};
-use warmq_experiment::{Plan, Played, Request, RunError, World};
+use warmq_experiment::{Plan, Play, Played, RunError, World};
 use warmq_scenario::World as Kind;
 
 use super::player::{arguments, played, refused};
@@ -55,7 +55,7 @@ impl World for Host {
         true
     }
 
-    fn play(&self, request: &Request<'_>) -> Result<Played, RunError> {
+    fn play(&self, request: &Play<'_>) -> Result<Played, RunError> {
         let player = programs::player().map_err(refused)?;
         let file = written(request).map_err(|error| refused(format!("a file for it: {error}")))?;
         let silent = request.plan.world.settings.get(RECORD) == Some(&Value::Bool(false));
@@ -100,7 +100,7 @@ fn ended(mut command: Command) -> std::io::Result<Output> {
 }
 
 /// The scenario in a file of its own, whose ending names its language.
-fn written(request: &Request<'_>) -> std::io::Result<tempfile::NamedTempFile> {
+fn written(request: &Play<'_>) -> std::io::Result<tempfile::NamedTempFile> {
     let ending = Path::new(request.file).extension().unwrap_or_default();
     let suffix = format!(".{}", ending.to_string_lossy());
     let mut file = tempfile::Builder::new()

@@ -103,6 +103,13 @@ impl Document {
         Document { sources, root }
     }
 
+    /// The document `root`, which stands in no text; messages call it `name`. Every place in `root`
+    /// is `Place::in_file(0..0)`.
+    pub fn without_text(name: &str, root: Node) -> Document {
+        let sources = vec![Source::option(name, "")];
+        Document { sources, root }
+    }
+
     /// Puts a value that was typed as `option` at `path`, in place of what is there. `value`, the
     /// end of the option's text, is read as in a file where it is a number, a switch or a list,
     /// else as a text: no quotes are needed in a shell.

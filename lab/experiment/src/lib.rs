@@ -1,9 +1,10 @@
 //! Turns a TOML file into runs, and runs into rows, plots and checked claims.
 //!
-//! The stages of an experiment: [`Experiment::read`] turns a file into checked data (or into
-//! [`Problems`], each with place and fix); [`Experiment::jobs`] says which runs it needs;
-//! [`Runs::of`] runs each distinct [`Plan`] once, on several threads; [`Experiment::outcome`] makes
-//! rows and judges claims; [`Experiment::section`] shows them in a report.
+//! The stages of an experiment: a [`Request`] (a file, or a workload and where it is played)
+//! becomes checked data ([`Request::experiment`], or [`Problems`], each with place and fix);
+//! [`Experiment::jobs`] says which runs it needs; [`Runs::of`] runs each distinct [`Plan`] once, on
+//! several threads; [`Experiment::outcome`] makes rows and judges claims; [`Experiment::section`]
+//! shows them in a report.
 //!
 //! The format of experiments is described in docs/experiments.md. Only [`Engine`] depends on the
 //! simulated kernel; everything else sees parts, settings, metrics and runs through [`Simulator`].
@@ -19,6 +20,7 @@ mod plan;
 mod point;
 mod profiles;
 mod read;
+mod request;
 mod run;
 mod section;
 mod simulator;
@@ -37,6 +39,7 @@ pub use judge::{Finding, Judged};
 pub use outcome::{Outcome, RunFailure, shown_value};
 pub use plan::{Chosen, LAB, Part, Plan};
 pub use point::{Filter, Point};
+pub use request::{Bars, Change, Request, Trial};
 pub use run::{Difference, Job, NoThreads, Options, Progress, Runs, seeds};
 
 pub use simulator::{
@@ -44,4 +47,4 @@ pub use simulator::{
     Simulator, TIME_UP, Used,
 };
 pub use warmq_config::{Document, Kind, Problem, Problems, Setting, Value};
-pub use world::{Played, Request, World};
+pub use world::{Play, Played, World};

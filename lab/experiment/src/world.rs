@@ -37,12 +37,12 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     /// When it cannot be played, or ended early.
-    fn play(&self, request: &Request<'_>) -> Result<Played, RunError>;
+    fn play(&self, request: &Play<'_>) -> Result<Played, RunError>;
 }
 
 /// What is to be played.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct Play<'a> {
     /// The run.
     pub plan: &'a Plan,
     /// Its machine, as the plan sets it.

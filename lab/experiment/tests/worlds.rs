@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use warmq_experiment::{
-    Cause, Engine, Experiment, LAB, Options, Played, Request, RunError, Runs, Setting, Value, World,
+    Cause, Engine, Experiment, LAB, Options, Play, Played, RunError, Runs, Setting, Value, World,
 };
 use warmq_scenario::World as Kind;
 use warmq_trace::{Header, Record};
@@ -40,7 +40,7 @@ impl World for Pretended {
         true
     }
 
-    fn play(&self, request: &Request<'_>) -> Result<Played, RunError> {
+    fn play(&self, request: &Play<'_>) -> Result<Played, RunError> {
         assert!(
             request.text.contains("[task."),
             "it gets the scenario's text"

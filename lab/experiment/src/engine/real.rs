@@ -11,7 +11,7 @@ use super::fidelity::notes;
 use super::{Engine, compiled, kernel, places, setting};
 use crate::plan::{KERNEL, LAB, Part, Plan};
 use crate::simulator::{Cause, Measured, PartError, RunError, TIME_UP};
-use crate::world::{Played, Request, World};
+use crate::world::{Play, Played, World};
 use warmq_config::Setting;
 
 type Figures = std::collections::BTreeMap<String, f64>;
@@ -92,7 +92,7 @@ impl Engine {
             let name = &plan.workload.name;
             return Err(setting(format!("{name} is no scenario")));
         };
-        let request = Request {
+        let request = Play {
             plan,
             machine: &machine,
             file,

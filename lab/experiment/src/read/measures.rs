@@ -40,6 +40,14 @@ pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut 
     }
 }
 
+/// Whatever a run gives is measured.
+pub(super) fn everything(simulator: &dyn Simulator, experiment: &mut Experiment) {
+    for metric in simulator.metrics(&experiment.parts.used()) {
+        let measure = figure(&metric, readable(&metric.name), experiment);
+        experiment.measures.push(measure);
+    }
+}
+
 /// What the simulator measures, in its order and by name.
 struct Metrics<'m> {
     list: &'m [MetricDescription],

@@ -11,10 +11,11 @@ mod sweep;
 use std::path::Path;
 
 use warmq_config::{Document, Fields, Item, Problems};
-use warmq_units::Duration;
+use warmq_units::{Duration, printable};
 
 use crate::experiment::{Experiment, Extent, How};
 use crate::point::Filter;
+use crate::request::Trial;
 use crate::simulator::Simulator;
 use parts::Scope;
 
@@ -109,21 +110,61 @@ fn refuse_judgement(fields: &Fields, experiment: &Experiment) {
     fields.finish();
 }
 
+/// Reads the parts, the sweep and the times of `trial`; what else it says is right.
+pub(crate) fn trial(
+    trial: &Trial,
+    fields: &Fields,
+    simulator: &dyn Simulator,
+) -> Option<Experiment> {
+    let (full, quick) = extents(fields);
+    let mut experiment = Experiment {
+        title: printable(&trial.title).to_string(),
+        about: trial.about.trim().to_owned(),
+        everything: true,
+        shown: trial.shown.clone(),
+        ..named(&trial.file, full, quick)
+    };
+    let mut scope = Scope::new(simulator, false);
+    let ready = parts::read(fields, &mut scope) && sweep::read(fields, &mut scope, &mut experiment);
+    if !ready {
+        return None;
+    }
+    experiment.parts = scope.parts;
+    measures::everything(simulator, &mut experiment);
+    let drawn = trial.bars.iter();
+    experiment.plots = drawn
+        .filter_map(|bars| shown::bars(bars, &experiment))
+        .collect();
+    Some(experiment)
+}
+
 fn header(file: &str, fields: &Fields, full: Extent, quick: Extent) -> Experiment {
     let title = fields.required("title", "say in a few words what the experiment shows");
     let notes = fields
         .item("notes")
         .map(|item| item.one_or_more())
         .unwrap_or_default();
-    let stem = Path::new(file).file_stem().unwrap_or_default();
     Experiment {
-        id: stem.to_string_lossy().into_owned(),
-        file: file.to_owned(),
         title: title.and_then(|item| item.line()).unwrap_or_default(),
         paper: fields.text("paper").unwrap_or_default(),
         figure: fields.text("figure").unwrap_or_default(),
         about: fields.text("about").unwrap_or_default().trim().to_owned(),
         notes: notes.iter().filter_map(Item::text).collect(),
+        ..named(file, full, quick)
+    }
+}
+
+/// An experiment of which no more is known.
+fn named(file: &str, full: Extent, quick: Extent) -> Experiment {
+    let stem = Path::new(file).file_stem().unwrap_or_default();
+    Experiment {
+        id: stem.to_string_lossy().into_owned(),
+        file: file.to_owned(),
+        title: String::new(),
+        paper: String::new(),
+        figure: String::new(),
+        about: String::new(),
+        notes: Vec::new(),
         everything: false,
         parts: Default::default(),
         full,

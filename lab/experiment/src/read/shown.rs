@@ -6,7 +6,9 @@ use warmq_report::{Kind as PlotKind, Scale, Tolerance, VerticalLine};
 use super::measures::{axis_of, readable};
 use super::published::measure_of;
 use crate::experiment::{Experiment, Measure, PlotSpec};
+use crate::plan::Part;
 use crate::point::Filter;
+use crate::request::Bars;
 use crate::simulator::Simulator;
 
 pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut Experiment) {
@@ -78,6 +80,26 @@ fn plot(table: &Fields, simulator: &dyn Simulator, experiment: &Experiment) -> O
         series,
         at: at?,
         markers,
+    })
+}
+
+/// A figure for each world.
+pub(super) fn bars(bars: &Bars, experiment: &Experiment) -> Option<PlotSpec> {
+    let Measure {
+        name, title, unit, ..
+    } = experiment.measure(&bars.figure)?;
+    Some(PlotSpec {
+        title: title.clone(),
+        caption: String::new(),
+        kind: PlotKind::Bars,
+        x: Part::World.key().to_owned(),
+        scale: Scale::default(),
+        y: name.clone(),
+        label: title.clone(),
+        unit: unit.clone(),
+        series: bars.series.clone(),
+        at: Filter::default(),
+        markers: Vec::new(),
     })
 }
 
