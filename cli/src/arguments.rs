@@ -137,6 +137,45 @@ impl Trust {
     }
 }
 
+/// Where something is played, and under what. Lists are combined.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Where {
+    /// Who plays: lab, guest (a real kernel in QEMU), host (this machine) [default: lab].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub world: Vec<String>,
+    /// Schedulers [default: kernel, whose model in the lab is eevdf].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub scheduler: Vec<String>,
+    /// Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18; of
+    /// the lab beside host, this machine's].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub kernel: Vec<String>,
+    /// Preemption models of guests and of the lab: none, voluntary, full, lazy [default: the
+    /// kernel's; of the lab beside host, this machine's].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub preempt: Vec<String>,
+}
+
+impl Where {
+    /// Each option with what was given.
+    pub fn lists(&self) -> [(&'static str, &[String]); 4] {
+        [
+            ("world", &self.world),
+            ("scheduler", &self.scheduler),
+            ("kernel", &self.kernel),
+            ("preempt", &self.preempt),
+        ]
+    }
+
+    /// The options as they would be typed again.
+    pub fn typed(&self) -> Vec<String> {
+        let lists = self.lists().into_iter();
+        lists
+            .flat_map(|(name, list)| typed::list(name, list))
+            .collect()
+    }
+}
+
 /// Where the page goes.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Out {

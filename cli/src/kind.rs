@@ -10,6 +10,7 @@ use warmq_units::printable;
 
 use crate::failure::Failure;
 use crate::recording;
+use crate::typed;
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,28 +82,34 @@ impl Kind {
     /// Why a command that plays what it is given cannot play the file `name`, and which one reads
     /// it; nothing if it can.
     pub fn not_played(self, name: &str) -> Option<Failure> {
-        let shown = printable(name);
+        let of_it = |command| typed::line(command, &[name], &[]);
         let (what, help) = match self {
             Kind::Scenario | Kind::Law | Kind::Experiment => return None,
-            Kind::Machine => (
-                "a machine",
-                format!("run something on it: warmq run chat --machine {shown}"),
-            ),
+            Kind::Machine => {
+                let on_it = typed::line("run", &["chat"], &typed::option("machine", name));
+                ("a machine", format!("run something on it: {on_it}"))
+            }
             Kind::Instance => (
                 "an instance of the affinity model",
                 format!(
-                    "check it: warmq check {shown}; docs/affinity/model.md says what answers it"
+                    "check it: {}; docs/affinity/model.md says what answers it",
+                    of_it("check")
                 ),
             ),
             Kind::Recording => (
                 "a recording",
                 format!(
-                    "play it again: warmq replay {shown}; or look at it: warmq diagnose {shown}"
+                    "play it again: {}; or look at it: {}",
+                    of_it("replay"),
+                    of_it("diagnose")
                 ),
             ),
             Kind::Foreign(format) => return Some(foreign(name, format)),
         };
-        let what = format!("{shown} is {what}, which is not played as it is");
+        let what = format!(
+            "{} is {what}, which is not played as it is",
+            printable(name)
+        );
         Some(Failure::usage(what, help))
     }
 }

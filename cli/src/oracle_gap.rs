@@ -9,6 +9,7 @@ use warmq_report::{
 
 use crate::failure::Failure;
 use crate::progress::Late;
+use crate::typed;
 
 /// The name of the section, by which `warmq run` makes it.
 pub const GAP: &str = "oracle-gap";
@@ -86,7 +87,7 @@ fn of(count: u64, found: &[(&str, Gaps)]) -> Section {
              beside a switch, so these figures say what can happen, not what a machine will show."
                 .to_owned(),
         ],
-        command: format!("warmq run {GAP}"),
+        command: typed::line("run", &[GAP], &[]),
         ..Section::default()
     }
 }

@@ -11,6 +11,7 @@ use warmq_play::{workload, workloads};
 use warmq_scenario::Scenario;
 use warmq_units::Duration;
 
+use crate::arguments::Where;
 use crate::failure::Failure;
 use crate::kind::Kind;
 use crate::machines::HOST;
@@ -30,26 +31,14 @@ const OF_CPUS: [&str; 3] = [
 /// In which worlds scenarios are played, and how. Lists are swept.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Worlds {
-    /// Who plays: lab, guest (a real kernel in QEMU), host (this machine) [default: lab].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub world: Vec<String>,
-    /// Schedulers [default: kernel, whose model in the lab is eevdf].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub scheduler: Vec<String>,
-    /// Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18; of
-    /// the lab beside host, this machine's].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub kernel: Vec<String>,
-    /// Preemption models of guests and of the lab: none, voluntary, full, lazy [default: the
-    /// kernel's; of the lab beside host, this machine's].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub preempt: Vec<String>,
+    #[command(flatten)]
+    place: Where,
     /// How long a scenario is measured [default: 1s].
     #[arg(long, value_name = "TIME")]
-    pub time: Option<String>,
+    time: Option<String>,
     /// How long it is played before [default: 200ms].
     #[arg(long, value_name = "TIME")]
-    pub warmup: Option<String>,
+    warmup: Option<String>,
 }
 
 /// Whether a scenario of this name comes with WarmQ.
@@ -132,26 +121,14 @@ fn from_file(path: &str) -> Result<Scenario, Failure> {
 impl Worlds {
     /// Whether an option of this group was given.
     pub fn any(&self) -> bool {
-        let lists = [&self.world, &self.scheduler, &self.kernel, &self.preempt];
-        lists.iter().any(|list| !list.is_empty()) || self.time.is_some() || self.warmup.is_some()
+        !self.typed().is_empty()
     }
 
     /// The options as they would be typed again.
     pub fn typed(&self) -> Vec<String> {
         let times = self.times().into_iter();
         let times = times.flat_map(|(name, time)| typed::list(name, time.as_slice()));
-        let lists = self.lists().into_iter();
-        let lists = lists.flat_map(|(name, values)| typed::list(name, values));
-        lists.chain(times).collect()
-    }
-
-    fn lists(&self) -> [(&'static str, &Vec<String>); 4] {
-        [
-            ("world", &self.world),
-            ("scheduler", &self.scheduler),
-            ("kernel", &self.kernel),
-            ("preempt", &self.preempt),
-        ]
+        self.place.typed().into_iter().chain(times).collect()
     }
 
     fn times(&self) -> [(&'static str, &Option<String>); 2] {
@@ -161,10 +138,8 @@ impl Worlds {
     /// What the options change: every world with every scheduler, kernel and preemption model that
     /// it has, and the times.
     fn changes(&self) -> Vec<Change> {
-        let given = self
-            .lists()
-            .into_iter()
-            .filter(|(_, list)| !list.is_empty());
+        let lists = self.place.lists().into_iter();
+        let given = lists.filter(|(_, list)| !list.is_empty());
         let lists =
             given.map(|(key, list)| Change::list(&["sweep", key], &format!("--{key}"), list));
         let times = self.times().into_iter();
@@ -183,8 +158,8 @@ impl Worlds {
     /// Worlds side by side: the work, what else is counted, each span, each task's share of CPU
     /// time and its waits.
     fn bars(&self, scenario: &Scenario) -> Vec<Bars> {
-        let several = [("kernel", &self.kernel), ("preempt", &self.preempt)];
-        let several = several.into_iter().filter(|(_, list)| list.len() > 1);
+        let [_, _, of_kernels @ ..] = self.place.lists();
+        let several = of_kernels.into_iter().filter(|(_, list)| list.len() > 1);
         let series = std::iter::once(Part::Scheduler.key()).chain(several.map(|(key, _)| key));
         let series: Vec<String> = series.map(str::to_owned).collect();
         let names = scenario.names();

@@ -16,17 +16,20 @@ pub fn line(command: &str, names: &[&str], options: &[String]) -> String {
     format!("warmq {command}{}", words.collect::<String>())
 }
 
-/// An option with the list of its values, as two words; nothing where no value was given.
+/// An option with the list of its values; nothing where no value was given.
 pub fn list(name: &str, values: &[String]) -> Vec<String> {
     match values {
         [] => Vec::new(),
-        values => option(name, &values.join(",")).into(),
+        values => option(name, &values.join(",")),
     }
 }
 
-/// An option with its value, as two words.
-pub fn option(name: &str, value: &str) -> [String; 2] {
-    [format!("--{name}"), value.to_owned()]
+/// An option with its value, as two words; as one where the value would be taken for an option.
+pub fn option(name: &str, value: &str) -> Vec<String> {
+    match value.starts_with('-') {
+        true => vec![format!("--{name}={value}")],
+        false => vec![format!("--{name}"), value.to_owned()],
+    }
 }
 
 fn quoted(word: &str) -> Cow<'_, str> {
@@ -59,6 +62,8 @@ mod tests {
         let typed = line("run", &["-x.toml"], &list("set", &["a=1".to_owned()]));
         assert_eq!(typed, "warmq run --set a=1 -- -x.toml");
         assert!(list("world", &[]).is_empty());
+        let typed = line("run", &["chat"], &option("machine", "-my machine.toml"));
+        assert_eq!(typed, "warmq run chat '--machine=-my machine.toml'");
     }
 
     proptest! {

@@ -161,6 +161,51 @@ fn what_is_said_of_a_trace_diagnoses_it() {
     typed(&folder, diagnose, "").fine();
 }
 
+/// Names that a shell or the command would take for something else.
+#[test]
+fn files_of_any_name_are_found_again_as_arguments_and_as_options() {
+    let machine = include_str!("../../../machines/tiny-1cpu.toml");
+    let hog = "[task.hog]\nbody = [{ run = \"1ms\" }]\n";
+    let (on, trace) = ("-mine 'ä'.toml", "-a \"trace\" $HOME.warmq");
+    let folder = Folder::new("again-names")
+        .with("hog.toml", hog)
+        .with(on, machine);
+    let run = |more: String| {
+        let mut command = folder.command("run hog.toml --time 10ms --seeds 1");
+        Ran::of(
+            command
+                .args([format!("--machine={on}"), more])
+                .output()
+                .unwrap(),
+        )
+    };
+    run("--out=there".to_owned()).fine();
+    let page = unescaped(
+        &folder
+            .text("there/report.html")
+            .replace("<span>", "")
+            .replace("</span>", ""),
+    );
+    let again = page
+        .split("<code>")
+        .find(|code| code.starts_with("warmq run"));
+    let again = again.and_then(|code| code.split_once("</code>")).unwrap().0;
+    assert!(again.contains("--machine="), "{again}");
+    typed(&folder, again, "").fine();
+
+    run(format!("--trace={trace}")).fine();
+    let mut command = folder.command("run --");
+    let refused = Ran::of(command.arg(trace).output().unwrap()).err;
+    let (_, replay) = refused.split_once("play it again: ").unwrap();
+    let (replay, diagnose) = replay.split_once("; or look at it: ").unwrap();
+    typed(&folder, replay, "").fine();
+    typed(&folder, diagnose.trim_end(), "").fine();
+    let mut command = folder.command("run --");
+    let refused = Ran::of(command.arg(on).output().unwrap()).err;
+    let (_, on_it) = refused.split_once("run something on it: ").unwrap();
+    typed(&folder, on_it.trim_end(), "--time 1ms --seeds 1").fine();
+}
+
 fn unescaped(html: &str) -> String {
     let entities = [
         ("&lt;", "<"),
