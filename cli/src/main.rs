@@ -28,7 +28,6 @@ mod nearby;
 mod oracle_gap;
 mod output;
 mod page;
-mod pair;
 mod planned;
 mod points;
 mod present;

@@ -6,8 +6,8 @@ use warmq_config::Value;
 use warmq_experiment::{Experiment, Filter, Options};
 
 use crate::failure::Failure;
-use crate::pair::Pair;
 use crate::typed;
+use warmq_config::Pair;
 
 /// `options`, with only the points where each key of `wanted` has one of the values that are given
 /// for it.

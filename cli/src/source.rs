@@ -6,17 +6,17 @@
 use std::path::Path;
 
 use warmq_config::{Document, most_like};
+use warmq_experiment::laws::LAWS;
 use warmq_experiment::{Change, Request};
 use warmq_machine::builtin_names;
 
 use crate::failure::Failure;
 use crate::kind::Kind;
-use crate::laws::shipped::LAWS;
 use crate::nearby;
 use crate::oracle_gap;
-use crate::pair::Pair;
 use crate::scenario::{self, Worlds};
 use crate::shipped::{self, Shipped};
+use warmq_config::Pair;
 
 /// What the command line changes in every experiment that it names.
 #[derive(Clone, Debug, Default)]

@@ -17,11 +17,11 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::host_kernel;
 use crate::output;
-use crate::pair::Pair;
 use crate::points;
 use crate::progress::Watch;
 use crate::seeds::Seeds;
 use crate::typed;
+use warmq_config::Pair;
 
 /// Experiments that were run.
 pub struct Study {

@@ -7,14 +7,15 @@ use clap::Args;
 use warmq_affinity::Plan;
 use warmq_config::{Chosen, read_text};
 use warmq_experiment::{Experiment, Options, fidelity, fidelity_of_schedulers};
+use warmq_law::Found;
+use warmq_law::shown::asked;
 use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 use warmq_units::Instant;
 
 use crate::arguments::Trust;
 use crate::failure::Failure;
 use crate::kind::{self, Kind};
-use crate::laws::matrix;
-use crate::laws::shipped::{Found, find};
+use crate::laws::shipped::find;
 use crate::source::{self, Changes};
 use crate::{machines, output, recording, scenario, study};
 
@@ -72,7 +73,7 @@ fn law(name: &str, trust: &Trust) -> Result<String, Failure> {
     for Found { law, .. } in find(&[name.to_owned()])? {
         trust.admits(&law.scenario)?;
         lines.push(contents(name, "law", &law.scenario));
-        let bounds: Vec<String> = law.bounds.iter().map(matrix::asked).collect();
+        let bounds: Vec<String> = law.bounds.iter().map(asked).collect();
         lines.push(format!("  It asks for {}.", bounds.join(", ")));
     }
     Ok(lines.join("\n"))

@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use warmq_config::read_text;
-use warmq_law::Verdict;
+use warmq_experiment::laws::Playing;
+use warmq_law::shown::asked;
+use warmq_law::{Cell, Column, Columns, Found, Line, Verdict};
+use warmq_law::{changed, columns_of, known, lines_of, predictions, read_lines};
 use warmq_units::printable;
 
-use crate::arguments::Trust;
+use crate::arguments::{Trust, Where};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::{self, refused};
-use crate::laws::column::{Column, Columns};
-use crate::laws::line::{self, Line};
-use crate::laws::shipped::Found;
-use crate::laws::{self, Cell, Playing, beside, matrix, page, shipped};
+use crate::laws::{self, beside, matrix, page, shipped};
 use crate::{listing, output, typed};
 
 const EXAMPLES: &str = "\
@@ -30,6 +30,17 @@ Examples:
                                                          a scheduler that breaks it
   warmq laws mine.toml --out evidence                    a law of your own; traces of what is broken";
 
+/// What options say here otherwise than where scenarios are played: laws do not look at this
+/// machine's kernel.
+const SCHEDULERS: &str = "\
+    Schedulers: `kernel`, scx_warmq, or a sched_ext scheduler's program; one of the lab with \
+    settings as NAME:KEY=VALUE;KEY=VALUE [default: kernel, whose model in the lab is eevdf]";
+const KERNELS: &str = "\
+    Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18]";
+const MODELS: &str = "\
+    Preemption models of guests and of the lab: none, voluntary, full, lazy [default: the \
+    kernel's]";
+
 /// Hold schedulers to what any decent scheduler keeps.
 ///
 /// A law is a scenario and bounds for its figures (docs/laws.md). A cell says `holds`, `broken`,
@@ -37,6 +48,9 @@ Examples:
 /// `skipped`. Ends with 0 if nothing is broken or inconclusive, 1 if something is broken, else 2.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("scheduler", |argument| argument.help(SCHEDULERS)))]
+#[command(mut_arg("kernel", |argument| argument.help(KERNELS)))]
+#[command(mut_arg("preempt", |argument| argument.help(MODELS)))]
 pub struct Arguments {
     /// Names of laws, or files of your own [default: all that come with warmq]. For a comparison
     /// (`--alike`) also scenarios, which no bound judges: `schbench-1cpu`, `schbench-2cpus`, or a
@@ -44,7 +58,12 @@ pub struct Arguments {
     #[arg(value_name = "LAW")]
     names: Vec<String>,
     #[command(flatten)]
-    columns: Columns,
+    place: Where,
+    /// Play for a comparison, in which lab and guests differ in nothing but what is simulated: the
+    /// lab on a machine with the costs of such a guest, guests of several CPUs by the clock where
+    /// this machine has the cores. `--world lab,guest` means it.
+    #[arg(long)]
+    alike: bool,
     /// Say what each law says, and play nothing.
     #[arg(long)]
     list: bool,
@@ -86,12 +105,31 @@ pub struct Arguments {
     trust: Trust,
 }
 
+impl Arguments {
+    fn columns(&self) -> Columns {
+        let Where {
+            world,
+            scheduler,
+            kernel,
+            preempt,
+        } = self.place.clone();
+        Columns {
+            world,
+            scheduler,
+            kernel,
+            preempt,
+            alike: self.alike,
+        }
+    }
+}
+
 /// Plays, judges, shows.
 ///
 /// # Errors
 /// A law that cannot be read or played; a law that is broken.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let laws = match arguments.columns.is_alike() {
+    let columns = arguments.columns();
+    let laws = match columns.is_alike() {
         true => shipped::find_alike(&arguments.names)?,
         false => shipped::find(&arguments.names)?,
     };
@@ -106,8 +144,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.show {
         return shown(arguments, &laws);
     }
-    let columns = arguments.columns.all();
-    let columns = columns.map_err(|what| Failure::usage(what, "use lab, guest or host"))?;
+    let columns = columns
+        .all()
+        .map_err(|what| Failure::usage(what, "use lab, guest or host"))?;
     let folder = arguments.out.as_deref();
     let _taken = folder.map(files::folder).transpose()?;
     let before = arguments.against.as_deref().map(lines).transpose()?;
@@ -117,9 +156,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         repetitions: arguments.repetitions.map(|count| count.get() as u64),
         confirm: arguments.confirm,
         threads: arguments.jobs.map_or(0, NonZeroUsize::get),
-        folder,
+        ..Playing::default()
     };
-    let cells = laws::judged(&laws, &columns, &playing, &mut |cell| sink.add(cell))?;
+    let cells = laws::judged(&laws, &columns, &playing, folder, &mut |cell| {
+        sink.add(cell)
+    })?;
     sink.finish()?;
     print(arguments, &laws, &cells, &columns)?;
     if let Some(before) = &before {
@@ -144,13 +185,13 @@ fn print(
         output::say(&format!("warmq: {}", printable(&file)));
     }
     if arguments.json {
-        return output::print(&line::all(cells));
+        return output::print(&lines_of(cells));
     }
     output::print(&matrix::table(cells, columns))?;
     let file = arguments.beside.as_deref().map(lines).transpose()?;
-    let of_file = file.as_deref().map(line::columns).unwrap_or_default();
-    let guests = file.map(|lines| laws::known(laws, &of_file, &lines));
-    let both = beside::beside(cells, guests.as_deref().unwrap_or(cells));
+    let of_file = file.as_deref().map(columns_of).unwrap_or_default();
+    let guests = file.map(|lines| known(laws, &of_file, &lines, &laws::again));
+    let both = predictions(cells, guests.as_deref().unwrap_or(cells));
     match both.is_empty() {
         true => Ok(()),
         false => output::print(&format!("\n{}", beside::table(&both))),
@@ -160,9 +201,9 @@ fn print(
 /// The cells of a folder, of all columns that are in it.
 fn shown(arguments: &Arguments, laws: &[Found]) -> Result<(), Failure> {
     let folder = arguments.out.as_deref().unwrap_or(Path::new("."));
-    let known = lines(&folder.join("laws.jsonl"))?;
-    let columns = line::columns(&known);
-    let cells = laws::known(laws, &columns, &known);
+    let lines = lines(&folder.join("laws.jsonl"))?;
+    let columns = columns_of(&lines);
+    let cells = known(laws, &columns, &lines, &laws::again);
     print(arguments, laws, &cells, &columns)?;
     verdict(&cells)
 }
@@ -175,7 +216,7 @@ fn changes(before: &[Line], cells: &[Cell<'_>]) -> String {
     };
     let compared = cells.iter().filter(|cell| beside(cell).is_some()).count();
     let changed = cells.iter().filter_map(|cell| {
-        let change = line::changed(beside(cell)?, cell)?;
+        let change = changed(beside(cell)?, cell)?;
         Some(format!("warmq: changed: {change}"))
     });
     let changed: Vec<String> = changed.collect();
@@ -196,7 +237,7 @@ fn unreadable(file: &Path, error: &io::Error) -> Failure {
 
 fn read(file: &Path, text: &str) -> Result<Vec<Line>, Failure> {
     let help = "give what warmq laws --json wrote";
-    line::read(text).map_err(|why| Failure::usage(format!("{}: {why}", printable(file)), help))
+    read_lines(text).map_err(|why| Failure::usage(format!("{}: {why}", printable(file)), help))
 }
 
 /// Where cells are written as they come.
@@ -207,7 +248,7 @@ impl Sink {
         let Some((path, file)) = &mut self.0 else {
             return Ok(());
         };
-        let line = line::all(std::slice::from_ref(cell));
+        let line = lines_of(std::slice::from_ref(cell));
         writeln!(file, "{line}").map_err(|error| refused(path, &error))
     }
 
@@ -260,13 +301,15 @@ fn has_results(path: &Path) -> Failure {
 
 fn matrix_page(arguments: &Arguments, cells: &[Cell<'_>], columns: &[Column]) -> String {
     let names: Vec<&str> = arguments.names.iter().map(String::as_str).collect();
-    let command = typed::line("laws", &names, &arguments.columns.typed());
+    let alike = arguments.alike.then(|| laws::ALIKE.to_owned());
+    let options: Vec<String> = arguments.place.typed().into_iter().chain(alike).collect();
+    let command = typed::line("laws", &names, &options);
     page::page(cells, columns, &command)
 }
 
 fn listed(laws: &[Found]) -> String {
     let entries = laws.iter().map(|Found { law, .. }| {
-        let bounds: Vec<String> = law.bounds.iter().map(matrix::asked).collect();
+        let bounds: Vec<String> = law.bounds.iter().map(asked).collect();
         let broken_by = match &law.broken_by {
             Some(fault) => format!(" Broken by a scheduler with the fault {fault}."),
             None => String::new(),

@@ -9,11 +9,11 @@ use warmq_report::PointValue;
 
 use crate::arguments::Extent;
 use crate::failure::Failure;
-use crate::pair::Pair;
 use crate::planned::{self, Identity, Planned};
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::{machines, output, study};
+use warmq_config::Pair;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -7,8 +7,8 @@ use warmq_units::{Duration, Instant};
 
 use crate::diagnose::Span;
 use crate::failure::Failure;
-use crate::pair::Pair;
 use crate::replay::{self, On};
+use warmq_config::Pair;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -9,7 +9,6 @@ use warmq_units::{Duration, printable};
 
 use crate::arguments::{Extent, Out, Trust};
 use crate::failure::Failure;
-use crate::pair::Pair;
 use crate::planned::{self, Wanted};
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
@@ -17,6 +16,7 @@ use crate::study::{self, Study};
 use crate::{
     chart, files, machines, oracle_gap, output, points, present, profile, scenario, trace, typed,
 };
+use warmq_config::Pair;
 
 const EXAMPLES: &str = "\
 Examples:

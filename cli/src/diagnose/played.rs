@@ -5,16 +5,15 @@ use std::collections::BTreeMap;
 
 use warmq_config::Document;
 use warmq_diagnose::{About, Diagnosis, Kind, Verdict, Watcher};
+use warmq_experiment::laws::{Case, all_shipped, workload};
 use warmq_experiment::{Engine, Experiment, Options, Plan};
+use warmq_law::Column;
 use warmq_scenario::World;
 use warmq_trace::{Header, Observer, Record};
 use warmq_units::{CpuId, Instant};
 
 use super::Found;
 use crate::failure::Failure;
-use crate::laws::case::{Case, workload};
-use crate::laws::column::Column;
-use crate::laws::shipped::{self, Found as FoundLaw};
 
 /// Plays `plan`, and diagnoses it.
 fn diagnosed(engine: &Engine, plan: &Plan) -> Diagnosis {
@@ -497,7 +496,7 @@ fn falsely_judged(
     kernel: Option<&str>,
     expected_of: &[(&str, &[Kind])],
 ) -> Vec<String> {
-    let laws = shipped::find(&[]).unwrap();
+    let laws = all_shipped().unwrap();
     let column = Column {
         world: World::Lab,
         kernel: kernel.map(str::to_owned),
@@ -507,10 +506,10 @@ fn falsely_judged(
     };
     let mut wrong = Vec::new();
     for law_of in &laws {
-        let FoundLaw { law, text, .. } = law_of;
+        let law = &law_of.law;
         let engine = Engine::new(None);
-        engine.know(&workload(law), text).unwrap();
-        let case = Case::new(law_of, &column, "", &engine, None, 1).unwrap();
+        engine.know(&workload(law), &law_of.text).unwrap();
+        let case = Case::new(law_of, &column, &engine, None, 1).unwrap();
         let expected = expected_of.iter().find(|(name, _)| *name == law.name);
         let expected: Vec<&str> = expected
             .into_iter()

@@ -1,11 +1,10 @@
 //! The matrix for a terminal.
 
 use comfy_table::{Cell as Text, Color, ColumnConstraint};
-use warmq_law::{Bound, Limit, Side, Verdict};
+use warmq_law::shown::{asked, value};
+use warmq_law::{Cell, Column, Verdict};
 use warmq_units::printable;
 
-use super::column::Column;
-use super::{Cell, decisive};
 use crate::listing;
 
 /// The matrix: a law a row, a column for each scheduler; and what is to be said below it.
@@ -66,7 +65,7 @@ fn text(cell: &Cell<'_>) -> Text {
 /// A cell's sign, and its figure if it has one.
 fn brief(cell: &Cell<'_>) -> String {
     let mark = sign(cell.judged.verdict);
-    match decisive(cell) {
+    match cell.decisive() {
         Some((finding, bound)) => format!("{mark} {}", value(finding.value, bound.unit)),
         None => mark.to_owned(),
     }
@@ -92,38 +91,6 @@ fn color(verdict: Verdict) -> Color {
     }
 }
 
-/// A figure for people.
-pub fn value(value: f64, unit: &str) -> String {
-    if value.is_nan() {
-        return "nothing".to_owned();
-    }
-    match unit {
-        "us" if value >= 10_000.0 => format!("{:.0} ms", value / 1e3),
-        "us" if value >= 1_000.0 => format!("{:.1} ms", value / 1e3),
-        "us" => format!("{value:.0} us"),
-        "%" if value > 0.0 && value < 1.0 => format!("{value:.3} %"),
-        "%" => format!("{value:.1} %"),
-        "" => format!("{value:.0}"),
-        unit => format!("{value:.0} {unit}"),
-    }
-}
-
-/// What a bound asks for: `hog_share at least 72.0 %`.
-pub fn asked(bound: &Bound) -> String {
-    let side = match bound.side {
-        Side::AtLeast => "at least",
-        Side::AtMost => "at most",
-    };
-    match &bound.limit {
-        Limit::Number(number) => {
-            format!("{} {side} {}", bound.figure, value(*number, bound.unit))
-        }
-        Limit::Of { part, figure } => {
-            format!("{} {side} {:.0} % of {figure}", bound.figure, 100.0 * part)
-        }
-    }
-}
-
 /// Why a cell is not green, or what is to be said though it is.
 fn note(cell: &Cell<'_>) -> Option<String> {
     let verdict = cell.judged.verdict;
@@ -135,7 +102,7 @@ fn note(cell: &Cell<'_>) -> Option<String> {
         Verdict::Skipped => Some(format!("– {lead}: skipped: {why}")),
         Verdict::Broken | Verdict::Inconclusive => {
             let sign = sign(verdict);
-            let found = decisive(cell).map(|(finding, bound)| {
+            let found = cell.decisive().map(|(finding, bound)| {
                 format!(
                     "{}, and it was {}",
                     asked(bound),

@@ -1,13 +1,12 @@
 //! The matrix as a page: a cell leads to its evidence, with a chart of who ran when.
 
 use maud::{Markup, html};
-use warmq_law::{Family, Verdict};
+use warmq_law::shown::{asked, value};
+use warmq_law::{Cell, Column, Family, Verdict};
 use warmq_metrics::evidence::{Chart, Evidence};
 use warmq_units::{Instant, printable};
 
-use super::column::Column;
-use super::matrix::{self, asked, value};
-use super::{Cell, decisive};
+use super::matrix;
 use crate::colors::{self, Colors};
 use crate::page::page_of;
 
@@ -57,7 +56,9 @@ fn table(cells: &[Cell<'_>], columns: &[Column]) -> Markup {
 
 fn shown(place: usize, cell: &Cell<'_>) -> Markup {
     let verdict = cell.judged.verdict;
-    let figure = decisive(cell).map(|(finding, bound)| value(finding.value, bound.unit));
+    let figure = cell
+        .decisive()
+        .map(|(finding, bound)| value(finding.value, bound.unit));
     let text = match (verdict, figure) {
         (Verdict::Skipped, _) => "skipped".to_owned(),
         (_, Some(figure)) => format!("{} {figure}", matrix::sign(verdict)),

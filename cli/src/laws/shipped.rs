@@ -1,77 +1,16 @@
-//! The laws that come with WarmQ, and those in files; and scenarios that are compared like them.
+//! Laws by name and by file; and scenarios that are compared like them.
 
 use std::path::Path;
 
-use warmq_config::read_text;
-use warmq_law::Law;
+use warmq_config::{Problems, read_text};
+use warmq_experiment::laws::{LAWS, all_shipped, shipped};
+use warmq_law::{Found, Law};
 use warmq_play::{Entry, workloads};
 use warmq_scenario::Scenario;
 
 use crate::failure::Failure;
 use crate::kind::Kind;
 use crate::nearby;
-
-/// Name and text of each, in the order of the matrix.
-pub const LAWS: &[(&str, &str)] = warmq_config::texts! {
-    "../../../laws/":
-    "nice"
-    "nice-on-two-cpus"
-    "weights"
-    "nested"
-    "one-against-many"
-    "unusable-weights"
-    "narrow-cpusets"
-    "short-naps"
-    "frequent-sleepers"
-    "other-session"
-    "other-cgroup"
-    "least-weight"
-    "pipe-reader"
-    "forks"
-    "receiver-beside-hog"
-    "receiver-beside-hogs"
-    "timer"
-    "timer-same-group"
-    "timer-other-group"
-    "idle-class"
-    "wake-chain"
-    "woken-beside-idle"
-    "quota"
-    "quota-sleepers"
-    "thaw"
-    "pinned-and-floating"
-    "timers-at-half-load"
-    "short-beside-long"
-    "changes"
-    "replaced"
-    "idle-domain"
-    "behind-pinned"
-    "affinity-widened"
-    "three-and-two"
-    "smt"
-    "fragments-at-home"
-    "chat-rooms"
-    "ping-pong"
-    "hotplug"
-    "group-moves"
-    "real-time-hog"
-    "real-time-hog-pinned"
-    "softirqs"
-    "fork-storm"
-    "lying-hints"
-    "ten-thousand"
-};
-
-/// A law, with what it was found by.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// The law.
-    pub law: Law,
-    /// Its text.
-    pub text: String,
-    /// What finds it on a command line: its name, or its file as that was given.
-    pub argument: String,
-}
 
 /// CPUs on which a scenario is compared: a guest of one counts instructions, a guest of two is
 /// played by the clock.
@@ -90,10 +29,7 @@ pub fn is_shipped(text: &str) -> bool {
 /// No such law; what is wrong with its file.
 pub fn find(names: &[String]) -> Result<Vec<Found>, Failure> {
     match names {
-        [] => LAWS
-            .iter()
-            .map(|(name, text)| shipped(name, text))
-            .collect(),
+        [] => all_shipped().map_err(wrong),
         names => names.iter().map(|name| one(name, &[])).collect(),
     }
 }
@@ -145,7 +81,7 @@ fn of_file(name: &str) -> Result<Vec<Found>, Failure> {
         return Ok(Vec::new());
     };
     let scenario = Scenario::read_any(name, &text);
-    let scenario = scenario.map_err(|problems| Failure::Problems(vec![problems]))?;
+    let scenario = scenario.map_err(wrong)?;
     let found = |law| Found {
         law,
         text: text.clone(),
@@ -163,8 +99,8 @@ fn on_cpus(name: &str, scenario: &Scenario) -> impl Iterator<Item = Law> {
 
 /// The law called `name`; `others` may be meant, too.
 fn one(name: &str, others: &[&str]) -> Result<Found, Failure> {
-    if let Some((name, text)) = LAWS.iter().find(|(shipped, _)| *shipped == name) {
-        return shipped(name, text);
+    if let Some(law) = shipped(name) {
+        return law.map_err(wrong);
     }
     if let Some(elsewhere) = Kind::of(name).and_then(|kind| kind.not_played(name)) {
         return Err(elsewhere);
@@ -181,7 +117,7 @@ fn one(name: &str, others: &[&str]) -> Result<Found, Failure> {
             nearby::or(path, ""),
         )
     })?;
-    found(&stem(name), name, name, text)
+    Found::read(&stem(name), name, name, &text).map_err(wrong)
 }
 
 fn stem(path: &str) -> String {
@@ -189,17 +125,8 @@ fn stem(path: &str) -> String {
     stem.to_string_lossy().into_owned()
 }
 
-fn shipped(name: &str, text: &str) -> Result<Found, Failure> {
-    found(name, &format!("{name}.toml"), name, text.to_owned())
-}
-
-fn found(name: &str, file: &str, argument: &str, text: String) -> Result<Found, Failure> {
-    let law = Law::read(name, file, &text).map_err(|problems| Failure::Problems(vec![problems]))?;
-    Ok(Found {
-        law,
-        text,
-        argument: argument.to_owned(),
-    })
+fn wrong(problems: Problems) -> Failure {
+    Failure::Problems(vec![problems])
 }
 
 #[cfg(test)]
@@ -207,8 +134,8 @@ mod tests {
     use std::path::PathBuf;
 
     use warmq_law::Family;
+    use warmq_law::shown::asked;
 
-    use super::super::matrix::asked;
     use super::*;
 
     fn here(path: &str) -> PathBuf {

@@ -13,9 +13,9 @@ use warmq_units::Duration;
 use crate::failure::Failure;
 use crate::host_kernel::nearest_release;
 use crate::machines::{self, HOST};
-use crate::pair::Pair;
 use crate::source;
 use crate::worlds;
+use warmq_config::Pair;
 
 /// Whose scheduler is played where nobody knows of which kernel a recording is.
 const USUAL: &str = "6.18";

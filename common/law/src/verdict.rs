@@ -54,6 +54,21 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All of them.
+    const ALL: [Verdict; 5] = [
+        Verdict::Holds,
+        Verdict::Broken,
+        Verdict::Inconclusive,
+        Verdict::Skipped,
+        Verdict::Compared,
+    ];
+
+    /// That of this name.
+    pub fn named(name: &str) -> Option<Verdict> {
+        let mut all = Verdict::ALL.into_iter();
+        all.find(|verdict| verdict.name() == name)
+    }
+
     /// Whether there is nothing to explain.
     pub fn is_well(self) -> bool {
         matches!(self, Verdict::Holds | Verdict::Compared)

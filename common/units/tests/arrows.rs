@@ -61,6 +61,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
             "trace",
             "machine",
             "metrics",
+            "law",
             "scenario",
             "report",
             "kernel",

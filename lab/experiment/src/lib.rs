@@ -15,6 +15,7 @@ mod figures;
 mod grid;
 mod jobs;
 mod judge;
+pub mod laws;
 mod outcome;
 mod plan;
 mod point;

@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 
 use warmq_config::Kind;
-use warmq_law::Verdict;
+use warmq_experiment::laws::all_shipped;
+use warmq_law::{Cell, Column, Found, Verdict};
 use warmq_scenario::World;
 
-use super::column::Column;
-use super::shipped::{self, Found};
-use super::{Cell, Playing, judged};
+use super::judged;
 
 /// The faults that `broken` can have.
 fn faults() -> Vec<String> {
@@ -33,12 +32,6 @@ fn under(fault: &str) -> Vec<Column> {
     }]
 }
 
-/// The cells of all `laws` under `fault`.
-fn cells<'l>(laws: &'l [Found], columns: &'l [Column]) -> Vec<Cell<'l>> {
-    let played = judged(laws, columns, &Playing::default(), &mut |_| Ok(()));
-    played.unwrap_or_else(|failure| panic!("{failure:?}"))
-}
-
 fn said(cells: &[&Cell<'_>]) -> String {
     let one = |cell: &&Cell<'_>| {
         let (law, judged) = (&cell.law.name, &cell.judged);
@@ -49,9 +42,9 @@ fn said(cells: &[&Cell<'_>]) -> String {
 
 #[test]
 fn each_law_is_kept_by_a_fair_scheduler_and_broken_by_one_with_the_fault_that_it_names() {
-    let (laws, faults) = (shipped::find(&[]).unwrap(), faults());
+    let (laws, faults) = (all_shipped().unwrap(), faults());
     let sound = under("none");
-    let kept = cells(&laws, &sound);
+    let kept = judged(&laws, &sound);
     let played = |cell: &&Cell<'_>| cell.judged.verdict != Verdict::Skipped;
     let played: Vec<&Cell<'_>> = kept.iter().filter(played).collect();
     let wrong = played.iter().copied();
@@ -86,7 +79,7 @@ fn each_law_is_kept_by_a_fair_scheduler_and_broken_by_one_with_the_fault_that_it
     }
     for (fault, laws) in &by_fault {
         let columns = under(fault);
-        let cells = cells(laws, &columns);
+        let cells = judged(laws, &columns);
         let wrong = cells.iter();
         let wrong: Vec<_> = wrong
             .filter(|cell| cell.judged.verdict != Verdict::Broken)

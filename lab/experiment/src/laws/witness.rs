@@ -1,23 +1,22 @@
 //! Plays laws' scenarios, watches every trace for broken invariants, and keeps the evidence.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use warmq_experiment::{
-    Cause, Engine, HistogramDescription, Measured, MetricDescription, Part, PartError, Plan,
-    RunError, Setting, Simulator, Used,
-};
-use warmq_law::{Bound, Fault, Law, LawMeter, Places, Repetition, Verdict, judge};
-use warmq_metrics::evidence::{Evidence, longest_wait};
+use warmq_config::Setting;
+use warmq_law::{Bound, Fault, Found, Kept, Law, LawMeter, Places, Repetition, Verdict, judge};
+use warmq_metrics::evidence::longest_wait;
 use warmq_scenario::World;
-use warmq_trace::{Checker, Names, Observer, Perfetto, Promise, Record};
+use warmq_trace::{Checker, Names, Observer, Promise, Record};
 use warmq_units::{Duration, Instant};
 
 use super::case::workload;
-use super::shipped::Found;
-use crate::failure::Failure;
-use crate::files::{Unfinished, refused};
+use crate::engine::Engine;
+use crate::plan::{Part, Plan};
+use crate::simulator::{
+    Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Simulator, Used,
+};
 
 /// What the machine had to wait for its own CPUs, in us.
 const TAKEN: &str = "host_delay";
@@ -34,41 +33,47 @@ impl Observer for Records {
     }
 }
 
-/// What is kept of a repetition that does not hold.
-#[derive(Clone, Debug)]
-pub struct Kept {
-    /// Who waited longest, and who ran instead.
-    pub evidence: Option<Evidence>,
-    /// The trace's file, if there is a folder for it.
-    pub trace: Option<PathBuf>,
+/// What happened in a repetition that does not hold, to be kept where people look at it.
+pub struct Trace<'t> {
+    /// What distinguishes it from others of the suite, for the name of a file.
+    pub name: String,
+    /// The machine's name.
+    pub machine: &'t str,
+    /// What the records number.
+    pub names: Names,
+    /// What happened.
+    pub records: &'t [(Instant, Record)],
 }
+
+/// Keeps a trace, and answers in which file; nothing if it cannot be kept.
+pub type Keep<'k> = dyn Fn(&Trace<'_>) -> Option<PathBuf> + Sync + 'k;
 
 /// A simulator of laws' scenarios.
 pub struct Witness<'l> {
     engine: Engine,
     laws: BTreeMap<String, &'l Law>,
-    folder: Option<PathBuf>,
+    keep: Option<&'l Keep<'l>>,
     kept: Mutex<BTreeMap<Plan, Kept>>,
 }
 
 impl<'l> Witness<'l> {
-    /// Of `laws`; traces go into `folder`.
+    /// Of `laws`; traces go to `keep`.
     ///
     /// # Errors
     /// A law whose scenario cannot be used.
     pub fn new(
         engine: Engine,
         laws: &'l [Found],
-        folder: Option<&Path>,
+        keep: Option<&'l Keep<'l>>,
     ) -> Result<Witness<'l>, PartError> {
-        for Found { law, text, .. } in laws {
-            engine.know(&workload(law), text)?;
+        for found in laws {
+            engine.know(&workload(&found.law), &found.text)?;
         }
         let laws = laws.iter().map(|found| (workload(&found.law), &found.law));
         Ok(Witness {
             engine,
             laws: laws.collect(),
-            folder: folder.map(Path::to_owned),
+            keep,
             kept: Mutex::default(),
         })
     }
@@ -142,13 +147,14 @@ impl<'l> Witness<'l> {
     ) {
         let names = law.scenario.names();
         let table = bound.and_then(|bound| table_of(&names, &bound.figure));
-        let trace = self.folder.as_deref().and_then(|folder| {
-            let name = file_name(law, plan, &self.set_on_scheduler(plan));
-            let path = folder.join(format!("{name}.perfetto"));
+        let trace = self.keep.and_then(|keep| {
             // A trace that cannot be written is missing from the page; the verdict is what counts.
-            written(&path, plan, names.clone(), records)
-                .ok()
-                .map(|()| path)
+            keep(&Trace {
+                name: file_name(law, plan, &self.set_on_scheduler(plan)),
+                machine: &plan.machine.name,
+                names: names.clone(),
+                records,
+            })
         });
         let kept = Kept {
             evidence: longest_wait(records, &names, table, times),
@@ -179,21 +185,6 @@ fn file_name(law: &Law, plan: &Plan, set: &[String]) -> String {
     };
     let name: String = parts.join("-").chars().map(plain).collect();
     format!("{name}-{}", plan.seed.0)
-}
-
-fn written(
-    path: &Path,
-    plan: &Plan,
-    names: Names,
-    records: &[(Instant, Record)],
-) -> Result<(), Failure> {
-    let (unfinished, out) = Unfinished::begin(path)?;
-    let mut perfetto = Perfetto::new(out, &plan.machine.name).named(names);
-    for (at, record) in records {
-        perfetto.see(*at, record);
-    }
-    let out = perfetto.finish().map_err(|error| refused(path, &error))?;
-    unfinished.finish(out)
 }
 
 /// The table of tasks that a figure is about: the longest whose name it begins with.

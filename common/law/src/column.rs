@@ -2,49 +2,39 @@
 
 use std::fmt;
 
-use clap::Args;
-use warmq_config::did_you_mean;
-use warmq_experiment::{LAB, Part, Simulator};
+use serde::{Deserialize, Serialize};
+use warmq_config::Pair;
 use warmq_scenario::World;
 
-use crate::pair::Pair;
-use crate::typed;
+use crate::law::Law;
 
 /// The scheduler of a kernel, in any world.
-const OF_KERNEL: &str = "kernel";
+pub const OF_KERNEL: &str = "kernel";
 const KERNEL: &str = "6.18";
 
-/// The option of a comparison, as it is typed.
-const ALIKE: &str = "--alike";
+/// In a comparison guests of so many CPUs are played by the clock.
+const CORES: u16 = 2;
 
-/// Who is held to the laws. Lists are combined.
-#[derive(Args, Clone, Debug, Default)]
+/// Who is held to the laws: lists, which are combined.
+#[derive(Clone, Debug, Default)]
 pub struct Columns {
-    /// Where: lab, guest (a real kernel in QEMU), host (this machine) [default: lab].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Worlds; none: the lab.
     pub world: Vec<String>,
-    /// Schedulers: `kernel`, scx_warmq, or a sched_ext scheduler's program; one of the lab with
-    /// settings as NAME:KEY=VALUE;KEY=VALUE [default: kernel, whose model in the lab is eevdf].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Schedulers; none: the kernel's own.
     pub scheduler: Vec<String>,
-    /// Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Kernels of guests and of the lab; none: 6.18.
     pub kernel: Vec<String>,
-    /// Preemption models of guests and of the lab: none, voluntary, full, lazy [default: the
-    /// kernel's].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Preemption models of guests and of the lab; none: the kernel's.
     pub preempt: Vec<String>,
-    /// Play for a comparison, in which lab and guests differ in nothing but what is simulated: the
-    /// lab on a machine with the costs of such a guest, guests of several CPUs by the clock where
-    /// this machine has the cores. `--world lab,guest` means it.
-    #[arg(long)]
+    /// Whether lab and guests are played for a comparison. Those that are both named are.
     pub alike: bool,
 }
 
 /// A scheduler in a world.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
     /// The world.
+    #[serde(with = "by_name")]
     pub world: World,
     /// Its kernel; of guests, and of the lab where that has the kernel's own scheduler.
     pub kernel: Option<String>,
@@ -53,7 +43,29 @@ pub struct Column {
     /// The scheduler; one of the lab with its settings, as they were typed.
     pub scheduler: String,
     /// Whether lab and guest are made as like each other as can be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alike: bool,
+}
+
+/// A world in a line of JSON.
+mod by_name {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use warmq_scenario::World;
+
+    pub fn serialize<S: Serializer>(world: &World, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(world.name())
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<World, D::Error> {
+        let name = String::deserialize(from)?;
+        super::world(&name).map_err(D::Error::custom)
+    }
+}
+
+fn world(name: &str) -> Result<World, String> {
+    let mut all = World::ALL.into_iter();
+    let known = all.find(|world| world.name() == name);
+    known.ok_or_else(|| format!("no world is called {name}"))
 }
 
 impl Columns {
@@ -62,11 +74,10 @@ impl Columns {
     /// # Errors
     /// That.
     pub fn all(&self) -> Result<Vec<Column>, String> {
-        let worlds = or(&self.world, LAB);
+        let worlds = or(&self.world, World::Lab.name());
         let mut columns = Vec::new();
         for name in &worlds {
-            let known = World::ALL.into_iter().find(|world| world.name() == name);
-            let world = known.ok_or_else(|| format!("no world is called {name}"))?;
+            let world = world(name)?;
             let schedulers = or(&self.scheduler, OF_KERNEL);
             for kernel in self.kernels(world) {
                 for preempt in self.models(world) {
@@ -95,19 +106,6 @@ impl Columns {
     pub fn is_alike(&self) -> bool {
         let has = |world: World| self.world.iter().any(|name| name == world.name());
         self.alike || has(World::Lab) && has(World::Guest)
-    }
-
-    /// The options as they would be typed again.
-    pub fn typed(&self) -> Vec<String> {
-        let lists = [
-            ("world", &self.world),
-            ("scheduler", &self.scheduler),
-            ("kernel", &self.kernel),
-            ("preempt", &self.preempt),
-        ];
-        let lists = lists.into_iter();
-        let given = lists.flat_map(|(name, list)| typed::list(name, list));
-        given.chain(self.alike.then(|| ALIKE.to_owned())).collect()
     }
 
     fn kernels(&self, world: World) -> Vec<Option<String>> {
@@ -180,48 +178,35 @@ impl Column {
         pairs.collect()
     }
 
-    /// Whether `simulator` has the scheduler in this world, and the scheduler the settings.
-    ///
-    /// # Errors
-    /// What is wrong, and what could be meant.
-    pub fn check(&self, simulator: &dyn Simulator) -> Result<(), (String, String)> {
-        let plain = |what: String| (what, String::new());
-        let name = self.name();
-        simulator
-            .takes(self.world.name(), Part::Scheduler, name)
-            .map_err(plain)?;
-        let pairs = self.settings().map_err(plain)?;
-        if pairs.is_empty() {
-            return Ok(());
-        }
-        let known = simulator.settings(Part::Scheduler, name);
-        let known = known.map_err(|why| plain(why.to_string()))?;
-        for Pair { key, .. } in &pairs {
-            if !known.iter().any(|setting| setting.name == *key) {
-                let help = did_you_mean(key, known.iter().map(|setting| setting.name.as_str()));
-                return Err((format!("{name} has no setting `{key}`"), help));
-            }
-        }
-        Ok(())
-    }
-
-    fn split(&self) -> Option<(&str, &str)> {
-        let of_lab = self.world == World::Lab;
-        of_lab.then(|| self.scheduler.split_once(':')).flatten()
-    }
-
-    /// The options that choose this column alone.
-    pub fn typed(&self) -> Vec<String> {
-        let options = [
+    /// What chooses this column alone: lists of [`Columns`], with a value each.
+    pub fn chosen(&self) -> Vec<(&'static str, &str)> {
+        let lists = [
             ("world", Some(self.world.name())),
             ("scheduler", Some(self.scheduler.as_str())),
             ("kernel", self.kernel.as_deref()),
             ("preempt", self.preempt.as_deref()),
         ];
-        let options = options.into_iter();
-        let given = options.filter_map(|(name, value)| Some(typed::option(name, value?)));
-        let alike = self.alike.then(|| ALIKE.to_owned());
-        given.flatten().chain(alike).collect()
+        let given = lists.into_iter();
+        given
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect()
+    }
+
+    /// Whether times of `law` are this machine's, which others may lengthen. What a guest of
+    /// several CPUs that counts instructions shows of their times is nothing that the lab could be
+    /// compared with.
+    pub fn is_by_the_clock(&self, law: &Law) -> bool {
+        let counted = law.counted && !(self.alike && law.cpus <= CORES);
+        match self.world {
+            World::Lab => false,
+            World::Guest => law.cpus > 1 && !counted,
+            World::Host => true,
+        }
+    }
+
+    fn split(&self) -> Option<(&str, &str)> {
+        let of_lab = self.world == World::Lab;
+        of_lab.then(|| self.scheduler.split_once(':')).flatten()
     }
 }
 
@@ -249,8 +234,8 @@ mod tests {
             .collect();
         assert_eq!(column.name(), "broken");
         assert_eq!(pairs, ["fault=lifo", "x=1ms"]);
-        let typed = ["--world", "lab", "--scheduler", "broken:fault=lifo;x=1ms"];
-        assert_eq!(column.typed(), typed);
+        let chosen = [("world", "lab"), ("scheduler", "broken:fault=lifo;x=1ms")];
+        assert_eq!(column.chosen(), chosen);
         assert!(columns("lab", "broken:fault")[0].settings().is_err());
         assert!(columns("lab", "broken")[0].settings().unwrap().is_empty());
     }

@@ -9,13 +9,12 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
-use warmq_law::{Law, Verdict};
+use warmq_experiment::laws::all_shipped;
+use warmq_law::{Column, Found, Law, Verdict};
 use warmq_machine::{builtin, read_toml};
 use warmq_scenario::World;
 
-use super::column::Column;
-use super::shipped::{self, Found};
-use super::{Playing, judged};
+use super::judged;
 
 /// Schedulers that know of cores and caches.
 const SCHEDULERS: [&str; 7] = [
@@ -66,8 +65,7 @@ fn kept(laws: &[Found], order: Option<&[u16]>) -> Kept {
         }
     };
     let (laws, columns): (Vec<_>, _) = (laws.iter().map(numbered).collect(), columns());
-    let cells = judged(&laws, &columns, &Playing::default(), &mut |_| Ok(()));
-    let cells = cells.unwrap_or_else(|failure| panic!("{failure:?}"));
+    let cells = judged(&laws, &columns);
     let cells = cells.iter();
     let holds = cells.filter(|cell| cell.judged.verdict == Verdict::Holds);
     let named = holds.map(|cell| (cell.law.name.clone(), cell.column.scheduler.clone()));
@@ -89,7 +87,7 @@ fn renumbered(law: &Law, order: &[u16], folder: &Path) -> String {
 
 /// Laws with several CPUs, without those that are kept by chance.
 fn laws() -> Vec<Found> {
-    let mut laws = shipped::find(&[]).expect("laws");
+    let mut laws = all_shipped().expect("laws");
     laws.retain(|found| found.law.cpus > 1 && !BY_CHANCE.contains(&found.law.name.as_str()));
     assert!(laws.iter().all(|found| found.law.cpus <= MOST));
     laws

@@ -1,14 +1,13 @@
 //! One law in one column: which runs it needs, or why there are none.
 
-use warmq_config::Value;
-use warmq_experiment::{Change, Job, Options, Part, Problems, Simulator, Trial};
-use warmq_law::{Law, MACHINE};
+use warmq_config::{Problems, Value};
+use warmq_law::{Column, Found, Law, MACHINE, OF_KERNEL};
 use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, World};
 
-use super::column::Column;
-use super::shipped::Found;
-use crate::typed;
-use crate::worlds::programs::OWN;
+use crate::plan::Part;
+use crate::request::{Change, Trial};
+use crate::run::{Job, Options};
+use crate::simulator::Simulator;
 
 /// Repetitions of what is not the same each time.
 const REPETITIONS: u64 = 3;
@@ -18,17 +17,12 @@ const REPETITIONS: u64 = 3;
 const COUNTED_GUEST: &str = "guest-1cpu";
 const GUEST: &str = "guest-8cpu";
 
-/// In a comparison guests of so many CPUs are played by the clock.
-const CORES: u16 = 2;
-
 /// A law in a column.
 pub struct Case<'l> {
     /// The law.
     pub found: &'l Found,
     /// The column.
     pub column: &'l Column,
-    /// Changes with the text of the law.
-    pub digest: String,
     /// Its runs, or why it is skipped.
     pub runs: Result<Vec<Job>, String>,
 }
@@ -42,7 +36,6 @@ impl<'l> Case<'l> {
     pub fn new(
         found: &'l Found,
         column: &'l Column,
-        digest: &str,
         simulator: &dyn Simulator,
         repetitions: Option<u64>,
         cores: usize,
@@ -55,7 +48,6 @@ impl<'l> Case<'l> {
         Ok(Case {
             found,
             column,
-            digest: digest.to_owned(),
             runs,
         })
     }
@@ -67,18 +59,8 @@ impl<'l> Case<'l> {
 
     /// Whether its runs have this machine for themselves, one after another.
     pub fn is_alone(&self) -> bool {
-        by_the_clock(&self.found.law, self.column)
+        self.column.is_by_the_clock(&self.found.law)
     }
-
-    /// The command that judges it again.
-    pub fn again(&self) -> String {
-        again(self.found, self.column)
-    }
-}
-
-/// The command that judges a law in `column` alone.
-pub fn again(found: &Found, column: &Column) -> String {
-    typed::line("laws", &[&found.argument], &column.typed())
 }
 
 /// Why a law says nothing in a column.
@@ -97,14 +79,14 @@ fn skipped(law: &Law, column: &Column, cores: usize) -> Option<String> {
     }
     let cpus = usize::from(law.cpus);
     match world {
-        _ if column.name() == OWN && replaces_the_first(law) => {
+        _ if column.name() == OF_KERNEL && replaces_the_first(law) => {
             Some("the kernel's own scheduler would take over from itself".to_owned())
         }
         World::Lab if is_about_cgroups(law) && !knows_cgroups(column.name()) => {
             let scheduler = column.name();
             Some(format!("the lab's {scheduler} has no weights of cgroups"))
         }
-        World::Guest if by_the_clock(law, column) && cpus > cores => Some(format!(
+        World::Guest if column.is_by_the_clock(law) && cpus > cores => Some(format!(
             "a guest of {cpus} CPUs needs as many cores to be judged by its times; here are {cores}"
         )),
         World::Host if cpus > cores => {
@@ -140,7 +122,7 @@ fn jobs(
     simulator: &dyn Simulator,
     repetitions: Option<u64>,
 ) -> Result<Vec<Job>, Problems> {
-    let seeds = match by_the_clock(law, column) || is_drawn(column) {
+    let seeds = match column.is_by_the_clock(law) || is_drawn(column) {
         true => (1..=repetitions.unwrap_or(REPETITIONS)).collect(),
         false => vec![1],
     };
@@ -154,17 +136,6 @@ fn jobs(
         ..job
     };
     Ok(experiment.jobs(&options).into_iter().map(named).collect())
-}
-
-/// Whether its times are this machine's, which others may lengthen. What a guest of several CPUs
-/// that counts instructions shows of their times is nothing that the lab could be compared with.
-pub fn by_the_clock(law: &Law, column: &Column) -> bool {
-    let counted = law.counted && !(column.alike && law.cpus <= CORES);
-    match column.world {
-        World::Lab => false,
-        World::Guest => law.cpus > 1 && !counted,
-        World::Host => true,
-    }
 }
 
 /// Whether a play depends on its seed: what the lab's machines that are like guests have for a host
@@ -195,7 +166,7 @@ fn trial(law: &Law, column: &Column) -> Trial {
         (Part::Workload, &workload),
     ];
     let cpus = (column.world != World::Host).then(|| ("cpus", i64::from(law.cpus).into()));
-    let counts = column.world == World::Guest && !by_the_clock(law, column);
+    let counts = column.world == World::Guest && !column.is_by_the_clock(law);
     let clock = counts.then(|| ("clock", "instructions".into()));
     let settings = cpus.into_iter().chain(clock);
     Trial {

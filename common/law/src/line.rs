@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use warmq_law::{Finding, Judged, Law, Side, Spread, Verdict};
 use warmq_metrics::evidence::{Chart, Evidence};
-use warmq_scenario::World;
 use warmq_units::{CpuId, Duration, Instant, printable};
 
-use super::column::Column;
-use super::witness::Kept;
-use super::{Cell, decisive};
+use crate::beside::Spread;
+use crate::cell::{Cell, Found, Kept};
+use crate::column::Column;
+use crate::law::{Law, Side};
+use crate::shown;
+use crate::verdict::{Finding, Judged, Verdict, skipped};
 
 /// A cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -19,17 +20,9 @@ pub struct Line {
     pub law: String,
     /// What it is about.
     pub family: String,
-    /// lab, guest, host.
-    pub world: String,
-    /// A guest's kernel.
-    pub kernel: Option<String>,
-    /// A guest's preemption model, if one was asked for.
-    pub preempt: Option<String>,
-    /// The scheduler.
-    pub scheduler: String,
-    /// Whether lab and guest are made as like each other as can be.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub alike: bool,
+    /// World, kernel, preemption model, scheduler.
+    #[serde(flatten)]
+    pub column: Column,
     /// holds, broken, inconclusive, skipped.
     pub verdict: String,
     /// What else is to be said.
@@ -98,19 +91,6 @@ pub struct LineChart {
     pub cpus: Vec<(u16, Vec<Option<usize>>)>,
 }
 
-const VERDICTS: [Verdict; 5] = [
-    Verdict::Holds,
-    Verdict::Broken,
-    Verdict::Inconclusive,
-    Verdict::Skipped,
-    Verdict::Compared,
-];
-
-/// A verdict by its name.
-pub fn verdict(name: &str) -> Option<Verdict> {
-    VERDICTS.into_iter().find(|verdict| verdict.name() == name)
-}
-
 fn us(at: Instant) -> f64 {
     at.0 as f64 / 1e6
 }
@@ -119,7 +99,7 @@ fn at(us: f64) -> Instant {
     Instant((us * 1e6).round() as u64)
 }
 
-fn known(value: f64) -> Option<f64> {
+fn finite(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }
 
@@ -127,15 +107,10 @@ impl Line {
     /// The line of a cell of a law whose text has `digest`.
     pub fn of(cell: &Cell<'_>) -> Line {
         let kept = cell.kept.as_ref();
-        let column = cell.column;
         Line {
             law: cell.law.name.clone(),
             family: cell.law.family.name().to_owned(),
-            world: column.world.name().to_owned(),
-            kernel: column.kernel.clone(),
-            preempt: column.preempt.clone(),
-            scheduler: column.scheduler.clone(),
-            alike: column.alike,
+            column: cell.column.clone(),
             verdict: cell.judged.verdict.name().to_owned(),
             why: cell.judged.why.clone(),
             bounds: cell
@@ -156,44 +131,12 @@ impl Line {
 
     /// Whether it is of this law, as it is now, in this column.
     pub fn is_of(&self, law: &Law, digest: &str, column: &Column) -> bool {
-        self.law == law.name
-            && self.digest == digest
-            && self.world == column.world.name()
-            && self.kernel == column.kernel
-            && self.preempt == column.preempt
-            && self.scheduler == column.scheduler
-            && self.alike == column.alike
-    }
-
-    /// Its column; nothing if there is no such world.
-    pub fn column(&self) -> Option<Column> {
-        let world = World::ALL
-            .into_iter()
-            .find(|world| world.name() == self.world)?;
-        Some(Column {
-            world,
-            kernel: self.kernel.clone(),
-            preempt: self.preempt.clone(),
-            scheduler: self.scheduler.clone(),
-            alike: self.alike,
-        })
+        self.law == law.name && self.digest == digest && self.column == *column
     }
 
     /// Whether both are of the same law in the same column, whatever the law's text.
     pub fn is_beside(&self, other: &Line) -> bool {
-        let place = |line: &Line| {
-            let Line {
-                law,
-                world,
-                kernel,
-                preempt,
-                scheduler,
-                alike,
-                ..
-            } = line.clone();
-            (law, world, kernel, preempt, scheduler, alike)
-        };
-        place(self) == place(other)
+        self.law == other.law && self.column == other.column
     }
 
     /// What is compared with the same law elsewhere; in a file that does not say it, the
@@ -214,13 +157,14 @@ impl Line {
         let findings = self.bounds.iter().enumerate().map(|(place, bound)| {
             let of = law.bounds.get(place).filter(|of| of.figure == bound.figure);
             let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
-            of.and(verdict(&bound.verdict)).map(|verdict| Finding {
-                bound: place,
-                value: number(bound.value),
-                range: (number(bound.low), number(bound.high)),
-                limit: number(bound.limit),
-                verdict,
-            })
+            of.and(Verdict::named(&bound.verdict))
+                .map(|verdict| Finding {
+                    bound: place,
+                    value: number(bound.value),
+                    range: (number(bound.low), number(bound.high)),
+                    limit: number(bound.limit),
+                    verdict,
+                })
         });
         let evidence = self.longest_wait.as_ref().map(evidence);
         let kept = (evidence.is_some() || self.trace.is_some()).then(|| Kept {
@@ -231,7 +175,7 @@ impl Line {
             law,
             column,
             judged: Judged {
-                verdict: verdict(&self.verdict)?,
+                verdict: Verdict::named(&self.verdict)?,
                 bounds: findings.collect::<Option<Vec<_>>>()?,
                 why: self.why.clone(),
                 compared: self.spreads(),
@@ -260,10 +204,10 @@ fn bound(law: &Law, finding: &Finding) -> LineBound {
         figure: bound.figure.clone(),
         unit: bound.unit.to_owned(),
         side: side.to_owned(),
-        limit: known(finding.limit),
-        value: known(finding.value),
-        low: known(finding.range.0),
-        high: known(finding.range.1),
+        limit: finite(finding.limit),
+        value: finite(finding.value),
+        low: finite(finding.range.0),
+        high: finite(finding.range.1),
         verdict: finding.verdict.name().to_owned(),
     }
 }
@@ -317,7 +261,7 @@ fn evidence(wait: &LineWait) -> Evidence {
 }
 
 /// A line of JSON for each cell.
-pub fn all(cells: &[Cell<'_>]) -> String {
+pub fn lines_of(cells: &[Cell<'_>]) -> String {
     let lines = cells.iter().map(|cell| {
         serde_json::to_string(&Line::of(cell)).expect("texts and numbers can be written")
     });
@@ -328,7 +272,7 @@ pub fn all(cells: &[Cell<'_>]) -> String {
 ///
 /// # Errors
 /// The number of a line that is none, and why.
-pub fn read(text: &str) -> Result<Vec<Line>, String> {
+pub fn read_lines(text: &str) -> Result<Vec<Line>, String> {
     let lines = text
         .lines()
         .enumerate()
@@ -341,21 +285,44 @@ pub fn read(text: &str) -> Result<Vec<Line>, String> {
 }
 
 /// The columns of lines, each once.
-pub fn columns(lines: &[Line]) -> Vec<Column> {
+pub fn columns_of(lines: &[Line]) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
-    for column in lines.iter().filter_map(Line::column) {
-        if !columns.contains(&column) {
-            columns.push(column);
+    for line in lines {
+        if !columns.contains(&line.column) {
+            columns.push(line.column.clone());
         }
     }
     columns
+}
+
+/// The cells that are in `lines`; the others are skipped, and `again` is the command that plays one.
+pub fn known<'l>(
+    laws: &'l [Found],
+    columns: &'l [Column],
+    lines: &[Line],
+    again: &dyn Fn(&Found, &Column) -> String,
+) -> Vec<Cell<'l>> {
+    let of_law = |found: &'l Found| {
+        columns.iter().map(move |column| {
+            let known = found.known(column, lines);
+            known.unwrap_or_else(|| Cell {
+                law: &found.law,
+                column,
+                judged: skipped("it was not played"),
+                kept: None,
+                again: again(found, column),
+                digest: found.digest(),
+            })
+        })
+    };
+    laws.iter().flat_map(of_law).collect()
 }
 
 /// What changed from `before` to the cell: its verdict, or its figure by more than the repetitions
 /// of either differ.
 pub fn changed(before: &Line, cell: &Cell<'_>) -> Option<String> {
     let now = cell.judged.verdict.name();
-    let (finding, bound) = decisive(cell)?;
+    let (finding, bound) = cell.decisive()?;
     let old = before.bounds.iter().find(|old| old.figure == bound.figure);
     let apart = old.is_some_and(|old| {
         let (Some(low), Some(high)) = (old.low, old.high) else {
@@ -366,7 +333,7 @@ pub fn changed(before: &Line, cell: &Cell<'_>) -> Option<String> {
     if before.verdict == now && !apart {
         return None;
     }
-    let shown = |value: Option<f64>| super::matrix::value(value.unwrap_or(f64::NAN), bound.unit);
+    let shown = |value: Option<f64>| shown::value(value.unwrap_or(f64::NAN), bound.unit);
     Some(format!(
         "{} in {}: {} was {} ({}), and is {now} ({})",
         cell.law.name,
@@ -374,16 +341,15 @@ pub fn changed(before: &Line, cell: &Cell<'_>) -> Option<String> {
         bound.figure,
         before.verdict,
         shown(old.and_then(|old| old.value)),
-        shown(known(finding.value)),
+        shown(finite(finding.value)),
     ))
 }
 
 #[cfg(test)]
 mod tests {
-    use warmq_law::judge;
-
     use super::*;
-    use crate::laws::column::Columns;
+    use crate::column::Columns;
+    use crate::verdict::{Repetition, judge};
 
     const TEXT: &str = "title = \"a test\"\n[law]\nfamily = \"shares\"\nbecause = \"a test\"\n\
         [[law.bound]]\nfigure = \"hog_share\"\nat_least = 40\n[task.hog]\nbody = [{ run = \"1ms\" }]\n";
@@ -393,7 +359,7 @@ mod tests {
     }
 
     fn cell<'l>(law: &'l Law, column: &'l Column, shares: &[f64]) -> Cell<'l> {
-        let repetition = |share: &f64| warmq_law::Repetition {
+        let repetition = |share: &f64| Repetition {
             seed: 1,
             outcome: Ok([("hog_share".to_owned(), *share)].into()),
             taken_us: 0.0,
@@ -433,13 +399,13 @@ mod tests {
     fn a_cell_is_read_back_as_it_was() {
         let (law, column) = (law(), column());
         let cell = cell(&law, &column, &[30.0, 50.0, 35.0]);
-        let lines = read(&all(std::slice::from_ref(&cell))).unwrap();
+        let lines = read_lines(&lines_of(std::slice::from_ref(&cell))).unwrap();
         assert!(lines[0].is_of(&law, "0", &column) && !lines[0].is_of(&law, "1", &column));
         let again = lines[0].cell(&law, &column).unwrap();
         assert_eq!(again.judged, cell.judged);
         let evidence = |cell: &Cell<'_>| cell.kept.clone().unwrap().evidence;
         assert_eq!(evidence(&again), evidence(&cell));
-        let error = read("{}\n").unwrap_err();
+        let error = read_lines("{}\n").unwrap_err();
         assert!(error.contains("line 1"), "{error}");
     }
 

@@ -1,0 +1,273 @@
+//! Schedulers held to laws, in any world.
+
+mod case;
+mod shipped;
+mod witness;
+
+use std::num::NonZeroUsize;
+
+use warmq_config::{Problems, did_you_mean};
+use warmq_law::{Cell, Column, Found, Line, Verdict, judge, skipped};
+
+pub use self::case::{Case, workload};
+pub use self::shipped::{LAWS, all_shipped, shipped};
+pub use self::witness::{Keep, Trace};
+use self::witness::{Witness, repetition};
+use crate::engine::Engine;
+use crate::plan::Part;
+use crate::run::{Job, NoThreads, Progress, Runs};
+use crate::simulator::{PartError, Simulator};
+
+/// How laws are played; by default each as often as it needs, and nothing is shown or kept.
+#[derive(Clone, Copy, Default)]
+pub struct Playing<'p> {
+    /// Repetitions where no two are alike; none: three.
+    pub repetitions: Option<u64>,
+    /// What holds at its first repetition is not repeated.
+    pub confirm: bool,
+    /// Runs at the same time; 0: one for each CPU.
+    pub threads: usize,
+    /// Keeps traces of what does not hold.
+    pub keep: Option<&'p Keep<'p>>,
+    /// Cells that were judged before.
+    pub known: &'p [Line],
+    /// The command that judges a law in a column again.
+    pub again: Option<&'p dyn Fn(&Found, &Column) -> String>,
+    /// Sees how many runs are done of how many, first of all 0, and the last.
+    pub progress: Option<&'p (dyn Fn(Progress<'_>) + Sync)>,
+}
+
+/// Why laws cannot be played.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Unplayable {
+    /// A column's scheduler that there is not, or a setting that it lacks: what is wrong, and what
+    /// could be meant.
+    #[error("{0}")]
+    Column(String, String),
+    /// A law whose scenario cannot be used.
+    #[error(transparent)]
+    Law(#[from] PartError),
+    /// What is wrong with laws in columns.
+    #[error("{} documents cannot be used", .0.len())]
+    Problems(Vec<Problems>),
+    /// No threads can be started.
+    #[error(transparent)]
+    Threads(#[from] NoThreads),
+}
+
+/// So many cases are played before they are judged and reported: what an interruption costs at
+/// most.
+const TOGETHER: usize = 16;
+
+/// Plays all of `laws` in all of `columns` on `engine`, but what is known already; judges, and hands
+/// each cell to `sink` as soon as it is there. The cells come back law by law.
+///
+/// # Errors
+/// A law, a scheduler or a kernel that cannot be used; what `sink` refuses.
+pub fn judged<'l, E: From<Unplayable>>(
+    engine: Engine,
+    laws: &'l [Found],
+    columns: &'l [Column],
+    playing: &Playing<'_>,
+    sink: &mut dyn FnMut(&Cell<'l>) -> Result<(), E>,
+) -> Result<Vec<Cell<'l>>, E> {
+    let witness = Witness::new(engine.checked(), laws, playing.keep);
+    let witness = witness.map_err(Unplayable::Law)?;
+    for column in columns {
+        let checked = check(column, &witness);
+        checked.map_err(|(what, help)| Unplayable::Column(what, help))?;
+    }
+    let (mut cells, mut cases) = sorted(laws, columns, playing, &witness)?;
+    // Runs that can be played at the same time come together, so that no CPU waits for the others.
+    cases.sort_by_key(|(_, case)| case.is_alone());
+    let mut play = Play::of(&cases, playing, &witness);
+    for some in cases.chunks(TOGETHER) {
+        let mut runs = play.runs(some.iter().flat_map(|(_, case)| play_first(case, playing)))?;
+        let more = some.iter().flat_map(|(_, case)| {
+            let rest = &case.jobs()[play_first(case, playing).len()..];
+            let holds = || cell(case, &runs, playing, &witness).judged.verdict == Verdict::Holds;
+            if rest.is_empty() || holds() {
+                &[]
+            } else {
+                rest
+            }
+        });
+        let more: Vec<&Job> = more.collect();
+        play.total += more.len();
+        runs.0.extend(play.runs(more.into_iter())?.0);
+        for (place, case) in some {
+            let cell = cell(case, &runs, playing, &witness);
+            sink(&cell)?;
+            cells[*place] = Some(cell);
+        }
+    }
+    Ok(cells.into_iter().flatten().collect())
+}
+
+/// Whether `simulator` has the scheduler of `column` in its world, and the scheduler the settings.
+fn check(column: &Column, simulator: &dyn Simulator) -> Result<(), (String, String)> {
+    let plain = |what: String| (what, String::new());
+    let name = column.name();
+    simulator
+        .takes(column.world.name(), Part::Scheduler, name)
+        .map_err(plain)?;
+    let pairs = column.settings().map_err(plain)?;
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let known = simulator.settings(Part::Scheduler, name);
+    let known = known.map_err(|why| plain(why.to_string()))?;
+    let mut pairs = pairs.iter();
+    let unknown = pairs.find(|pair| !known.iter().any(|setting| setting.name == pair.key));
+    unknown.map_or(Ok(()), |pair| {
+        let names = known.iter().map(|setting| setting.name.as_str());
+        let help = did_you_mean(&pair.key, names);
+        Err((format!("{name} has no setting `{}`", pair.key), help))
+    })
+}
+
+/// The runs of a case that are played in any case.
+fn play_first<'c>(case: &'c Case<'_>, playing: &Playing<'_>) -> &'c [Job] {
+    let jobs = case.jobs();
+    match playing.confirm {
+        true => &jobs[..jobs.len().min(1)],
+        false => jobs,
+    }
+}
+
+/// Plays runs, and counts how many are done.
+struct Play<'p> {
+    witness: &'p Witness<'p>,
+    playing: &'p Playing<'p>,
+    done: usize,
+    total: usize,
+}
+
+impl<'p> Play<'p> {
+    fn of(
+        cases: &[(usize, Case<'_>)],
+        playing: &'p Playing<'p>,
+        witness: &'p Witness<'p>,
+    ) -> Play<'p> {
+        let runs = cases
+            .iter()
+            .map(|(_, case)| play_first(case, playing).len());
+        let (done, total) = (0, runs.sum());
+        if let Some(see) = playing.progress {
+            let name = "";
+            see(Progress { done, total, name });
+        }
+        Play {
+            witness,
+            playing,
+            done,
+            total,
+        }
+    }
+
+    fn runs<'j>(&mut self, jobs: impl Iterator<Item = &'j Job>) -> Result<Runs, Unplayable> {
+        let jobs: Vec<Job> = jobs.cloned().collect();
+        let (played, before, total) = (jobs.len(), self.done, self.total);
+        let see = self.playing.progress;
+        let runs = Runs::of(jobs, self.witness, self.playing.threads, &|progress| {
+            if let Some(see) = see {
+                let done = before + progress.done;
+                see(Progress {
+                    done,
+                    total,
+                    ..progress
+                });
+            }
+        })?;
+        self.done += played;
+        Ok(runs)
+    }
+}
+
+/// Cells by place, those that are known already filled; and the cases of the others.
+type Sorted<'l> = (Vec<Option<Cell<'l>>>, Vec<(usize, Case<'l>)>);
+
+fn sorted<'l>(
+    laws: &'l [Found],
+    columns: &'l [Column],
+    playing: &Playing<'_>,
+    witness: &Witness<'_>,
+) -> Result<Sorted<'l>, Unplayable> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let (mut cells, mut cases, mut wrong) = (Vec::new(), Vec::new(), Vec::<Problems>::new());
+    for found in laws {
+        for column in columns {
+            let known = found.known(column, playing.known);
+            if known.is_none() {
+                match Case::new(found, column, witness, playing.repetitions, cores) {
+                    Ok(case) => cases.push((cells.len(), case)),
+                    // What is wrong with a column is so for each law.
+                    Err(problems) if wrong.contains(&problems) => {}
+                    Err(problems) => wrong.push(problems),
+                }
+            }
+            cells.push(known);
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok((cells, cases)),
+        false => Err(Unplayable::Problems(wrong)),
+    }
+}
+
+fn cell<'l>(
+    case: &Case<'l>,
+    runs: &Runs,
+    playing: &Playing<'_>,
+    witness: &Witness<'_>,
+) -> Cell<'l> {
+    let (judged, kept) = match &case.runs {
+        Err(why) => (skipped(why), None),
+        Ok(jobs) => {
+            let results = jobs.iter().filter_map(|job| {
+                let result = runs.0.get(&job.plan)?;
+                Some(repetition(&job.plan, result))
+            });
+            let repetitions: Vec<_> = results.collect();
+            let kept = jobs.iter().find_map(|job| witness.kept(&job.plan));
+            (judge(&case.found.law, &repetitions), kept)
+        }
+    };
+    let again = playing.again.map(|again| again(case.found, case.column));
+    Cell {
+        law: &case.found.law,
+        column: case.column,
+        judged,
+        kept,
+        again: again.unwrap_or_default(),
+        digest: case.found.digest(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warmq_law::Columns;
+
+    use super::*;
+
+    #[test]
+    fn to_confirm_one_run_comes_first() {
+        let laws = [shipped("nice").unwrap().unwrap()];
+        let columns = Columns::default().all().unwrap();
+        let witness = Witness::new(Engine::new(None), &laws, None).unwrap();
+        let case = Case::new(&laws[0], &columns[0], &witness, None, 2).unwrap();
+        let three = case.jobs().iter().cycle().take(3).cloned().collect();
+        let case = Case {
+            runs: Ok(three),
+            ..case
+        };
+        let first = |confirm| {
+            let playing = Playing {
+                confirm,
+                ..Playing::default()
+            };
+            play_first(&case, &playing).len()
+        };
+        assert_eq!((first(true), first(false)), (1, 3));
+    }
+}
