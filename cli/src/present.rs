@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use warmq_experiment::Study;
 use warmq_report::{Report, write_json_lines, write_json_profiles};
 use warmq_units::printable;
 
 use crate::failure::Failure;
 use crate::output::{self, Screen};
 use crate::page;
-use crate::study::Study;
 
 /// Prints every row as a line of JSON.
 ///
@@ -48,12 +48,12 @@ pub fn summary(report: &Report, study: &Study) -> Result<(), Failure> {
     let terminal = Screen::of_results().terminal(true);
     // A scenario that is only looked at claims nothing.
     if report.sections.iter().all(|section| section.together) {
-        let (runs, seconds) = (study.count(), study.elapsed().as_secs_f64());
+        let (runs, seconds) = (study.count(), study.elapsed.as_secs_f64());
         let s = if runs == 1 { "" } else { "s" };
         return output::print(&format!("{runs} run{s} in {seconds:.1} s"));
     }
     output::print(terminal.summary(report).trim_end())?;
-    let (runs, seconds) = (study.count(), study.elapsed().as_secs_f64());
+    let (runs, seconds) = (study.count(), study.elapsed.as_secs_f64());
     let s = if runs == 1 { "" } else { "s" };
     output::print(&format!(
         "{}; {runs} run{s} in {seconds:.1} s",

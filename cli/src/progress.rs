@@ -1,11 +1,12 @@
 //! How far the work is: a bar on a terminal, a line every few seconds elsewhere.
 
 use std::io::{self, IsTerminal};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use warmq_experiment::Progress;
 
 use crate::output::say;
 
@@ -81,6 +82,21 @@ impl Watch {
                     "warmq: {done} of {total} {what} done, {left} left: {name}"
                 ));
             }
+        }
+    }
+}
+
+/// Progress in runs, of which there are as many as the first call says.
+#[derive(Default)]
+pub struct OfRuns(OnceLock<Watch>);
+
+impl OfRuns {
+    /// Shows how many are done.
+    pub fn see(&self, progress: Progress<'_>) {
+        let Progress { done, total, name } = progress;
+        let watch = self.0.get_or_init(|| Watch::over("runs", total));
+        if done > 0 {
+            watch.see(done, total, name);
         }
     }
 }

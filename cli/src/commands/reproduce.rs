@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use warmq_experiment::Study;
 use warmq_report::{Report, Section};
 
 use crate::arguments::Extent;
 use crate::failure::Failure;
-use crate::study::{self, Study};
+use crate::study;
 use crate::walk::{self, Walk};
 use crate::{files, machines, oracle_gap, output, present, shipped, source, typed};
 
@@ -71,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let experiments = study::read(&requests, &engine)?;
     let _taken = files::folder(&arguments.out)?;
     let names = experiments.iter().map(|one| one.id.clone()).collect();
-    let study = Study::run(
+    let study = study::run(
         experiments,
         names,
         extent.options(),
@@ -91,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     show(&report, &study, extent.json)?;
     present::files(&report, &arguments.out, extent.json)?;
-    study.finish(extent, &engine, &[])
+    study::finish(&study, extent, &engine, &[])
 }
 
 impl Arguments {

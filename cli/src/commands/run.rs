@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use warmq_experiment::{Engine, Experiment, Options, Request};
+use warmq_experiment::{Engine, Experiment, Options, Request, Study};
 use warmq_report::{Report, Section};
 use warmq_units::{Duration, printable};
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::planned::{self, Wanted};
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
-use crate::study::{self, Study};
+use crate::study;
 use crate::{
     chart, files, machines, oracle_gap, output, points, present, profile, scenario, trace, typed,
 };
@@ -224,7 +224,7 @@ fn studied(
     let folder = arguments.out.out.as_deref();
     let _taken = folder.map(files::folder).transpose()?;
     let study = match arguments.collect.as_slice() {
-        [] => Study::run(experiments, names, options, engine, extent.threads())?,
+        [] => study::run(experiments, names, options, engine, extent.threads())?,
         files => {
             let experiment = the_only(&experiments, "--collect")?;
             let runs = planned::collect(experiment, &options, engine, files)?;
@@ -244,7 +244,7 @@ fn studied(
     if let Some(folder) = folder {
         present::files(&report, folder, extent.json)?;
     }
-    study.finish(extent, engine, &changed(arguments))
+    study::finish(&study, extent, engine, &changed(arguments))
 }
 
 fn report(arguments: &Arguments, study: &Study) -> Result<Report, Failure> {

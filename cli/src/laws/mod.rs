@@ -6,7 +6,6 @@ pub mod page;
 pub mod shipped;
 
 use std::path::Path;
-use std::sync::OnceLock;
 
 use warmq_experiment::Engine;
 use warmq_experiment::laws::{self, Playing, Trace, Unplayable};
@@ -15,7 +14,7 @@ use warmq_trace::{Observer, Perfetto};
 
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
-use crate::progress::Watch;
+use crate::progress::OfRuns;
 use crate::{machines, typed, worlds};
 
 /// The option of a comparison, as it is typed.
@@ -34,7 +33,7 @@ pub fn judged<'l>(
     sink: &mut dyn FnMut(&Cell<'l>) -> Result<(), Failure>,
 ) -> Result<Vec<Cell<'l>>, Failure> {
     let engine = worlds::add(Engine::new(Some(machines::host()?)));
-    let watch = OnceLock::new();
+    let watch = OfRuns::default();
     let keep = |trace: &Trace<'_>| {
         let path = folder?.join(format!("{}.perfetto", trace.name));
         written(&path, trace).ok().map(|()| path)
@@ -42,12 +41,7 @@ pub fn judged<'l>(
     let playing = Playing {
         keep: Some(&keep),
         again: Some(&again),
-        progress: Some(&|progress| {
-            let watch = watch.get_or_init(|| Watch::over("runs", progress.total));
-            if progress.done > 0 {
-                watch.see(progress.done, progress.total, progress.name);
-            }
-        }),
+        progress: Some(&|progress| watch.see(progress)),
         ..*playing
     };
     laws::judged(engine, laws, columns, &playing, sink)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use warmq_experiment::{Engine, Experiment, Job, Jobs, Options, Runs, Simulator};
+use warmq_experiment::{Engine, Experiment, Job, Jobs, Options, Runner, Runs};
 
 use super::identity::{self, Identity};
 use super::line::{Planned, Taken};

@@ -35,7 +35,8 @@ pub use self::workloads::Workload;
 use self::workloads::Workloads;
 use crate::plan::{KERNEL, LAB, Part, Plan};
 use crate::simulator::{
-    Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Simulator, Used,
+    Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Runner,
+    Simulator, Used,
 };
 use crate::world::World;
 
@@ -466,17 +467,19 @@ impl Simulator for Engine {
         metrics.list
     }
 
-    fn needs_quiet(&self, plan: &Plan) -> bool {
-        self.world(plan)
-            .is_some_and(|world| world.needs_quiet(plan))
-    }
-
     fn histograms(&self, used: &Used<'_>) -> Vec<HistogramDescription> {
         let mut histograms = measure::histogram_descriptions();
         for (names, said) in with_each(&self.names_of(used), &used.schedulers) {
             histograms.extend(of_tasks::histograms_described(names, said));
         }
         histograms
+    }
+}
+
+impl Runner for Engine {
+    fn needs_quiet(&self, plan: &Plan) -> bool {
+        self.world(plan)
+            .is_some_and(|world| world.needs_quiet(plan))
     }
 
     fn simulate(&self, plan: &Plan) -> Result<Measured, RunError> {

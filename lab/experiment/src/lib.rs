@@ -4,7 +4,7 @@
 //! becomes checked data ([`Request::experiment`], or [`Problems`], each with place and fix);
 //! [`Experiment::jobs`] says which runs it needs; [`Runs::of`] runs each distinct [`Plan`] once, on
 //! several threads; [`Experiment::outcome`] makes rows and judges claims; [`Experiment::section`]
-//! shows them in a report.
+//! shows them in a report. A [`Study`] is all that for several experiments.
 //!
 //! The format of experiments is described in docs/experiments.md. Only [`Engine`] depends on the
 //! simulated kernel; everything else sees parts, settings, metrics and runs through [`Simulator`].
@@ -25,6 +25,7 @@ mod request;
 mod run;
 mod section;
 mod simulator;
+mod study;
 mod world;
 
 pub use engine::{
@@ -45,7 +46,8 @@ pub use run::{Difference, Job, NoThreads, Options, Progress, Runs, seeds};
 
 pub use simulator::{
     Cause, HistogramDescription, Measured, MetricDescription, Parameter, PartError, RunError,
-    Simulator, TIME_UP, Used,
+    Runner, Simulator, TIME_UP, Used,
 };
+pub use study::{Claims, Study};
 pub use warmq_config::{Document, Kind, Problem, Problems, Setting, Value};
 pub use world::{Play, Played, World};

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::experiment::{Experiment, Extent};
 use crate::plan::Plan;
 use crate::point::{Filter, Point};
-use crate::simulator::{Cause, Measured, RunError, Simulator};
+use crate::simulator::{Cause, Measured, RunError, Runner};
 
 /// Which runs of an experiment are made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl Runs {
     /// When the operating system refuses to start threads.
     pub fn of(
         jobs: impl IntoIterator<Item = Job>,
-        simulator: &dyn Simulator,
+        runner: &dyn Runner,
         threads: usize,
         progress: &(dyn Fn(Progress<'_>) + Sync),
     ) -> Result<Runs, NoThreads> {
@@ -128,7 +128,7 @@ impl Runs {
         }
         let (total, done) = (named.len(), AtomicUsize::new(0));
         let one = |(plan, name): (Plan, String)| {
-            let run = AssertUnwindSafe(|| simulator.simulate(&plan));
+            let run = AssertUnwindSafe(|| runner.simulate(&plan));
             let result = catch_unwind(run).unwrap_or_else(|panic| Err(panicked(&*panic)));
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             progress(Progress {
@@ -144,7 +144,7 @@ impl Runs {
             threads,
             answer: error.to_string(),
         })?;
-        let needs_quiet = |(plan, _): &(Plan, String)| simulator.needs_quiet(plan);
+        let needs_quiet = |(plan, _): &(Plan, String)| runner.needs_quiet(plan);
         let (alone, together): (Vec<_>, Vec<_>) = named.into_iter().partition(needs_quiet);
         let results: Vec<_> =
             pool.install(|| together.into_par_iter().with_max_len(1).map(one).collect());

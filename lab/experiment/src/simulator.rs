@@ -6,11 +6,24 @@ use crate::plan::{Part, Plan};
 use warmq_config::{Problems, Setting};
 use warmq_report::Profile;
 
-/// The engine as experiments see it.
+/// Who makes runs.
 ///
 /// `Sync`, because runs execute on several threads at once; every run must be independent of the
 /// others, and equal plans must give equal results.
-pub trait Simulator: Sync {
+pub trait Runner: Sync {
+    /// Whether other runs would disturb this one.
+    fn needs_quiet(&self, plan: &Plan) -> bool;
+
+    /// Runs `plan` to its end.
+    ///
+    /// # Errors
+    /// If settings of the plan that are each allowed contradict each other, or if the run ended
+    /// without a measurement (the scheduler broke a rule, a stall).
+    fn simulate(&self, plan: &Plan) -> Result<Measured, RunError>;
+}
+
+/// The engine as experiments see it.
+pub trait Simulator: Runner {
     /// The names of all parts of a kind that are built in, for suggestions and lists.
     fn names(&self, part: Part) -> Vec<String>;
 
@@ -30,18 +43,8 @@ pub trait Simulator: Sync {
     /// Every figure that a run of these can give.
     fn metrics(&self, used: &Used<'_>) -> Vec<MetricDescription>;
 
-    /// Whether other runs would disturb this one.
-    fn needs_quiet(&self, plan: &Plan) -> bool;
-
     /// Every histogram that a run of these can give.
     fn histograms(&self, used: &Used<'_>) -> Vec<HistogramDescription>;
-
-    /// Runs `plan` to its end.
-    ///
-    /// # Errors
-    /// If settings of the plan that are each allowed contradict each other, or if the run ended
-    /// without a measurement (the scheduler broke a rule, a stall).
-    fn simulate(&self, plan: &Plan) -> Result<Measured, RunError>;
 }
 
 /// Why a part cannot be used.

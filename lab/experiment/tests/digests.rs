@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use rayon::prelude::*;
-use warmq_experiment::{Engine, Experiment, Options, Plan, Simulator};
+use warmq_experiment::{Engine, Experiment, Options, Plan, Runner};
 use warmq_units::Duration;
 
 /// Long enough for hundreds of switches on every machine.

@@ -74,7 +74,7 @@ pub fn judged<'l, E: From<Unplayable>>(
     let witness = Witness::new(engine.checked(), laws, playing.keep);
     let witness = witness.map_err(Unplayable::Law)?;
     for column in columns {
-        let checked = check(column, &witness);
+        let checked = check(column, witness.engine());
         checked.map_err(|(what, help)| Unplayable::Column(what, help))?;
     }
     let (mut cells, mut cases) = sorted(laws, columns, playing, &witness)?;
@@ -199,7 +199,7 @@ fn sorted<'l>(
         for column in columns {
             let known = found.known(column, playing.known);
             if known.is_none() {
-                match Case::new(found, column, witness, playing.repetitions, cores) {
+                match Case::new(found, column, witness.engine(), playing.repetitions, cores) {
                     Ok(case) => cases.push((cells.len(), case)),
                     // What is wrong with a column is so for each law.
                     Err(problems) if wrong.contains(&problems) => {}
@@ -255,7 +255,7 @@ mod tests {
         let laws = [shipped("nice").unwrap().unwrap()];
         let columns = Columns::default().all().unwrap();
         let witness = Witness::new(Engine::new(None), &laws, None).unwrap();
-        let case = Case::new(&laws[0], &columns[0], &witness, None, 2).unwrap();
+        let case = Case::new(&laws[0], &columns[0], witness.engine(), None, 2).unwrap();
         let three = case.jobs().iter().cycle().take(3).cloned().collect();
         let case = Case {
             runs: Ok(three),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use warmq_config::Setting;
 use warmq_law::{Bound, Fault, Found, Kept, Law, LawMeter, Places, Repetition, Verdict, judge};
 use warmq_metrics::evidence::longest_wait;
 use warmq_scenario::World;
@@ -14,9 +13,7 @@ use warmq_units::{Duration, Instant};
 use super::case::workload;
 use crate::engine::Engine;
 use crate::plan::{Part, Plan};
-use crate::simulator::{
-    Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Simulator, Used,
-};
+use crate::simulator::{Cause, Measured, PartError, RunError, Runner, Simulator};
 
 /// What the machine had to wait for its own CPUs, in us.
 const TAKEN: &str = "host_delay";
@@ -76,6 +73,11 @@ impl<'l> Witness<'l> {
             keep,
             kept: Mutex::default(),
         })
+    }
+
+    /// The engine that plays them, which knows their scenarios.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     /// What was kept of a run.
@@ -260,29 +262,9 @@ fn fault(error: &RunError) -> Fault {
     }
 }
 
-impl Simulator for Witness<'_> {
-    fn names(&self, part: Part) -> Vec<String> {
-        self.engine.names(part)
-    }
-
-    fn settings(&self, part: Part, name: &str) -> Result<Vec<Setting>, PartError> {
-        self.engine.settings(part, name)
-    }
-
-    fn takes(&self, world: &str, part: Part, name: &str) -> Result<(), String> {
-        self.engine.takes(world, part, name)
-    }
-
-    fn metrics(&self, used: &Used<'_>) -> Vec<MetricDescription> {
-        self.engine.metrics(used)
-    }
-
+impl Runner for Witness<'_> {
     fn needs_quiet(&self, plan: &Plan) -> bool {
         self.engine.needs_quiet(plan)
-    }
-
-    fn histograms(&self, used: &Used<'_>) -> Vec<HistogramDescription> {
-        self.engine.histograms(used)
     }
 
     fn simulate(&self, plan: &Plan) -> Result<Measured, RunError> {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use warmq_experiment::{
     Cause, Experiment, HistogramDescription, Kind, Measured, MetricDescription, Options, Outcome,
-    Parameter, Part, PartError, Plan, RunError, Runs, Setting, Simulator, Used, Value,
+    Parameter, Part, PartError, Plan, RunError, Runner, Runs, Setting, Simulator, Used, Value,
 };
 use warmq_units::{Bytes, Duration};
 
@@ -133,10 +133,6 @@ impl Simulator for Fake {
         Ok(())
     }
 
-    fn needs_quiet(&self, _: &Plan) -> bool {
-        false
-    }
-
     fn metrics(&self, _: &Used<'_>) -> Vec<MetricDescription> {
         let metric = |(name, unit): (&str, &str)| MetricDescription {
             name: name.into(),
@@ -153,6 +149,12 @@ impl Simulator for Fake {
             unit: "1/s".into(),
             what: String::new(),
         }]
+    }
+}
+
+impl Runner for Fake {
+    fn needs_quiet(&self, _: &Plan) -> bool {
+        false
     }
 
     fn simulate(&self, plan: &Plan) -> Result<Measured, RunError> {
