@@ -7,7 +7,7 @@ use std::path::Path;
 use warmq_experiment::{
     Cause, Engine, Experiment, Measured, MetricDescription, Options, Plan, Point, Simulator, Used,
 };
-use warmq_report::{PointValue, Row, Section};
+use warmq_report::{Row, Section};
 use warmq_scenario::Scenario;
 use warmq_trace::file::Writer;
 use warmq_trace::{Header, Names, Observer, Perfetto, Record};
@@ -142,9 +142,7 @@ pub fn section(
     measured: &Measured,
     metrics: Vec<MetricDescription>,
 ) -> Section {
-    let shown = |key: &String| Some((key.clone(), point_value(point.0.get(key)?)));
-    let axes = experiment.parts.axes.iter();
-    let place = warmq_report::Point::new(axes.filter_map(|axis| shown(&axis.key)));
+    let place = experiment.shown_point(point);
     let row = |metric: MetricDescription| {
         let value = *measured.figures.get(&metric.name)?;
         Some(Row {
@@ -168,14 +166,5 @@ pub fn section(
         together: experiment.everything,
         asked_for: experiment.asked_for(),
         ..Section::default()
-    }
-}
-
-fn point_value(value: &warmq_experiment::Value) -> PointValue {
-    use warmq_experiment::Value;
-    match value {
-        Value::Integer(count) => (*count).into(),
-        Value::Bool(flag) => (*flag).into(),
-        Value::Bytes(_) | Value::Duration(_) | Value::Text(_) => value.to_string().into(),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use warmq_config::{Chosen, Setting, Value};
-use warmq_experiment::{Chosen as Named, Plan, Play, Played, RunError, World};
+use warmq_experiment::{Chosen as Named, Measured, Plan, Play, Played, RunError, Watcher, World};
 use warmq_machine::MachineDescription;
 use warmq_scenario::{Scenario, SchedulerChoice, Set, Site, TaskKindId, World as Kind};
 use warmq_vm::{Cache, Ending, Guest, Hardware, Kernel, VmError};
@@ -95,7 +95,31 @@ impl World for Guests {
         !counts(&plan.world, cpus as usize)
     }
 
-    fn play(&self, request: &Play<'_>) -> Result<Played, RunError> {
+    fn play(
+        &self,
+        play: &Play<'_>,
+        watcher: Option<&mut dyn Watcher>,
+    ) -> Result<Measured, RunError> {
+        self.done(play)?.measured(self.kind(), play, watcher)
+    }
+}
+
+/// Why there is no guest.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("{0}")]
+    Vm(#[from] VmError),
+    #[error("{0}")]
+    Kernel(String),
+    #[error("{0}")]
+    Program(String),
+    #[error("a file for the guest: {0}")]
+    File(#[from] std::io::Error),
+}
+
+impl Guests {
+    /// Plays to the end, in a guest that is booted for it.
+    fn done(&self, request: &Play<'_>) -> Result<Played, RunError> {
         let boot = || {
             let outcome = self.outcome(request);
             outcome.map_err(|why| refused(why.to_string()))
@@ -138,30 +162,16 @@ impl World for Guests {
         }
         Ok(noted(played, request))
     }
-}
 
-/// Why there is no guest.
-#[derive(Debug, thiserror::Error)]
-enum Refusal {
-    #[error("{0}")]
-    Vm(#[from] VmError),
-    #[error("{0}")]
-    Kernel(String),
-    #[error("{0}")]
-    Program(String),
-    #[error("a file for the guest: {0}")]
-    File(#[from] std::io::Error),
-}
-
-impl Guests {
     fn outcome(&self, request: &Play<'_>) -> Result<warmq_vm::Outcome, Refusal> {
         let plan = request.plan;
         let player = programs::player().map_err(Refusal::Program)?;
         let scheduler = programs::scheduler(&plan.scheduler.name).map_err(Refusal::Program)?;
-        let ending = Path::new(request.file).extension().unwrap_or_default();
+        let (named, written) = request.text();
+        let ending = Path::new(named).extension().unwrap_or_default();
         let scenario = format!("{FOLDER}.{}", ending.to_string_lossy());
         let mut file = tempfile::NamedTempFile::new()?;
-        file.write_all(request.text.as_bytes())?;
+        file.write_all(written.as_bytes())?;
 
         let simulated = plan.warmup + plan.time;
         let longest = Duration::from_nanos(simulated.as_ns()) * SLOWEST;
@@ -231,9 +241,8 @@ fn in_guest(program: &Path) -> String {
 
 /// The schedulers that the scenario's changes load, each once.
 fn changed_to(request: &Play<'_>) -> BTreeSet<String> {
-    // Whoever asks has read the scenario before.
-    let scenario = Scenario::read_any(request.file, request.text);
-    let sets = scenario.iter().flat_map(Scenario::sets);
+    let scenario = request.workload.scenario().into_iter();
+    let sets = scenario.flat_map(Scenario::sets);
     sets.filter_map(|set| match set {
         Set::Scheduler(SchedulerChoice::Loaded { name, .. }) => Some(name.clone()),
         _ => None,
@@ -275,7 +284,7 @@ fn memory_mib(request: &Play<'_>) -> u32 {
 /// How many tasks the scenario begins with; none where it cannot be bound, which whoever plays it
 /// will say.
 fn tasks(request: &Play<'_>) -> Option<u64> {
-    let scenario = Scenario::read_any(request.file, request.text).ok()?;
+    let scenario = request.workload.scenario()?;
     let given = request.plan.workload.settings.clone();
     let chosen = Chosen::new(scenario.settings(), given).ok()?;
     let bound = scenario.bind(&chosen, &Site::default()).ok()?;

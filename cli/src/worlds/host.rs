@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use warmq_config::{Setting, Value};
-use warmq_experiment::{Plan, Play, Played, RunError, World};
+use warmq_experiment::{Measured, Plan, Play, Played, RunError, Watcher, World};
 use warmq_scenario::World as Kind;
 
 use super::player::{arguments, played, refused};
@@ -55,27 +55,36 @@ impl World for Host {
         true
     }
 
-    fn play(&self, request: &Play<'_>) -> Result<Played, RunError> {
-        let player = programs::player().map_err(refused)?;
-        let file = written(request).map_err(|error| refused(format!("a file for it: {error}")))?;
-        let silent = request.plan.world.settings.get(RECORD) == Some(&Value::Bool(false));
-        let mut command = Command::new(player);
-        command
-            .args(arguments(request.plan, &file.path().to_string_lossy()))
-            .args(["--parent", &std::process::id().to_string()])
-            .args(silent.then_some("--no-record"));
-        let unplayed = |error| refused(format!("start the player: {error}"));
-        let output = ended(command).map_err(unplayed)?;
-        let status = output.status.code();
-        let Some(status) = status.and_then(|code| u8::try_from(code).ok()) else {
-            return Err(refused(format!("the player ended with {}", output.status)));
-        };
-        played(
-            status,
-            &output.stdout,
-            &String::from_utf8_lossy(&output.stderr),
-        )
+    fn play(
+        &self,
+        play: &Play<'_>,
+        watcher: Option<&mut dyn Watcher>,
+    ) -> Result<Measured, RunError> {
+        done(play)?.measured(self.kind(), play, watcher)
     }
+}
+
+/// Plays to the end.
+fn done(request: &Play<'_>) -> Result<Played, RunError> {
+    let player = programs::player().map_err(refused)?;
+    let file = written(request).map_err(|error| refused(format!("a file for it: {error}")))?;
+    let silent = request.plan.world.settings.get(RECORD) == Some(&Value::Bool(false));
+    let mut command = Command::new(player);
+    command
+        .args(arguments(request.plan, &file.path().to_string_lossy()))
+        .args(["--parent", &std::process::id().to_string()])
+        .args(silent.then_some("--no-record"));
+    let unplayed = |error| refused(format!("start the player: {error}"));
+    let output = ended(command).map_err(unplayed)?;
+    let status = output.status.code();
+    let Some(status) = status.and_then(|code| u8::try_from(code).ok()) else {
+        return Err(refused(format!("the player ended with {}", output.status)));
+    };
+    played(
+        status,
+        &output.stdout,
+        &String::from_utf8_lossy(&output.stderr),
+    )
 }
 
 /// Runs a program to its end. What it prints goes to files without a name: the other end of a pipe
@@ -101,12 +110,13 @@ fn ended(mut command: Command) -> std::io::Result<Output> {
 
 /// The scenario in a file of its own, whose ending names its language.
 fn written(request: &Play<'_>) -> std::io::Result<tempfile::NamedTempFile> {
-    let ending = Path::new(request.file).extension().unwrap_or_default();
+    let (name, text) = request.text();
+    let ending = Path::new(name).extension().unwrap_or_default();
     let suffix = format!(".{}", ending.to_string_lossy());
     let mut file = tempfile::Builder::new()
         .prefix("warmq-")
         .suffix(&suffix)
         .tempfile()?;
-    file.write_all(request.text.as_bytes())?;
+    file.write_all(text.as_bytes())?;
     Ok(file)
 }

@@ -21,10 +21,10 @@ use warmq_kernel::{BootError, Costs, Ending, Kernel, MakeScheduler, Mode, Settin
 use warmq_machine::description::Cost;
 use warmq_machine::{Fragmentation, MachineDescription, Options};
 use warmq_play::Counters;
-use warmq_scenario::Scenario;
+use warmq_scenario::{Scenario, World as Kind};
 use warmq_sched::{Entry, Said};
 use warmq_sched_ext::Profiler;
-use warmq_trace::{Checker, Digest, Header, Names, Observer};
+use warmq_trace::{Checker, Digest, Header, Names, Observer, Record};
 use warmq_units::{Duration, Instant};
 
 pub use self::compiled::{Compiled, compiled, is_file as is_compiled};
@@ -38,16 +38,22 @@ use crate::simulator::{
     Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Runner,
     Simulator, Used,
 };
-use crate::world::World;
+use crate::world::{Play, Watcher, World};
 
 /// The simulated kernel with all machines, schedulers and workloads, and the worlds beside it.
 #[derive(Clone)]
 pub struct Engine {
     host: Option<MachineDescription>,
+    lab: Lab,
+    others: Vec<Arc<dyn World>>,
+    workloads: Arc<Workloads>,
+}
+
+/// The world that is always there, in which everything is simulated.
+#[derive(Clone, Copy)]
+struct Lab {
     checked: bool,
     profiled: bool,
-    worlds: Vec<Arc<dyn World>>,
-    workloads: Arc<Workloads>,
 }
 
 impl Default for Engine {
@@ -62,9 +68,11 @@ impl Engine {
     pub fn new(host: Option<MachineDescription>) -> Engine {
         Engine {
             host,
-            checked: cfg!(debug_assertions),
-            profiled: false,
-            worlds: Vec::new(),
+            lab: Lab {
+                checked: cfg!(debug_assertions),
+                profiled: false,
+            },
+            others: Vec::new(),
             workloads: Arc::default(),
         }
     }
@@ -72,8 +80,27 @@ impl Engine {
     /// The same engine, which hands plans of this world over to it.
     #[must_use]
     pub fn with(mut self, world: Arc<dyn World>) -> Engine {
-        self.worlds.push(world);
+        self.others.push(world);
         self
+    }
+
+    fn worlds(&self) -> impl Iterator<Item = &dyn World> {
+        let others = self.others.iter().map(|world| &**world);
+        std::iter::once(&self.lab as &dyn World).chain(others)
+    }
+
+    fn world(&self, name: &str) -> Option<&dyn World> {
+        self.worlds().find(|world| world.kind().name() == name)
+    }
+
+    fn is_a_scenario(&self, world: &dyn World, name: &str) -> Result<(), String> {
+        match self.workload(name) {
+            Ok(workload) if workload.entry().scenario().is_none() => Err(format!(
+                "{name} is a program of the lab; world = \"{}\" plays scenarios",
+                world.kind().name()
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The workload called `name`: one that comes with WarmQ, or the file of a scenario.
@@ -106,20 +133,16 @@ impl Engine {
     /// The same engine, which checks every run for broken invariants ([`Checker`]). A debug build
     /// always does.
     #[must_use]
-    pub fn checked(self) -> Engine {
-        Engine {
-            checked: true,
-            ..self
-        }
+    pub fn checked(mut self) -> Engine {
+        self.lab.checked = true;
+        self
     }
 
     /// The same engine, which profiles the programs of compiled schedulers.
     #[must_use]
-    pub fn profiled(self) -> Engine {
-        Engine {
-            profiled: true,
-            ..self
-        }
+    pub fn profiled(mut self) -> Engine {
+        self.lab.profiled = true;
+        self
     }
 
     /// The same engine, which refuses scenarios in files that write to files of the machine or
@@ -141,19 +164,29 @@ impl Engine {
         machines::find(name, self.host.as_ref())
     }
 
-    /// Runs `plan` with `observer`; pass `&mut` to keep the observer.
+    /// Runs `plan` while `watcher` watches.
     ///
     /// # Errors
-    /// As [`Simulator::simulate`].
-    pub fn observe<O: Observer>(&self, plan: &Plan, observer: O) -> Result<Measured, RunError> {
-        if let Some(world) = self.world(plan) {
-            return self.play(world, plan, observer);
+    /// As [`Runner::simulate`].
+    pub fn observe(&self, plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, RunError> {
+        self.play(plan, Some(watcher))
+    }
+
+    fn play(&self, plan: &Plan, watcher: Option<&mut dyn Watcher>) -> Result<Measured, RunError> {
+        let (machine, set, workload) = self.parts(plan)?;
+        let world = self.world(&plan.world.name).unwrap_or(&self.lab);
+        let workload = workload.entry();
+        if workload.scenario().is_none() && !world.plays_programs() {
+            let name = &plan.workload.name;
+            return Err(setting(format!("{name} is no scenario")));
         }
-        let entry = kernel::entry(plan)?;
-        let profiler = self.profiled && compiled::is_file(&plan.scheduler.name);
-        let from = Instant::START + plan.warmup;
-        let made = made(plan, entry, profiler.then(|| Profiler::starting_at(from)))?;
-        self.run_under(made, entry, plan, observer)
+        let play = Play {
+            plan,
+            machine: &machine,
+            set: &set,
+            workload,
+        };
+        world.play(&play, watcher)
     }
 
     /// The machine of `plan` as it is set, what is set on it, and the workload.
@@ -165,41 +198,110 @@ impl Engine {
         let workload = self.workload(&plan.workload.name).map_err(described)?;
         Ok((machine, chosen, workload))
     }
+}
 
-    /// Runs `plan` under a scheduler, with the costs and timers of `entry`.
+impl World for Lab {
+    fn kind(&self) -> Kind {
+        Kind::Lab
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        kernel::settings()
+    }
+
+    fn takes_scheduler(&self, name: &str) -> Result<(), String> {
+        if name == KERNEL || compiled::is_file(name) || warmq_sched::scheduler(name).is_some() {
+            return Ok(());
+        }
+        let known = warmq_sched::SCHEDULERS.iter().map(|entry| entry.name);
+        let known: Vec<&str> = known.collect();
+        let known = known.join(", ");
+        Err(format!(
+            "the lab has no scheduler \"{name}\"; it has {known}"
+        ))
+    }
+
+    fn takes_machine(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn plays_programs(&self) -> bool {
+        true
+    }
+
+    fn needs_quiet(&self, _: &Plan) -> bool {
+        false
+    }
+
+    fn play(
+        &self,
+        play: &Play<'_>,
+        watcher: Option<&mut dyn Watcher>,
+    ) -> Result<Measured, RunError> {
+        let plan = play.plan;
+        let entry = kernel::entry(plan)?;
+        let profiler = self.profiled && compiled::is_file(&plan.scheduler.name);
+        let from = Instant::START + plan.warmup;
+        let made = made(plan, entry, profiler.then(|| Profiler::starting_at(from)))?;
+        match watcher {
+            None => self.run_under(made, entry, play, ()),
+            Some(watcher) => self.run_under(made, entry, play, Watching(watcher)),
+        }
+    }
+}
+
+/// Whoever watches a run wants all that happens in it.
+struct Watching<'w>(&'w mut dyn Watcher);
+
+impl Observer for Watching<'_> {
+    fn about(&mut self, header: &Header) {
+        self.0.begin(header);
+    }
+
+    fn see(&mut self, at: Instant, record: &Record) {
+        self.0.watch(at, record);
+    }
+}
+
+impl Lab {
+    /// Plays under a scheduler, with the costs and timers of `entry`.
     fn run_under<O: Observer>(
         &self,
         scheduler: Made,
         entry: &Entry,
-        plan: &Plan,
+        play: &Play<'_>,
         mut observer: O,
     ) -> Result<Measured, RunError> {
-        let (machine, machine_chosen, workload) = self.parts(plan)?;
-        let workload = workload.entry();
+        let Play {
+            plan,
+            machine,
+            set,
+            workload,
+        } = *play;
         let workload_chosen = chosen(workload.settings(), &plan.workload.settings)?;
 
-        let costs = machines::costs(&machine, entry.kernel);
+        let costs = machines::costs(machine, entry.kernel);
         let kernel = entry.kernel_settings_as(&scheduler.chosen, plan.seed);
         let preemption = kernel::preemption(plan, entry)?.unwrap_or(kernel.preemption);
         let settings = Settings {
             preemption,
             drawn_ticks: kernel::drawn_ticks(plan),
-            ..kernel_settings(kernel, &machine_chosen)
+            ..kernel_settings(kernel, set)
         };
         let counters = Counters::default();
-        let played = workload.build(&workload_chosen, &warmq_play::site(&machine), &counters);
+        let played = workload.build(&workload_chosen, &warmq_play::site(machine), &counters);
         let played = played.map_err(|problems| setting(problems.to_string()))?;
         let checker = || Checker::of_a_run().promised(entry.promise);
         let checker = self.checked.then(checker);
         let names = workload.scenario().map(Scenario::names);
         let from = Instant::START + plan.warmup;
         observer.about(&Header {
-            places: places(&machine, warmq_scenario::World::Lab),
+            places: places(machine, Kind::Lab),
             ..header(plan, entry, &settings, names.as_ref())
         });
         let meters = RunMeters::starting_at(names.clone().unwrap_or_default(), from);
         let mut kernel = Kernel::boot(
-            &machine,
+            machine,
             &Costs::new(costs.clone()),
             settings.clone(),
             scheduler.make,
@@ -210,7 +312,7 @@ impl Engine {
         let (before, ending) = run(&mut kernel, plan, &counters);
         let done = Done::new(before, counters.totals());
         let parts = parameters::Parts {
-            machine: &machine,
+            machine,
             costs: &costs,
             settings: &settings,
             timers_of: entry.timers_of,
@@ -308,9 +410,9 @@ fn header(plan: &Plan, entry: &Entry, settings: &Settings, names: Option<&Names>
 
 /// The core and the last-level cache of each CPU that `machine` has in `world`: guests number the
 /// CPUs of a core in succession, the lab as Linux does on x86.
-fn places(machine: &MachineDescription, world: warmq_scenario::World) -> Vec<(u16, u16)> {
+fn places(machine: &MachineDescription, world: Kind) -> Vec<(u16, u16)> {
     let mut cpus = machine.cpus.clone();
-    if world == warmq_scenario::World::Guest {
+    if world == Kind::Guest {
         cpus.sort_by_key(|cpu| (cpu.llc, cpu.core));
     }
     cpus.iter().map(|cpu| (cpu.core, cpu.llc)).collect()
@@ -422,7 +524,7 @@ fn verdict(ending: &Ending) -> Result<String, RunError> {
 impl Simulator for Engine {
     fn names(&self, part: Part) -> Vec<String> {
         let names: Vec<&str> = match part {
-            Part::World => return self.world_names(),
+            Part::World => self.worlds().map(|world| world.kind().name()).collect(),
             Part::Machine => machines::names(self.host.is_some()),
             Part::Scheduler => warmq_sched::SCHEDULERS
                 .iter()
@@ -438,14 +540,22 @@ impl Simulator for Engine {
 
     fn settings(&self, part: Part, name: &str) -> Result<Vec<Setting>, PartError> {
         match part {
-            Part::World => self.world_settings(name),
+            Part::World => {
+                let world = self.world(name).ok_or(PartError::Unknown)?;
+                Ok(world.settings())
+            }
             Part::Machine => self
                 .machine(name)
                 .map(|machine| machines::settings(&machine)),
             Part::Scheduler => match warmq_sched::scheduler(name) {
                 Some(entry) => Ok(entry.settings()),
                 None if compiled::is_file(name) => compiled::settings(name),
-                None if name == KERNEL || self.is_real(name) => Ok(Vec::new()),
+                None if self
+                    .worlds()
+                    .any(|world| world.takes_scheduler(name).is_ok()) =>
+                {
+                    Ok(Vec::new())
+                }
                 None => Err(PartError::Unknown),
             },
             Part::Workload => Ok(self.workload(name)?.entry().settings()),
@@ -453,7 +563,15 @@ impl Simulator for Engine {
     }
 
     fn takes(&self, world: &str, part: Part, name: &str) -> Result<(), String> {
-        self.goes_with(world, part, name)
+        let Some(world) = self.world(world) else {
+            return Ok(());
+        };
+        match part {
+            Part::Scheduler => world.takes_scheduler(name),
+            Part::Machine => world.takes_machine(name),
+            Part::Workload if !world.plays_programs() => self.is_a_scenario(world, name),
+            Part::Workload | Part::World => Ok(()),
+        }
     }
 
     fn metrics(&self, used: &Used<'_>) -> Vec<MetricDescription> {
@@ -478,12 +596,12 @@ impl Simulator for Engine {
 
 impl Runner for Engine {
     fn needs_quiet(&self, plan: &Plan) -> bool {
-        self.world(plan)
-            .is_some_and(|world| world.needs_quiet(plan))
+        let world = self.world(&plan.world.name);
+        world.is_some_and(|world| world.needs_quiet(plan))
     }
 
     fn simulate(&self, plan: &Plan) -> Result<Measured, RunError> {
-        self.observe(plan, ())
+        self.play(plan, None)
     }
 }
 

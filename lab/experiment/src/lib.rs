@@ -50,4 +50,4 @@ pub use simulator::{
 };
 pub use study::{Claims, Study};
 pub use warmq_config::{Document, Kind, Problem, Problems, Setting, Value};
-pub use world::{Play, Played, World};
+pub use world::{Play, Played, Watcher, World};

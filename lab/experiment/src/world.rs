@@ -1,16 +1,18 @@
-//! Worlds beside the laboratory, which play scenarios with real threads. Nothing here knows how:
-//! whoever makes an [`Engine`](crate::Engine) hands them over.
+//! Worlds, in which workloads are played: the laboratory, and others, which play scenarios with real
+//! threads. Nothing here knows how: whoever makes an [`Engine`](crate::Engine) hands the others
+//! over.
 
-use warmq_config::Setting;
+use warmq_config::{Chosen, Setting};
 use warmq_machine::MachineDescription;
+use warmq_play::Entry;
 use warmq_scenario::World as Kind;
-use warmq_trace::{Header, Record};
+use warmq_trace::{Header, Observer, Record};
 use warmq_units::{Duration, Instant};
 
 use crate::plan::Plan;
-use crate::simulator::{Parameter, RunError};
+use crate::simulator::{Measured, Parameter, RunError};
 
-/// A world that plays scenarios for real.
+/// A world that plays workloads.
 pub trait World: Send + Sync {
     /// Which one it is; its name is how experiments ask for it.
     fn kind(&self) -> Kind;
@@ -30,27 +32,63 @@ pub trait World: Send + Sync {
     /// Why not, and what to use.
     fn takes_machine(&self, name: &str) -> Result<(), String>;
 
+    /// Whether it plays programs, too, not scenarios alone.
+    fn plays_programs(&self) -> bool {
+        false
+    }
+
     /// Whether other runs would disturb this one.
     fn needs_quiet(&self, plan: &Plan) -> bool;
 
-    /// Plays.
+    /// Plays while `watcher` watches, and measures. A world of real threads has records to be
+    /// measured ([`Played::measured`]).
     ///
     /// # Errors
     /// When it cannot be played, or ended early.
-    fn play(&self, request: &Play<'_>) -> Result<Played, RunError>;
+    fn play(
+        &self,
+        play: &Play<'_>,
+        watcher: Option<&mut dyn Watcher>,
+    ) -> Result<Measured, RunError>;
+}
+
+/// An observer of whatever world, which is not known when the world is compiled.
+pub trait Watcher {
+    /// As [`Observer::about`].
+    fn begin(&mut self, header: &Header);
+    /// As [`Observer::see`].
+    fn watch(&mut self, at: Instant, record: &Record);
+}
+
+impl<O: Observer> Watcher for O {
+    fn begin(&mut self, header: &Header) {
+        self.about(header);
+    }
+
+    fn watch(&mut self, at: Instant, record: &Record) {
+        self.see(at, record);
+    }
 }
 
 /// What is to be played.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Play<'a> {
     /// The run.
     pub plan: &'a Plan,
     /// Its machine, as the plan sets it.
     pub machine: &'a MachineDescription,
-    /// The name of the scenario's file, whose ending names the language.
-    pub file: &'a str,
-    /// The text of the scenario.
-    pub text: &'a str,
+    /// What is set on the machine.
+    pub set: &'a Chosen,
+    /// The workload.
+    pub workload: &'a Entry,
+}
+
+impl<'a> Play<'a> {
+    /// The name of the scenario's file, whose ending names the language, and its text; nothing of a
+    /// program.
+    pub fn text(&self) -> (&'a str, &'a str) {
+        self.workload.text().unwrap_or_default()
+    }
 }
 
 /// What happened.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use warmq_experiment::{
-    Cause, Engine, Experiment, LAB, Options, Play, Played, RunError, Runs, Setting, Value, World,
+    Cause, Engine, Experiment, LAB, Measured, Options, Play, Played, RunError, Runs, Setting,
+    Value, Watcher, World,
 };
 use warmq_scenario::World as Kind;
 use warmq_trace::{Header, Record};
@@ -40,71 +41,78 @@ impl World for Pretended {
         true
     }
 
-    fn play(&self, request: &Play<'_>) -> Result<Played, RunError> {
-        assert!(
-            request.text.contains("[task."),
-            "it gets the scenario's text"
-        );
-        if request.plan.seed.0 == 13 {
-            return Err(RunError {
-                what: "no luck".to_owned(),
-                cause: Cause::WorldRefused,
-            });
-        }
-        let scenario = warmq_scenario::Scenario::read(request.file, request.text);
-        let names = scenario.expect("it was checked before").names();
-        let rounds = names.counters.len() as u32 - 1;
-        let (cpu, hog) = (CpuId(0), TaskId(0));
-        let at = |ms| Instant::START + Duration::from_ms(ms);
-        let count = |total| Record::Count {
-            counter: rounds,
-            total,
-        };
-        let mut records = vec![(
-            at(0),
-            Record::Role {
-                task: hog,
-                table: 0,
-                number: 0,
-            },
-        )];
-        for ms in (0..300).step_by(10) {
-            let running = (ms / 10) % 2 == 0;
-            let (prev, next) = if running {
-                (None, Some(hog))
-            } else {
-                (Some(hog), None)
-            };
-            // A phase begins in the warm-up, with counts of its own.
-            if ms == 40 {
-                records.push((at(ms), count(4)));
-                records.push((at(ms), Record::Phase { phase: 0 }));
-            }
-            if ms == 100 {
-                records.push((at(ms), count(10)));
-            }
-            records.push((
-                at(ms),
-                Record::Switch {
-                    cpu,
-                    prev,
-                    prev_runnable: true,
-                    next,
-                },
-            ));
-        }
-        records.push((at(300), count(50)));
-        Ok(Played {
-            header: Header {
-                names,
-                ..Header::default()
-            },
-            records,
-            notes: vec!["pretended".to_owned()],
-            parameters: Vec::new(),
-            ..Played::default()
-        })
+    fn play(
+        &self,
+        play: &Play<'_>,
+        watcher: Option<&mut dyn Watcher>,
+    ) -> Result<Measured, RunError> {
+        played(play)?.measured(self.0, play, watcher)
     }
+}
+
+/// What a hog does.
+fn played(request: &Play<'_>) -> Result<Played, RunError> {
+    let (file, text) = request.text();
+    assert!(text.contains("[task."), "it gets the scenario's text");
+    if request.plan.seed.0 == 13 {
+        return Err(RunError {
+            what: "no luck".to_owned(),
+            cause: Cause::WorldRefused,
+        });
+    }
+    let scenario = warmq_scenario::Scenario::read(file, text);
+    let names = scenario.expect("it was checked before").names();
+    let rounds = names.counters.len() as u32 - 1;
+    let (cpu, hog) = (CpuId(0), TaskId(0));
+    let at = |ms| Instant::START + Duration::from_ms(ms);
+    let count = |total| Record::Count {
+        counter: rounds,
+        total,
+    };
+    let mut records = vec![(
+        at(0),
+        Record::Role {
+            task: hog,
+            table: 0,
+            number: 0,
+        },
+    )];
+    for ms in (0..300).step_by(10) {
+        let running = (ms / 10) % 2 == 0;
+        let (prev, next) = if running {
+            (None, Some(hog))
+        } else {
+            (Some(hog), None)
+        };
+        // A phase begins in the warm-up, with counts of its own.
+        if ms == 40 {
+            records.push((at(ms), count(4)));
+            records.push((at(ms), Record::Phase { phase: 0 }));
+        }
+        if ms == 100 {
+            records.push((at(ms), count(10)));
+        }
+        records.push((
+            at(ms),
+            Record::Switch {
+                cpu,
+                prev,
+                prev_runnable: true,
+                next,
+            },
+        ));
+    }
+    records.push((at(300), count(50)));
+    Ok(Played {
+        header: Header {
+            names,
+            ..Header::default()
+        },
+        records,
+        notes: vec!["pretended".to_owned()],
+        parameters: Vec::new(),
+        ..Played::default()
+    })
 }
 
 fn engine() -> Engine {

@@ -1,122 +1,57 @@
-//! Plans of other worlds than the laboratory: handed over, and what comes back measured.
+//! What other worlds than the laboratory say, measured.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use warmq_metrics::{CpuMeter, MOST_TAKEN, Others, PlayMeter, TAKEN};
+use warmq_scenario::World;
 use warmq_trace::{Digest, Header, Observer, Record};
 use warmq_units::{Duration, Instant};
 
 use super::fidelity::notes;
-use super::{Engine, compiled, kernel, places, setting};
-use crate::plan::{KERNEL, LAB, Part, Plan};
-use crate::simulator::{Cause, Measured, PartError, RunError, TIME_UP};
-use crate::world::{Play, Played, World};
-use warmq_config::Setting;
+use super::places;
+use crate::plan::Plan;
+use crate::simulator::{Cause, Measured, RunError, TIME_UP};
+use crate::world::{Play, Played, Watcher};
 
 type Figures = std::collections::BTreeMap<String, f64>;
 
 /// What the CPUs of a real world waited for those of the machine below, in us.
 const HOST_DELAY: &str = "host_delay";
 
-impl Engine {
-    pub(super) fn world_names(&self) -> Vec<String> {
-        let others = self.worlds.iter().map(|world| world.kind().name());
-        std::iter::once(LAB)
-            .chain(others)
-            .map(str::to_owned)
-            .collect()
-    }
-
-    pub(super) fn world_settings(&self, name: &str) -> Result<Vec<Setting>, PartError> {
-        match self.world_called(name) {
-            Some(world) => Ok(world.settings()),
-            None if name == LAB => Ok(kernel::settings()),
-            None => Err(PartError::Unknown),
-        }
-    }
-
-    /// The world that `plan` is handed over to; none: it is simulated.
-    pub(super) fn world(&self, plan: &Plan) -> Option<&Arc<dyn World>> {
-        self.world_called(&plan.world.name)
-    }
-
-    fn world_called(&self, name: &str) -> Option<&Arc<dyn World>> {
-        self.worlds.iter().find(|world| world.kind().name() == name)
-    }
-
-    /// Whether a world beside the laboratory can run this scheduler.
-    pub(super) fn is_real(&self, scheduler: &str) -> bool {
-        let mut worlds = self.worlds.iter();
-        worlds.any(|world| world.takes_scheduler(scheduler).is_ok())
-    }
-
-    pub(super) fn goes_with(&self, world: &str, part: Part, name: &str) -> Result<(), String> {
-        match (self.world_called(world), part) {
-            (Some(world), Part::Scheduler) => world.takes_scheduler(name),
-            (Some(world), Part::Machine) => world.takes_machine(name),
-            (Some(_), Part::Workload) => self.is_a_scenario(world, name),
-            (None, Part::Scheduler) if compiled::is_file(name) => Ok(()),
-            (None, Part::Scheduler) if name != KERNEL && warmq_sched::scheduler(name).is_none() => {
-                let known = warmq_sched::SCHEDULERS.iter().map(|entry| entry.name);
-                let known: Vec<&str> = known.collect();
-                let known = known.join(", ");
-                Err(format!(
-                    "the lab has no scheduler \"{name}\"; it has {known}"
-                ))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn is_a_scenario(&self, world: &str, name: &str) -> Result<(), String> {
-        match self.workload(name) {
-            Ok(workload) if workload.entry().scenario().is_none() => Err(format!(
-                "{name} is a program of the lab; world = \"{world}\" plays scenarios"
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    /// Has `world` play `plan`, and measures what it says.
-    pub(super) fn play<O: Observer>(
-        &self,
-        world: &Arc<dyn World>,
-        plan: &Plan,
-        mut observer: O,
+impl Played {
+    /// Measures what happened in `world`, and shows it to `watcher`.
+    ///
+    /// # Errors
+    /// Nothing was counted.
+    pub fn measured(
+        self,
+        world: World,
+        play: &Play<'_>,
+        mut watcher: Option<&mut dyn Watcher>,
     ) -> Result<Measured, RunError> {
-        let (machine, _, workload) = self.parts(plan)?;
-        let (Some(scenario), Some((file, text))) =
-            (workload.entry().scenario(), workload.entry().text())
-        else {
-            let name = &plan.workload.name;
-            return Err(setting(format!("{name} is no scenario")));
-        };
-        let request = Play {
-            plan,
-            machine: &machine,
-            file,
-            text,
-        };
-        let played = world.play(&request)?;
         let mut digest = Digest::new();
-        observer.about(&Header {
-            places: places(&machine, world.kind()),
-            ..played.header.clone()
-        });
-        for (at, record) in &played.records {
-            digest.see(*at, record);
-            observer.see(*at, record);
+        if let Some(watcher) = &mut watcher {
+            watcher.begin(&Header {
+                places: places(play.machine, world),
+                ..self.header.clone()
+            });
         }
-        let cpus = machine.cpus.len();
-        let figures = measured(&played, cpus)?;
-        let unfit = unfit(&figures).into_iter().collect();
+        for (at, record) in &self.records {
+            digest.see(*at, record);
+            if let Some(watcher) = &mut watcher {
+                watcher.watch(*at, record);
+            }
+        }
+        let figures = measured(&self, play.machine.cpus.len())?;
+        let unfit = unfit(&figures).into_iter();
+        let scenario = play.workload.scenario().into_iter();
+        let of_scenario = scenario.flat_map(|scenario| notes(scenario, world));
         Ok(Measured {
             digest: digest.to_string(),
-            ending: ending(&played, plan).to_owned(),
-            notes: [unfit, notes(scenario, world.kind()), played.notes].concat(),
+            ending: ending(&self, play.plan).to_owned(),
+            notes: unfit.chain(of_scenario).chain(self.notes).collect(),
             figures,
-            parameters: played.parameters,
+            parameters: self.parameters,
             ..Measured::default()
         })
     }

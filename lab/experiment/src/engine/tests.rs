@@ -49,7 +49,15 @@ fn hoarded(engine: &Engine) -> Result<Measured, RunError> {
         make,
         profiler: None,
     };
-    engine.run_under(made, entry, &plan(), ())
+    let plan = &plan();
+    let (machine, set, workload) = engine.parts(plan)?;
+    let play = Play {
+        plan,
+        machine: &machine,
+        set: &set,
+        workload: workload.entry(),
+    };
+    engine.lab.run_under(made, entry, &play, ())
 }
 
 #[test]
@@ -64,10 +72,8 @@ fn a_task_that_waits_beside_an_idle_cpu_ends_the_run_as_an_error() {
 
 #[test]
 fn an_engine_that_does_not_check_takes_the_same_run_for_a_measurement() {
-    let engine = Engine {
-        checked: false,
-        ..Engine::default()
-    };
+    let mut engine = Engine::default();
+    engine.lab.checked = false;
     assert_eq!(hoarded(&engine).unwrap().ending, "time up");
 }
 
