@@ -28,14 +28,19 @@ pub fn find(name: &str) -> Result<MachineDescription, Failure> {
 /// # Errors
 /// There is none, or its file is wrong.
 pub fn found<T>(kind: &str, name: &str, result: Result<T, PartError>) -> Result<T, Failure> {
-    result.map_err(|error| match error {
+    result.map_err(|error| not_found(kind, name, error))
+}
+
+/// Why there is no part `kind` called `name`.
+pub fn not_found(kind: &str, name: &str, error: PartError) -> Failure {
+    match error {
         PartError::Unknown => Failure::usage(
             format!("no {kind} is called {name}"),
             "give its name or its file",
         ),
         PartError::Broken(why) => Failure::usage(why, format!("give the file of a {kind}")),
         PartError::Problems(problems) => Failure::Problems(vec![problems]),
-    })
+    }
 }
 
 /// The machine that we run on, as /sys describes it.

@@ -18,7 +18,6 @@ mod exit;
 mod failure;
 mod files;
 mod guest;
-mod host_kernel;
 mod interrupt;
 mod kind;
 mod laws;

@@ -82,6 +82,17 @@ pub fn write(writer: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
     }
 }
 
+/// Writes `value` as a line of JSON to standard output.
+///
+/// # Errors
+/// When standard output refuses.
+pub fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    write(|out| {
+        serde_json::to_writer(&mut *out, value)?;
+        out.write_all(b"\n")
+    })
+}
+
 /// Writes a message to standard error; if that fails, nothing changes.
 pub fn say(text: &str) {
     let text = shown(text, Screen::of_messages().colors);

@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use warmq_config::{Pair, Value};
-use warmq_experiment::{Cause, Engine, Experiment, Options, Request, RunError, RunFailure, Study};
+use warmq_experiment::{
+    Cause, Engine, Experiment, HostKernel, Options, Request, RunError, RunFailure, Study,
+};
 use warmq_record::RunningKernel;
 
 use crate::arguments::Extent;
 use crate::clocked::Clocked;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::host_kernel;
 use crate::output;
 use crate::points;
 use crate::progress::OfRuns;
@@ -27,7 +28,7 @@ pub fn read(requests: &[Request], engine: &Engine) -> Result<Vec<Experiment>, Fa
     for request in requests {
         match request.experiment(engine) {
             Ok(mut experiment) => {
-                host_kernel::beside(&mut experiment, RunningKernel::look);
+                warmq_experiment::beside(&mut experiment, host_kernel);
                 experiments.push(experiment);
             }
             Err(problems) => wrong.push(problems),
@@ -47,6 +48,21 @@ pub fn read(requests: &[Request], engine: &Engine) -> Result<Vec<Experiment>, Fa
     }
 }
 
+/// This machine's kernel.
+fn host_kernel() -> HostKernel {
+    let RunningKernel {
+        release,
+        preemption,
+        preemption_from,
+        ..
+    } = RunningKernel::look();
+    HostKernel {
+        release,
+        preemption,
+        preemption_from,
+    }
+}
+
 /// Checks `request`, which may have a sweep that is too large for anything but planning.
 ///
 /// # Errors
@@ -54,7 +70,7 @@ pub fn read(requests: &[Request], engine: &Engine) -> Result<Vec<Experiment>, Fa
 pub fn planned(request: &Request, engine: &Engine) -> Result<Experiment, Failure> {
     let planned = request.planned(engine);
     let mut planned = planned.map_err(|problems| Failure::Problems(vec![problems]))?;
-    host_kernel::beside(&mut planned, RunningKernel::look);
+    warmq_experiment::beside(&mut planned, host_kernel);
     Ok(planned)
 }
 

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use serde_json::{Value, json};
+use warmq_experiment::planned::{Identity, Planned};
 use warmq_experiment::{Engine, Experiment, Options, Part, shown_value};
 use warmq_report::PointValue;
 
 use crate::arguments::Extent;
 use crate::failure::Failure;
-use crate::planned::{self, Identity, Planned};
+use crate::planned;
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::{machines, output, study};

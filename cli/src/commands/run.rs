@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use warmq_experiment::planned::Wanted;
 use warmq_experiment::{Engine, Experiment, Options, Request, Study};
 use warmq_report::{Report, Section};
 use warmq_units::{Duration, printable};
 
 use crate::arguments::{Extent, Out, Trust};
 use crate::failure::Failure;
-use crate::planned::{self, Wanted};
+use crate::planned;
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::study;

@@ -1,13 +1,11 @@
 //! `--collect`: runs that were made elsewhere, read from their lines.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader};
 
-use warmq_experiment::{Engine, Experiment, Options, Plan, Runs};
+use warmq_experiment::planned::{Planning, read};
+use warmq_experiment::{Engine, Experiment, Options, Runs};
 
-use super::identity::{self, Identity};
-use super::line::Read;
 use super::lines::lines as bounded;
 use crate::failure::Failure;
 use crate::output;
@@ -23,11 +21,8 @@ pub fn collect(
     engine: &Engine,
     files: &[String],
 ) -> Result<Runs, Failure> {
-    let identity = Identity::of(experiment, engine)?;
-    let jobs = experiment.job_list(options);
-    let plans = jobs.iter().map(|job| (identity.digest(&job), job.plan));
-    let plans: BTreeMap<String, Plan> = plans.collect();
-    let build = identity::build()?;
+    let plans = Planning::new(experiment, options, engine)?.by_digest();
+    let build = super::build()?;
     let mut runs = Runs::default();
     for name in files {
         let lines = lines(name)?;
@@ -53,27 +48,6 @@ pub fn collect(
         )),
     }
     Ok(runs)
-}
-
-type Of = (
-    Plan,
-    Result<warmq_experiment::Measured, warmq_experiment::RunError>,
-);
-
-fn read(line: &str, plans: &BTreeMap<String, Plan>, build: &str) -> Result<Of, String> {
-    let read: Read =
-        serde_json::from_str(line).map_err(|error| format!("this is no line of a run: {error}"))?;
-    // Before its digest is looked for: other builds may make others, and other results under the
-    // same.
-    if read.is_of_another(build) {
-        return Err("another build of warmq made this run".to_owned());
-    }
-    let Some(plan) = plans.get(&read.run) else {
-        return Err(format!("the plan has no run {}", read.run));
-    };
-    let result = read.result();
-    let result = result.ok_or("the line has no figures: the run is only planned")?;
-    Ok((plan.clone(), result))
 }
 
 fn lines(name: &str) -> Result<Box<dyn Iterator<Item = io::Result<String>>>, Failure> {

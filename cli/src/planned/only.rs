@@ -1,14 +1,11 @@
 //! Some runs of a plan, each with its figures on a line of its own.
 
-use std::collections::BTreeSet;
 use std::io;
 
-use warmq_experiment::{Engine, Experiment, Job, Jobs, Options, Runner, Runs};
+use warmq_experiment::planned::{PlannedRun, Planning, Wanted};
+use warmq_experiment::{Engine, Experiment, Measured, Options, RunError, Runner, Runs};
 
-use super::identity::{self, Identity};
-use super::line::{Planned, Taken};
 use super::lines::lines;
-use super::wanted::Wanted;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::{output, study};
@@ -18,18 +15,9 @@ const TOGETHER: usize = 1024;
 
 /// The runs of one experiment, to be made one by one.
 pub struct Only<'e> {
-    experiment: &'e Experiment,
+    planning: Planning<'e>,
     engine: &'e Engine,
-    identity: Identity,
     build: String,
-    jobs: Jobs<'e>,
-}
-
-/// A run of a plan.
-struct Run {
-    number: u64,
-    digest: String,
-    job: Job,
 }
 
 /// Makes the runs that are `wanted`, on `threads` threads (0: one per CPU), and prints a line for
@@ -47,12 +35,12 @@ pub fn run(only: &Only<'_>, wanted: &[Wanted], threads: usize) -> Result<(), Fai
             )),
         };
     }
-    let numbers = only.numbers(wanted)?;
+    let numbers = only.planning.numbers(wanted)?;
     let mut failures = Failures::default();
     for chunk in numbers.chunks(TOGETHER) {
         let runs = chunk
             .iter()
-            .map(|number| only.at(*number))
+            .map(|number| only.planning.at(*number))
             .collect::<Result<Vec<_>, _>>()?;
         only.run_all(&runs, threads, &mut failures)?;
     }
@@ -70,11 +58,9 @@ impl<'e> Only<'e> {
         engine: &'e Engine,
     ) -> Result<Only<'e>, Failure> {
         Ok(Only {
-            experiment,
+            planning: Planning::new(experiment, options, engine)?,
             engine,
-            identity: Identity::of(experiment, engine)?,
-            build: identity::build()?,
-            jobs: experiment.job_list(options),
+            build: super::build()?,
         })
     }
 
@@ -84,8 +70,8 @@ impl<'e> Only<'e> {
             let line = line.map_err(|error| Failure::system("read standard input", &error))?;
             let wanted = line.parse::<Wanted>();
             let wanted = wanted.map_err(|why| Failure::usage(why, ""))?;
-            for number in self.numbers(&[wanted])? {
-                let run = self.at(number)?;
+            for number in self.planning.numbers(&[wanted])? {
+                let run = self.planning.at(number)?;
                 self.print(&run, &self.engine.simulate(&run.job.plan))?;
             }
         }
@@ -94,7 +80,7 @@ impl<'e> Only<'e> {
 
     fn run_all(
         &self,
-        runs: &[Run],
+        runs: &[PlannedRun],
         threads: usize,
         failures: &mut Failures,
     ) -> Result<(), Failure> {
@@ -115,96 +101,9 @@ impl<'e> Only<'e> {
         Ok(())
     }
 
-    fn print(
-        &self,
-        run: &Run,
-        result: &Result<warmq_experiment::Measured, warmq_experiment::RunError>,
-    ) -> Result<(), Failure> {
-        let planned = Planned::new(self.experiment, run.number, run.digest.clone(), &run.job);
-        print(&Taken::new(self.experiment, planned, &self.build, result))
+    fn print(&self, run: &PlannedRun, result: &Result<Measured, RunError>) -> Result<(), Failure> {
+        output::json(&self.planning.line(run, &self.build, result))
     }
-
-    /// The numbers of the runs that are `wanted`, ascending, each once.
-    fn numbers(&self, wanted: &[Wanted]) -> Result<Vec<u64>, Failure> {
-        let (mut numbers, mut digests) = (BTreeSet::new(), BTreeSet::new());
-        for choice in wanted {
-            match choice {
-                Wanted::Numbers(first, last) => {
-                    self.must_have(*last)?;
-                    numbers.extend(*first..=*last);
-                }
-                Wanted::Digest(digest) => drop(digests.insert(digest.clone())),
-                Wanted::Checked(number, digest) => {
-                    self.must_be(*number, digest)?;
-                    numbers.insert(*number);
-                }
-                Wanted::Input => {}
-            }
-        }
-        let mut jobs =
-            (0..self.jobs.count()).map_while(|number| Some((number, self.jobs.get(number)?)));
-        while !digests.is_empty() {
-            let Some((number, job)) = jobs.next() else {
-                break;
-            };
-            if digests.remove(&self.identity.digest(&job)) {
-                numbers.insert(number);
-            }
-        }
-        match digests.first() {
-            Some(digest) => Err(self.lacks(digest)),
-            None => Ok(numbers.into_iter().collect()),
-        }
-    }
-
-    fn must_have(&self, number: u64) -> Result<(), Failure> {
-        match self.jobs.count() {
-            count if number < count => Ok(()),
-            count => Err(Failure::File {
-                file: self.experiment.file.clone(),
-                what: format!("there is no run {number}: the plan has {count}"),
-                help: "count from 0".to_owned(),
-            }),
-        }
-    }
-
-    fn must_be(&self, number: u64, digest: &str) -> Result<(), Failure> {
-        self.must_have(number)?;
-        match self.at(number)?.digest == digest {
-            true => Ok(()),
-            false => Err(self.lacks(digest)),
-        }
-    }
-
-    fn lacks(&self, digest: &str) -> Failure {
-        Failure::File {
-            file: self.experiment.file.clone(),
-            what: format!("the plan has no run {digest} there"),
-            help: "plan it again with `warmq plan`, the same options and the same build of warmq: a digest changes with the settings and with the files of machine and workload".to_owned(),
-        }
-    }
-
-    fn at(&self, number: u64) -> Result<Run, Failure> {
-        self.must_have(number)?;
-        let job = self
-            .jobs
-            .get(number)
-            .ok_or_else(|| self.lacks(&number.to_string()))?;
-        let digest = self.identity.digest(&job);
-        Ok(Run {
-            number,
-            digest,
-            job,
-        })
-    }
-}
-
-/// Prints `value` as a line of JSON.
-fn print(value: &impl serde::Serialize) -> Result<(), Failure> {
-    output::write(|out| {
-        serde_json::to_writer(&mut *out, value)?;
-        out.write_all(b"\n")
-    })
 }
 
 /// Runs that gave no measurement.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use warmq_config::Value;
-use warmq_experiment::{Engine, Part, Trial, is_compiled};
+use warmq_experiment::{Engine, Part, Trial, is_compiled, nearest_release};
 use warmq_machine::builtin_names;
 use warmq_replay::Taken;
 use warmq_sched::{COMPILED, Entry, backports};
@@ -11,7 +11,6 @@ use warmq_trace::Header;
 use warmq_units::Duration;
 
 use crate::failure::Failure;
-use crate::host_kernel::nearest_release;
 use crate::machines::{self, HOST};
 use crate::source;
 use crate::worlds;
@@ -181,7 +180,7 @@ fn named(name: &str) -> Option<Found<'_>> {
 }
 
 /// The lab's model of the kernel of a recording, as it plays this machine's
-/// ([`host_kernel`](crate::host_kernel)).
+/// ([`nearest_release`]).
 fn of_kernel(header: &Header) -> Option<Found<'_>> {
     let (kernel, scheduler) = (header.kernel.as_str(), &header.scheduler);
     if kernel.is_empty() {

@@ -13,11 +13,13 @@ mod engine;
 mod experiment;
 mod figures;
 mod grid;
+mod host_kernel;
 mod jobs;
 mod judge;
 pub mod laws;
 mod outcome;
 mod plan;
+pub mod planned;
 mod point;
 mod profiles;
 mod read;
@@ -36,6 +38,7 @@ pub use experiment::{
     OverSeeds, Parts, PlotSpec, Published, Take, Target, Test, Within,
 };
 pub use grid::Grid;
+pub use host_kernel::{HostKernel, beside, nearest_release};
 pub use jobs::Jobs;
 pub use judge::{Finding, Judged};
 pub use outcome::{Outcome, RunFailure, shown_value};

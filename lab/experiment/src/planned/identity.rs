@@ -1,13 +1,16 @@
-//! Digests: of a run, of a plan, and of this program.
+//! Digests: of a run and of a plan.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use warmq_config::Source;
-use warmq_experiment::{Engine, Experiment, Job, Options, Part};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::failure::Failure;
+use super::Unplanned;
+use crate::engine::Engine;
+use crate::experiment::Experiment;
+use crate::plan::Part;
+use crate::run::{Job, Options};
 
 /// Part of every digest. To be raised when lines of plans or of runs change their meaning.
 const FORMAT: u32 = 1;
@@ -24,7 +27,7 @@ impl Identity {
     ///
     /// # Errors
     /// When one of them can no longer be read.
-    pub fn of(experiment: &Experiment, engine: &Engine) -> Result<Identity, Failure> {
+    pub fn of(experiment: &Experiment, engine: &Engine) -> Result<Identity, Unplanned> {
         let mut identity = Identity {
             meanings: BTreeMap::new(),
             files: Vec::new(),
@@ -33,10 +36,11 @@ impl Identity {
             let of_file = is_file(*part, name);
             let meaning = match part {
                 // Also where it is no file: `host` is another machine on another machine.
-                Part::Machine => format!(
-                    "{:?}",
-                    crate::machines::found("machine", name, engine.machine(name))?
-                ),
+                Part::Machine => {
+                    let found = engine.machine(name);
+                    let found = found.map_err(|why| Unplanned::Machine(name.clone(), why))?;
+                    format!("{found:?}")
+                }
                 Part::Workload if of_file => text_of(name)?,
                 Part::Scheduler if of_file => bytes_of(name)?,
                 _ => continue,
@@ -92,16 +96,6 @@ impl Identity {
     }
 }
 
-/// The digest of this program's file: two builds of one version may give different results.
-///
-/// # Errors
-/// When the file cannot be read.
-pub fn build() -> Result<String, Failure> {
-    let read = std::env::current_exe().and_then(std::fs::read);
-    let bytes = read.map_err(|error| Failure::system("read the file of this program", &error))?;
-    Ok(format!("{:032x}", xxh3_128(&bytes)))
-}
-
 fn is_file(part: Part, name: &str) -> bool {
     let path = Path::new(name);
     let can_be = match part {
@@ -114,13 +108,13 @@ fn is_file(part: Part, name: &str) -> bool {
 }
 
 /// What a file is that is no text: its digest.
-fn bytes_of(name: &str) -> Result<String, Failure> {
+fn bytes_of(name: &str) -> Result<String, Unplanned> {
     let read = std::fs::read(name);
-    let bytes = read.map_err(|error| Failure::system(format!("read {name}"), &error))?;
+    let bytes = read.map_err(|error| Unplanned::File(name.to_owned(), error))?;
     Ok(format!("{:032x}", xxh3_128(&bytes)))
 }
 
-fn text_of(name: &str) -> Result<String, Failure> {
+fn text_of(name: &str) -> Result<String, Unplanned> {
     let refused = |error: std::io::Error| {
         let source = Source::option(name, "");
         source.problem(
@@ -131,7 +125,7 @@ fn text_of(name: &str) -> Result<String, Failure> {
         )
     };
     let read = warmq_config::read_text(name);
-    read.map_err(|error| Failure::Problems(vec![refused(error).into()]))
+    read.map_err(|error| Unplanned::Workload(refused(error).into()))
 }
 
 fn hex(text: &str) -> String {

@@ -3,8 +3,11 @@
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use warmq_experiment::{Cause, Experiment, Job, Measured, RunError};
 use warmq_report::Point;
+
+use crate::experiment::Experiment;
+use crate::run::Job;
+use crate::simulator::{Cause, Measured, RunError};
 
 /// A run to be made.
 #[derive(Debug, Serialize)]
@@ -124,7 +127,7 @@ fn as_map<S: Serializer>(figures: &Vec<(&str, f64)>, to: S) -> Result<S::Ok, S::
 
 /// A line that is read back. What it says of its point is in the plan, too.
 #[derive(Debug, Deserialize)]
-pub struct Read {
+pub struct Line {
     /// The digest of the run.
     pub run: String,
     build: Option<String>,
@@ -134,7 +137,7 @@ pub struct Read {
     error: Option<Error>,
 }
 
-impl Read {
+impl Line {
     /// Returns true if the run was made, and not by the program `build`.
     pub fn is_of_another(&self, build: &str) -> bool {
         let made = self.figures.is_some() || self.error.is_some();
@@ -167,7 +170,7 @@ mod tests {
     fn every_cause_is_read_back_as_it_was_written() {
         for (cause, name) in CAUSES {
             let line = format!(r#"{{"run": "0", "error": {{"cause": "{name}", "what": "it"}}}}"#);
-            let read: Read = serde_json::from_str(&line).unwrap();
+            let read: Line = serde_json::from_str(&line).unwrap();
             assert_eq!(
                 read.result(),
                 Some(Err(RunError {

@@ -2,20 +2,29 @@
 //! recordings.
 
 use warmq_config::Value;
-use warmq_experiment::{Experiment, LAB, Part, Parts, Target};
-use warmq_record::RunningKernel;
+use warmq_scenario::World;
 use warmq_sched::{Entry, backports, of_kernel, scheduler};
 
-use crate::machines::HOST;
+use crate::experiment::{Experiment, Parts, Target};
+use crate::plan::{KERNEL as OWN, LAB, Part};
 
-/// The scheduler of whatever kernel plays, and the setting of a world that says which.
-const OWN: &str = "kernel";
 /// The setting of a world that says where its kernel is preempted.
 const PREEMPT: &str = "preempt";
 /// The oldest series whose scheduler the lab has, for machines with an older kernel.
 const OLDEST: &str = "6.12";
 /// The preemption model that a kernel has if nothing else is set.
 const DEFAULT: &str = "default";
+
+/// A kernel that runs somewhere, as whoever looks there says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostKernel {
+    /// Its release.
+    pub release: String,
+    /// Its preemption model; empty where it does not say.
+    pub preemption: String,
+    /// Where it says it.
+    pub preemption_from: &'static str,
+}
 
 /// What the lab plays in place of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,12 +39,14 @@ pub struct Modelled {
 
 /// Has the lab play this machine's kernel, which `look` finds, where `experiment` is played by both
 /// under the kernel's own scheduler, and names no kernel for the lab.
-pub fn beside(experiment: &mut Experiment, look: impl FnOnce() -> RunningKernel) {
+pub fn beside(experiment: &mut Experiment, look: impl FnOnce() -> HostKernel) {
     let uses = |part: Part, name: &str| {
         let key = (part, name.to_owned());
         experiment.parts.defaults.contains_key(&key)
     };
-    let both = uses(Part::World, LAB) && uses(Part::World, HOST) && uses(Part::Scheduler, OWN);
+    let both = uses(Part::World, LAB)
+        && uses(Part::World, World::Host.name())
+        && uses(Part::Scheduler, OWN);
     if !both || names_kernel(experiment) {
         return;
     }
@@ -70,7 +81,7 @@ pub fn nearest_release(release: &str) -> Option<(&'static Entry, &str)> {
 
 impl Modelled {
     /// The model that is nearest to `kernel` under all of `schedulers`.
-    pub fn nearest(kernel: &RunningKernel, schedulers: &[String]) -> Option<Modelled> {
+    pub fn nearest(kernel: &HostKernel, schedulers: &[String]) -> Option<Modelled> {
         let (entry, release) = nearest_release(&kernel.release)?;
         let (preempt, why) = preemption(kernel, entry, schedulers);
         let note = format!(
@@ -100,7 +111,7 @@ fn changed(release: &str) -> String {
 }
 
 /// The preemption model that the lab takes, and why.
-fn preemption(kernel: &RunningKernel, own: &Entry, schedulers: &[String]) -> (String, String) {
+fn preemption(kernel: &HostKernel, own: &Entry, schedulers: &[String]) -> (String, String) {
     let has = &kernel.preemption;
     let entries = schedulers.iter().filter_map(|name| match name.as_str() {
         OWN => Some(own),
@@ -127,14 +138,51 @@ fn preemption(kernel: &RunningKernel, own: &Entry, schedulers: &[String]) -> (St
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
 
-    fn running(release: &str, preemption: &str) -> RunningKernel {
-        RunningKernel {
+    use warmq_config::Setting;
+
+    use super::*;
+    use crate::engine::Engine;
+    use crate::plan::{Chosen, Plan};
+    use crate::run::Options;
+    use crate::simulator::{Measured, RunError};
+    use crate::world::{Play, Watcher, World as Plays};
+
+    /// A machine that nothing is played on.
+    struct Host;
+
+    impl Plays for Host {
+        fn kind(&self) -> World {
+            World::Host
+        }
+
+        fn settings(&self) -> Vec<Setting> {
+            Vec::new()
+        }
+
+        fn takes_scheduler(&self, _: &str) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn takes_machine(&self, _: &str) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn needs_quiet(&self, _: &Plan) -> bool {
+            true
+        }
+
+        fn play(&self, _: &Play<'_>, _: Option<&mut dyn Watcher>) -> Result<Measured, RunError> {
+            unreachable!("it is only planned")
+        }
+    }
+
+    fn running(release: &str, preemption: &str) -> HostKernel {
+        HostKernel {
             release: release.to_owned(),
             preemption: preemption.to_owned(),
             preemption_from: "debugfs",
-            ..RunningKernel::default()
         }
     }
 
@@ -171,14 +219,14 @@ mod tests {
              time = \"1ms\"\n{sweep}\n[[measure]]\nmetric = \"*\"\n"
         );
         let document = warmq_config::Document::parse("both.toml", &text).unwrap();
-        let machine = crate::machines::find("tiny-2cpu").unwrap();
-        let engine = crate::worlds::add(warmq_experiment::Engine::new(Some(machine)));
+        let machine = Engine::new(None).machine("tiny-2cpu").unwrap();
+        let engine = Engine::new(Some(machine)).with(Arc::new(Host));
         let mut experiment =
             Experiment::of(&document, &engine).unwrap_or_else(|error| panic!("{error}"));
         beside(&mut experiment, || running("6.18.44", "none"));
-        let plans = experiment.jobs(&warmq_experiment::Options::default());
+        let plans = experiment.jobs(&Options::default());
         let in_lab = plans.into_iter().map(|job| job.plan.world);
-        let setting = |world: &warmq_experiment::Chosen, key: &str| world.settings[key].to_string();
+        let setting = |world: &Chosen, key: &str| world.settings[key].to_string();
         let kernels = in_lab
             .filter(|world| world.name == LAB)
             .map(|world| [OWN, PREEMPT].map(|key| setting(&world, key)));
