@@ -81,8 +81,7 @@ fn section(place: usize, cell: &Cell<'_>) -> Markup {
             p { (cell.law.says) "." }
             p class="because" { (cell.law.because) }
             ul class="bounds" {
-                @for finding in &judged.bounds {
-                    @let bound = &cell.law.bounds[finding.bound];
+                @for (finding, bound) in judged.bounds.iter().zip(&cell.law.bounds) {
                     li class=(finding.verdict.name()) {
                         (asked(bound)) ": it was " (value(finding.value, bound.unit))
                     }

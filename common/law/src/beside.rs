@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::law::{Law, Limit};
 use crate::verdict::{Figures, Repetition};
 
-/// A figure over the repetitions.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A figure over the repetitions; in JSON a list of three numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[f64; 3]", into = "[f64; 3]")]
 pub struct Spread {
     /// The median.
     pub value: f64,
@@ -15,6 +18,18 @@ pub struct Spread {
     pub low: f64,
     /// The most.
     pub high: f64,
+}
+
+impl From<[f64; 3]> for Spread {
+    fn from([value, low, high]: [f64; 3]) -> Spread {
+        Spread { value, low, high }
+    }
+}
+
+impl From<Spread> for [f64; 3] {
+    fn from(Spread { value, low, high }: Spread) -> [f64; 3] {
+        [value, low, high]
+    }
 }
 
 /// What a figure is a figure of.

@@ -75,12 +75,11 @@ impl Found {
 }
 
 impl Cell<'_> {
-    /// The finding that stands for it: the first that does not hold, else the first.
+    /// The finding that stands for it, and its bound: the first that does not hold, else the first.
     pub fn decisive(&self) -> Option<(&Finding, &Bound)> {
-        let bounds = &self.judged.bounds;
-        let worst = bounds.iter().find(|bound| bound.verdict == Verdict::Broken);
-        let doubtful = bounds.iter().find(|bound| bound.verdict != Verdict::Holds);
-        let finding = worst.or(doubtful).or(bounds.first())?;
-        Some((finding, &self.law.bounds[finding.bound]))
+        let all = || self.judged.bounds.iter().zip(&self.law.bounds);
+        let worst = all().find(|(found, _)| found.verdict == Verdict::Broken);
+        let doubtful = || all().find(|(found, _)| found.verdict != Verdict::Holds);
+        worst.or_else(doubtful).or_else(|| all().next())
     }
 }

@@ -1,5 +1,6 @@
 //! A law as data.
 
+use serde::{Deserialize, Serialize};
 use warmq_scenario::{Scenario, World};
 use warmq_units::Duration;
 
@@ -92,7 +93,8 @@ pub struct Bound {
 }
 
 /// Which side of the limit is allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Side {
     /// The limit and more.
     AtLeast,

@@ -9,9 +9,9 @@ use warmq_units::{CpuId, Duration, Instant, printable};
 use crate::beside::Spread;
 use crate::cell::{Cell, Found, Kept};
 use crate::column::Column;
-use crate::law::{Law, Side};
+use crate::law::Law;
 use crate::shown;
-use crate::verdict::{Finding, Judged, Verdict, skipped};
+use crate::verdict::{Finding, Judged, skipped};
 
 /// A cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -23,15 +23,9 @@ pub struct Line {
     /// World, kernel, preemption model, scheduler.
     #[serde(flatten)]
     pub column: Column,
-    /// holds, broken, inconclusive, skipped.
-    pub verdict: String,
-    /// What else is to be said.
-    pub why: String,
-    /// What each bound came to.
-    pub bounds: Vec<LineBound>,
-    /// What is compared with the same law elsewhere: median, least and most.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub compared: BTreeMap<String, [f64; 3]>,
+    /// The verdict.
+    #[serde(flatten)]
+    pub judged: Judged,
     /// Who waited longest in a run that does not hold.
     pub longest_wait: Option<LineWait>,
     /// The file of that run's trace.
@@ -40,27 +34,6 @@ pub struct Line {
     pub again: String,
     /// Changes with the text of the law.
     pub digest: String,
-}
-
-/// A bound; a figure that nothing gave is null.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct LineBound {
-    /// The figure's name.
-    pub figure: String,
-    /// Its unit.
-    pub unit: String,
-    /// at_least, at_most.
-    pub side: String,
-    /// The median of the limit.
-    pub limit: Option<f64>,
-    /// The median of what was measured.
-    pub value: Option<f64>,
-    /// The least of what was measured.
-    pub low: Option<f64>,
-    /// The most.
-    pub high: Option<f64>,
-    /// The verdict on this bound alone.
-    pub verdict: String,
 }
 
 /// A wait, in us from the start of the run.
@@ -99,10 +72,6 @@ fn at(us: f64) -> Instant {
     Instant((us * 1e6).round() as u64)
 }
 
-fn finite(value: f64) -> Option<f64> {
-    Some(value).filter(|value| value.is_finite())
-}
-
 impl Line {
     /// The line of a cell of a law whose text has `digest`.
     pub fn of(cell: &Cell<'_>) -> Line {
@@ -111,15 +80,7 @@ impl Line {
             law: cell.law.name.clone(),
             family: cell.law.family.name().to_owned(),
             column: cell.column.clone(),
-            verdict: cell.judged.verdict.name().to_owned(),
-            why: cell.judged.why.clone(),
-            bounds: cell
-                .judged
-                .bounds
-                .iter()
-                .map(|judged| bound(cell.law, judged))
-                .collect(),
-            compared: compared(&cell.judged.compared),
+            judged: cell.judged.clone(),
             longest_wait: kept.and_then(|kept| kept.evidence.as_ref()).map(wait),
             trace: kept
                 .and_then(|kept| kept.trace.as_ref())
@@ -139,33 +100,14 @@ impl Line {
         self.law == other.law && self.column == other.column
     }
 
-    /// What is compared with the same law elsewhere; in a file that does not say it, the
-    /// figures of the bounds.
-    pub fn spreads(&self) -> BTreeMap<String, Spread> {
-        let spread = |[value, low, high]: [f64; 3]| Spread { value, low, high };
-        let of_bounds = self.bounds.iter().filter_map(|bound| {
-            let three = [bound.value?, bound.low?, bound.high?];
-            Some((bound.figure.clone(), spread(three)))
-        });
-        let named = self.compared.iter();
-        let named = named.map(|(name, three)| (name.clone(), spread(*three)));
-        of_bounds.chain(named).collect()
-    }
-
     /// The cell again; nothing if the line does not fit the law.
     pub fn cell<'l>(&self, law: &'l Law, column: &'l Column) -> Option<Cell<'l>> {
-        let findings = self.bounds.iter().enumerate().map(|(place, bound)| {
-            let of = law.bounds.get(place).filter(|of| of.figure == bound.figure);
-            let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
-            of.and(Verdict::named(&bound.verdict))
-                .map(|verdict| Finding {
-                    bound: place,
-                    value: number(bound.value),
-                    range: (number(bound.low), number(bound.high)),
-                    limit: number(bound.limit),
-                    verdict,
-                })
-        });
+        let figures = law.bounds.iter().map(|bound| bound.figure.as_str());
+        let figures: Vec<&str> = figures.collect();
+        let mut bounds = self.judged.bounds.iter().enumerate();
+        if !bounds.all(|(place, bound)| figures.get(place) == Some(&&*bound.figure)) {
+            return None;
+        }
         let evidence = self.longest_wait.as_ref().map(evidence);
         let kept = (evidence.is_some() || self.trace.is_some()).then(|| Kept {
             evidence,
@@ -175,40 +117,27 @@ impl Line {
             law,
             column,
             judged: Judged {
-                verdict: Verdict::named(&self.verdict)?,
-                bounds: findings.collect::<Option<Vec<_>>>()?,
-                why: self.why.clone(),
-                compared: self.spreads(),
+                compared: self.compared(),
+                ..self.judged.clone()
             },
             kept,
             again: self.again.clone(),
             digest: self.digest.clone(),
         })
     }
-}
 
-fn compared(spreads: &BTreeMap<String, Spread>) -> BTreeMap<String, [f64; 3]> {
-    let three = |spread: &Spread| [spread.value, spread.low, spread.high];
-    let named = spreads.iter();
-    let named = named.map(|(name, spread)| (name.clone(), three(spread)));
-    named.collect()
-}
-
-fn bound(law: &Law, finding: &Finding) -> LineBound {
-    let bound = &law.bounds[finding.bound];
-    let side = match bound.side {
-        Side::AtLeast => "at_least",
-        Side::AtMost => "at_most",
-    };
-    LineBound {
-        figure: bound.figure.clone(),
-        unit: bound.unit.to_owned(),
-        side: side.to_owned(),
-        limit: finite(finding.limit),
-        value: finite(finding.value),
-        low: finite(finding.range.0),
-        high: finite(finding.range.1),
-        verdict: finding.verdict.name().to_owned(),
+    /// What is compared with the same law elsewhere; in a file that does not say it, the figures of
+    /// the bounds.
+    fn compared(&self) -> BTreeMap<String, Spread> {
+        let judged = self.judged.bounds.iter();
+        let of_bounds = judged.filter(|bound| bound.value.is_finite()).map(|bound| {
+            let Finding {
+                value, low, high, ..
+            } = *bound;
+            (bound.figure.clone(), Spread { value, low, high })
+        });
+        let named = self.judged.compared.clone();
+        of_bounds.chain(named).collect()
     }
 }
 
@@ -321,27 +250,24 @@ pub fn known<'l>(
 /// What changed from `before` to the cell: its verdict, or its figure by more than the repetitions
 /// of either differ.
 pub fn changed(before: &Line, cell: &Cell<'_>) -> Option<String> {
-    let now = cell.judged.verdict.name();
+    let now = cell.judged.verdict;
     let (finding, bound) = cell.decisive()?;
-    let old = before.bounds.iter().find(|old| old.figure == bound.figure);
-    let apart = old.is_some_and(|old| {
-        let (Some(low), Some(high)) = (old.low, old.high) else {
-            return false;
-        };
-        finding.range.0 > high || finding.range.1 < low
-    });
-    if before.verdict == now && !apart {
+    let mut bounds = before.judged.bounds.iter();
+    let old = bounds.find(|old| old.figure == bound.figure);
+    let apart = old.is_some_and(|old| finding.low > old.high || finding.high < old.low);
+    if before.judged.verdict == now && !apart {
         return None;
     }
-    let shown = |value: Option<f64>| shown::value(value.unwrap_or(f64::NAN), bound.unit);
+    let shown = |value: f64| shown::value(value, bound.unit);
     Some(format!(
-        "{} in {}: {} was {} ({}), and is {now} ({})",
+        "{} in {}: {} was {} ({}), and is {} ({})",
         cell.law.name,
         cell.column,
         bound.figure,
-        before.verdict,
-        shown(old.and_then(|old| old.value)),
-        shown(finite(finding.value)),
+        before.judged.verdict.name(),
+        shown(old.map_or(f64::NAN, |old| old.value)),
+        now.name(),
+        shown(finding.value),
     ))
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use warmq_metrics::{MISSING, MOST_TAKEN, TAKEN};
 
 use crate::beside::{Spread, compared};
@@ -39,7 +40,8 @@ pub enum Fault {
 }
 
 /// A verdict on a law.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Every bound was kept in every repetition.
     Holds,
@@ -54,21 +56,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All of them.
-    const ALL: [Verdict; 5] = [
-        Verdict::Holds,
-        Verdict::Broken,
-        Verdict::Inconclusive,
-        Verdict::Skipped,
-        Verdict::Compared,
-    ];
-
-    /// That of this name.
-    pub fn named(name: &str) -> Option<Verdict> {
-        let mut all = Verdict::ALL.into_iter();
-        all.find(|verdict| verdict.name() == name)
-    }
-
     /// Whether there is nothing to explain.
     pub fn is_well(self) -> bool {
         matches!(self, Verdict::Holds | Verdict::Compared)
@@ -87,31 +74,57 @@ impl Verdict {
 }
 
 /// A verdict with its evidence.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// The verdict.
     pub verdict: Verdict,
-    /// What each bound came to, in the order of the law.
-    pub bounds: Vec<Finding>,
     /// What else is to be said: why it was skipped, what ended a repetition.
     pub why: String,
+    /// What each bound came to, in the order of the law.
+    pub bounds: Vec<Finding>,
     /// What is compared with the same law elsewhere.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub compared: BTreeMap<String, Spread>,
 }
 
-/// What a bound came to.
-#[derive(Clone, Debug, PartialEq)]
+/// What a bound came to. A number that nothing gave is NaN, in JSON null.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The bound, by its place in the law.
-    pub bound: usize,
-    /// The median of what was measured; NaN where nothing was.
-    pub value: f64,
-    /// The least and the most that was measured.
-    pub range: (f64, f64),
+    /// The bound's figure.
+    pub figure: String,
+    /// Its unit.
+    pub unit: String,
+    /// The side on which it may not lie.
+    pub side: Side,
     /// The median of the limit.
+    #[serde(with = "or_null")]
     pub limit: f64,
+    /// The median of what was measured.
+    #[serde(with = "or_null")]
+    pub value: f64,
+    /// The least of what was measured.
+    #[serde(with = "or_null")]
+    pub low: f64,
+    /// The most.
+    #[serde(with = "or_null")]
+    pub high: f64,
     /// The verdict on this bound alone.
     pub verdict: Verdict,
+}
+
+/// A number, or null for what is none.
+mod or_null {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
+        let known = Some(*number).filter(|number| number.is_finite());
+        known.serialize(to)
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<f64, D::Error> {
+        let known = Option::deserialize(from)?;
+        Ok(known.unwrap_or(f64::NAN))
+    }
 }
 
 /// Judges `law` by repetitions of its scenario, of which there is at least one.
@@ -120,10 +133,8 @@ pub fn judge(law: &Law, repetitions: &[Repetition]) -> Judged {
         .iter()
         .filter_map(|repetition| repetition.outcome.as_ref().err());
     let faults: Vec<&Fault> = faults.collect();
-    let bounds: Vec<Finding> = (0..)
-        .zip(&law.bounds)
-        .map(|(place, bound)| finding(place, bound, repetitions))
-        .collect();
+    let bounds = law.bounds.iter();
+    let bounds: Vec<Finding> = bounds.map(|bound| finding(bound, repetitions)).collect();
     let of_scheduler = |fault: &&&Fault| matches!(fault, Fault::OfTheScheduler(_));
     let guilty = faults.iter().filter(of_scheduler).count();
     let verdicts = bounds.iter().map(|bound| bound.verdict);
@@ -210,7 +221,7 @@ enum Stands {
     Excused,
 }
 
-fn finding(place: usize, bound: &Bound, repetitions: &[Repetition]) -> Finding {
+fn finding(bound: &Bound, repetitions: &[Repetition]) -> Finding {
     let mut values = Vec::new();
     let mut limits = Vec::new();
     let mut stands = Vec::new();
@@ -238,11 +249,15 @@ fn finding(place: usize, bound: &Bound, repetitions: &[Repetition]) -> Finding {
     } else {
         Verdict::Inconclusive
     };
+    let (low, high) = range(&values);
     Finding {
-        bound: place,
-        range: range(&values),
-        value: median(values),
+        figure: bound.figure.clone(),
+        unit: bound.unit.to_owned(),
+        side: bound.side,
         limit: median(limits),
+        value: median(values),
+        low,
+        high,
         verdict,
     }
 }
@@ -441,7 +456,7 @@ mod tests {
         let judged = judge(&shares(), &[least(45.0), least(30.0), least(35.0)]);
         let finding = &judged.bounds[0];
         assert_eq!((finding.value, finding.limit), (35.0, 40.0));
-        assert_eq!(finding.range, (30.0, 45.0));
+        assert_eq!((finding.low, finding.high), (30.0, 45.0));
         let none = judge(&shares(), &[failed(Fault::OfTheWorld("why".to_owned()))]);
         assert!(none.bounds[0].value.is_nan());
         assert_eq!(none.why, "why");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use warmq_law::{Bound, Fault, Found, Kept, Law, LawMeter, Places, Repetition, Verdict, judge};
+use warmq_law::{Fault, Found, Kept, Law, LawMeter, Places, Repetition, Verdict, judge};
 use warmq_metrics::evidence::longest_wait;
 use warmq_scenario::World;
 use warmq_trace::{Checker, Names, Observer, Promise, Record};
@@ -103,8 +103,8 @@ impl<'l> Witness<'l> {
         if !judged.verdict.is_well() {
             let mut bounds = judged.bounds.iter();
             let broken = bounds.find(|bound| bound.verdict != Verdict::Holds);
-            let bound = broken.map(|broken| &law.bounds[broken.bound]);
-            self.keep(law, plan, &records.0, (from, end), bound);
+            let figure = broken.map(|bound| bound.figure.as_str());
+            self.keep(law, plan, &records.0, (from, end), figure);
         }
         result
     }
@@ -145,10 +145,10 @@ impl<'l> Witness<'l> {
         plan: &Plan,
         records: &[(Instant, Record)],
         times: (Instant, Instant),
-        bound: Option<&Bound>,
+        figure: Option<&str>,
     ) {
         let names = law.scenario.names();
-        let table = bound.and_then(|bound| table_of(&names, &bound.figure));
+        let table = figure.and_then(|figure| table_of(&names, figure));
         let trace = self.keep.and_then(|keep| {
             // A trace that cannot be written is missing from the page; the verdict is what counts.
             keep(&Trace {
