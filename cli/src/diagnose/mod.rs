@@ -117,7 +117,7 @@ pub fn write(found: &Found, file: &Path, folder: &Path, quiet: bool) -> Result<(
     let _taken = files::folder(folder)?;
     let pictures = pictures(found, file)?;
     let page = folder.join("diagnosis.html");
-    let text = page::page(found, &pictures, &printable(file).to_string());
+    let text = page::page(found, &pictures, file);
     files::write(&page, format!("{text}\n").as_bytes())?;
     let line = format!("{}\n", line(&found.diagnosis)?);
     files::write(&folder.join("diagnosis.json"), line.as_bytes())?;

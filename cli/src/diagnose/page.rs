@@ -1,14 +1,18 @@
 //! A diagnosis as a page that needs no network: verdicts with a picture of who ran meanwhile, and
 //! tables of what they rest on.
 
+use std::path::Path;
+
 use maud::{Markup, html};
 use warmq_diagnose::{Diagnosis, Verdict, summed};
+use warmq_report::page_of;
+use warmq_units::printable;
 
 use super::text::{facts, instead, nothing, time, unfit};
 use super::{Found, Picture};
 use crate::colors::Colors;
 use crate::laws::page::drawn;
-use crate::page::page_of;
+use crate::typed;
 
 /// Rows of a table.
 const MOST: usize = 40;
@@ -19,12 +23,14 @@ const WORDS: &str = "th, td { white-space: normal; overflow-wrap: anywhere; } \
                      thead th { overflow-wrap: normal; }";
 
 /// The page of what was `found` in `file`; pictures belong to the first verdicts.
-pub fn page(found: &Found, pictures: &[Picture], file: &str) -> String {
+pub fn page(found: &Found, pictures: &[Picture], file: &Path) -> String {
     let diagnosis = &found.diagnosis;
     let colors = colors(pictures);
+    let again = typed::line("diagnose", &[&file.to_string_lossy()], &[]);
+    let (again, file) = (printable(&again), printable(file));
     let body = html! {
         h1 { "Who waited, who ran instead, and why" }
-        p class="lead" { (facts(found)) ". Made by " code { "warmq diagnose " (file) } "." }
+        p class="lead" { (facts(found)) ". Made by " code { (again) } "." }
         @if !diagnosis.unfit.is_empty() { p { strong { (unfit(diagnosis)) } } }
         @if diagnosis.verdicts.is_empty() { section { h2 { (nothing(diagnosis)) } } }
         @for (place, verdict) in diagnosis.verdicts.iter().enumerate() {

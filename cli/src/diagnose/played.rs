@@ -376,7 +376,7 @@ fn who_starves_for_no_known_reason_starves_all_the_same() {
 fn a_diagnosis_and_its_page_are_written_beside_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let found = nothing_found();
-    let page = super::page::page(&found, &[], "it.warmq");
+    let page = super::page::page(&found, &[], std::path::Path::new("it.warmq"));
     assert!(
         page.contains(&super::text::nothing(&found.diagnosis)),
         "{page}"

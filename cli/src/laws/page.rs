@@ -4,11 +4,11 @@ use maud::{Markup, html};
 use warmq_law::shown::{asked, value};
 use warmq_law::{Cell, Column, Family, Verdict};
 use warmq_metrics::evidence::{Chart, Evidence};
+use warmq_report::page_of;
 use warmq_units::{Instant, printable};
 
 use super::matrix;
 use crate::colors::{self, Colors};
-use crate::page::page_of;
 
 /// The page of a matrix; `command` makes it again.
 pub fn page(cells: &[Cell<'_>], columns: &[Column], command: &str) -> String {

@@ -47,7 +47,7 @@ mod terminal;
 pub use agreement::{Agreement, Tolerance};
 pub use csv::write_csv;
 pub use error::WriteError;
-pub use html::write_html;
+pub use html::{page_of, write_html};
 pub use json::{write_json_lines, write_json_profiles};
 pub use plot::{Axis, Kind, Origin, Plot, PlotPoint, Scale, Series, VerticalLine, X};
 pub use profile::{Profile, Spot, Work};

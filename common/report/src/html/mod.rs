@@ -5,6 +5,7 @@
 //! security policy forbids everything else.
 
 mod figure;
+mod frame;
 mod profile;
 mod section;
 mod style;
@@ -13,8 +14,9 @@ mod table;
 
 use std::io::Write;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 
+pub use self::frame::page_of;
 use crate::{Report, WriteError};
 
 /// Writes `report` as one self-contained HTML page.
@@ -36,34 +38,31 @@ fn page(report: &Report) -> Result<Markup, WriteError> {
     let sections = sections
         .map(|(index, (section, anchor))| section::section(section, index + 1, anchor))
         .collect::<Result<Vec<Markup>, WriteError>>()?;
-    Ok(html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content=(format!("warmq {}", report.version));
-                link rel="icon" href="data:,";
-                title { (report.title) }
-                style { (PreEscaped(style::sheet())) }
+    let more = html! {
+        meta name="color-scheme" content="light dark";
+        meta name="generator" content=(format!("warmq {}", report.version));
+        link rel="icon" href="data:,";
+    };
+    let body = html! {
+        main {
+            (head(report))
+            // What claims nothing and is compared with nothing published needs no summary.
+            @if report.sections.is_empty() || !report.sections.iter().all(|section| section.together) {
+                (summary::summary(report, &anchors))
+                (contents(report, &anchors))
             }
-            body {
-                main {
-                    (head(report))
-                    // What claims nothing and is compared with nothing published needs no summary.
-                    @if report.sections.is_empty() || !report.sections.iter().all(|section| section.together) {
-                        (summary::summary(report, &anchors))
-                        (contents(report, &anchors))
-                    }
-                    @for section in &sections { (section) }
-                    footer { p { "Made by WarmQ " (report.version) ". Equal digests, equal runs." } }
-                }
-                script { (PreEscaped(include_str!("script.js"))) }
-            }
+            @for section in &sections { (section) }
+            footer { p { "Made by WarmQ " (report.version) ". Equal digests, equal runs." } }
         }
-    })
+        script { (PreEscaped(include_str!("script.js"))) }
+    };
+    Ok(frame::frame(
+        &report.title,
+        POLICY,
+        &more,
+        &style::sheet(),
+        &body,
+    ))
 }
 
 fn head(report: &Report) -> Markup {
