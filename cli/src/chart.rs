@@ -7,7 +7,7 @@ use warmq_units::{CpuId, Duration, Instant};
 
 use crate::failure::Failure;
 use crate::progress::Watch;
-use crate::study::exit_of;
+use crate::study::failed;
 
 /// More letters than this do not fit on a line that a person looks at.
 const MOST_LETTERS: usize = 200;
@@ -72,10 +72,8 @@ fn lines(
         last: CpuId(0),
         end: Instant::START,
     };
-    let measured = engine.observe(&plan, &mut drawn).map_err(|error| {
-        let name = experiment.name_of(point);
-        Failure::Runs(exit_of(&error), vec![format!("{name}: {error}")])
-    })?;
+    let measured = engine.observe(&plan, &mut drawn);
+    let measured = measured.map_err(|error| failed(&experiment.name_of(point), &error))?;
     // Where all tasks have ended, so has the chart.
     let end = match measured.ending == TIME_UP {
         true => Instant::START + plan.warmup + plan.time,

@@ -5,7 +5,7 @@ pub mod json;
 use std::io;
 use std::process::ExitCode;
 
-use warmq_experiment::{Difference, NoThreads, Problems};
+use warmq_experiment::{Difference, NoThreads, Problems, Refused};
 use warmq_host::HostError;
 use warmq_report::WriteError;
 use warmq_units::printable;
@@ -13,7 +13,7 @@ use warmq_vm::VmError;
 use warmq_walk::WalkError;
 
 use crate::exit::Exit;
-use crate::{output, snippet};
+use crate::{machines, output, snippet};
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -148,6 +148,19 @@ impl From<NoThreads> for Failure {
     fn from(error: NoThreads) -> Failure {
         let help = "give it fewer with --jobs, or allow more processes (ulimit -u)";
         Failure::Lacking(error.to_string(), help.to_owned())
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(why: Refused) -> Failure {
+        match why {
+            Refused::Usage(what, help) => Failure::Usage(what, help),
+            Refused::File { file, what, help } => Failure::File { file, what, help },
+            Refused::Problems(problems) => Failure::Problems(problems),
+            Refused::Part(kind, name, error) => machines::not_found(kind, &name, error),
+            Refused::Unreadable(name, error) => Failure::system(format!("read {name}"), &error),
+            Refused::Threads(error) => error.into(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lists for people: names with what they are, and settings with all that is known of them.
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table};
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Row, Table};
 use warmq_experiment::{Setting, Value};
 
 use crate::output::Screen;
@@ -22,6 +22,13 @@ pub fn table() -> Table {
     table
 }
 
+/// Such a table of `rows`.
+pub fn rows<R: Into<Row>>(rows: impl IntoIterator<Item = R>) -> String {
+    let mut table = table();
+    table.add_rows(rows);
+    table.trim_fmt()
+}
+
 /// Sets every column to the right but that of `words`, if there is one.
 pub fn align_numbers(table: &mut Table, words: Option<usize>) {
     let columns = table.column_iter_mut().enumerate();
@@ -37,21 +44,15 @@ pub fn name(text: impl ToString) -> Cell {
 
 /// A text of several sentences, wrapped as the screen needs it.
 pub fn paragraph(text: &str) -> String {
-    let mut table = table();
-    table.add_row([text]);
-    let mut lines = table.trim_fmt();
     // A table puts a space before its first column.
-    lines = lines.replace("\n ", "\n");
+    let lines = rows([[text]]).replace("\n ", "\n");
     lines.trim_start().to_owned()
 }
 
 /// A name and a sentence a line.
 pub fn names<'a>(entries: impl IntoIterator<Item = (&'a str, String)>) -> String {
-    let mut table = table();
-    for (word, what) in entries {
-        table.add_row([name(word), Cell::new(what)]);
-    }
-    table.trim_fmt()
+    let entries = entries.into_iter();
+    rows(entries.map(|(word, what)| [name(word), Cell::new(what)]))
 }
 
 /// Settings: the default, what is allowed, what it does, and where the default comes from.
@@ -59,11 +60,8 @@ pub fn settings(settings: &[Setting]) -> String {
     if settings.is_empty() {
         return "nothing can be set on it".to_owned();
     }
-    let mut table = table();
-    for setting in settings {
-        table.add_row([name(written(setting)), Cell::new(explained(setting))]);
-    }
-    table.trim_fmt()
+    let settings = settings.iter();
+    rows(settings.map(|setting| [name(written(setting)), Cell::new(explained(setting))]))
 }
 
 /// `colors = 1`, as it stands in an experiment's file.

@@ -82,6 +82,23 @@ pub fn write(writer: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
     }
 }
 
+/// Prints `value` as JSON.
+///
+/// # Errors
+/// When standard output refuses.
+pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    print(&json_of(value)?)
+}
+
+/// `value` as JSON.
+///
+/// # Errors
+/// A number or a key that JSON does not have.
+pub fn json_of(value: &impl serde::Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string(value);
+    text.map_err(|error| Failure::System("write JSON".to_owned(), error.to_string()))
+}
+
 /// Writes `value` as a line of JSON to standard output.
 ///
 /// # Errors

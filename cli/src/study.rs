@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use warmq_config::{Pair, Value};
 use warmq_experiment::{
-    Cause, Engine, Experiment, HostKernel, Options, Request, RunError, RunFailure, Study,
+    Cause, Engine, Experiment, HostKernel, Options, Progress, Request, RunError, RunFailure,
+    Runner, Runs, Study,
 };
 use warmq_record::RunningKernel;
 
@@ -87,20 +88,22 @@ pub fn run(
     threads: usize,
 ) -> Result<Study, Failure> {
     let (began, clocked) = (Instant::now(), Clocked::new(engine));
-    let runs = OfRuns::default();
-    let mut study = Study::run(
-        experiments,
-        names,
-        options,
-        &clocked,
-        threads,
-        &|progress| {
-            runs.see(progress);
-        },
-    )?;
+    let runs = runs(&experiments, &options, &clocked, threads)?;
+    let mut study = Study::of(experiments, names, options, runs);
     study.took = clocked.into_took();
     study.elapsed = began.elapsed();
     Ok(study)
+}
+
+fn runs(
+    experiments: &[Experiment],
+    options: &Options,
+    runner: &dyn Runner,
+    threads: usize,
+) -> Result<Runs, Failure> {
+    let shown = OfRuns::default();
+    let see = |progress: Progress<'_>| shown.see(progress);
+    Ok(Runs::of_all(experiments, options, runner, threads, &see)?)
 }
 
 /// Checks for determinism if `extent` asks for it, and gives the verdict; `changed` are the options
@@ -116,10 +119,10 @@ pub fn finish(
     changed: &[String],
 ) -> Result<(), Failure> {
     if extent.check_determinism {
-        let runs = OfRuns::default();
-        let differences = study.differences(engine, extent.threads(), &|progress| {
-            runs.see(progress);
-        })?;
+        // With another number of threads.
+        let threads = if extent.threads() == 1 { 2 } else { 1 };
+        let again = runs(&study.experiments, &study.options, engine, threads)?;
+        let differences = study.runs.differences(&again);
         if !differences.is_empty() {
             return Err(Failure::NotDeterministic(differences));
         }
@@ -161,6 +164,11 @@ fn again(extent: &Extent, changed: &[String], name: &str, run: &RunFailure) -> S
     let trace = typed::option("trace", "failed.perfetto");
     let options = [&extent.typed(), changed, &point, &trace].concat();
     typed::line("run", &[name], &options)
+}
+
+/// That the run called `name` gave no measurement.
+pub fn failed(name: &str, error: &RunError) -> Failure {
+    Failure::Runs(exit_of(error), vec![format!("{name}: {error}")])
 }
 
 /// The exit code of a command whose run gave no measurement.

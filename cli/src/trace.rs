@@ -46,11 +46,7 @@ pub fn run(
         let _watch = Watch::until_done(&format!("tracing {name}"));
         written(engine, &plan, &name, file)?
     };
-    let metrics = engine.metrics(&Used {
-        workloads: vec![plan.workload.name.as_str()],
-        schedulers: vec![plan.scheduler.name.as_str()],
-    });
-    let section = section(experiment, point, &measured, metrics);
+    let section = section(engine, experiment, (point, &plan), &measured);
     Ok(Traced { name, section })
 }
 
@@ -136,12 +132,17 @@ fn names(engine: &Engine, plan: &Plan) -> Names {
     names.unwrap_or_default()
 }
 
+/// All figures of the run of `plan` at `point`.
 pub fn section(
+    engine: &Engine,
     experiment: &Experiment,
-    point: &Point,
+    (point, plan): (&Point, &Plan),
     measured: &Measured,
-    metrics: Vec<MetricDescription>,
 ) -> Section {
+    let metrics = engine.metrics(&Used {
+        workloads: vec![plan.workload.name.as_str()],
+        schedulers: vec![plan.scheduler.name.as_str()],
+    });
     let place = experiment.shown_point(point);
     let row = |metric: MetricDescription| {
         let value = *measured.figures.get(&metric.name)?;

@@ -11,7 +11,7 @@ use warmq_walk::WalkSettings;
 use crate::failure::Failure;
 use crate::recorded::{Recorder, cost};
 use crate::walk::{self, Walk};
-use crate::{files, output, present};
+use crate::{files, output, present, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -131,9 +131,7 @@ fn run_record(arguments: &RecordArguments) -> Result<(), Failure> {
     }
     let cost = cost::measure(arguments.rate, time, arguments.recorder.choice)?;
     if arguments.json {
-        let text = serde_json::to_string(&cost);
-        let text = text.map_err(|error| Failure::System("write JSON".into(), error.to_string()));
-        return output::print(&text?);
+        return output::print_json(&cost);
     }
     output::print(&format!(
         "{} records, {} a second, {} lost; the recorder took {}.{} % of all CPUs\n\
@@ -200,12 +198,13 @@ impl WalkArguments {
             words.join(",")
         };
         let plain = |value: &Option<u32>| value.map(|value| value.to_string());
+        let time = |value: &Option<Duration>| value.map(Duration::exact);
+        let size = self.block_size;
         let options = [
             ("blocks", self.blocks.as_ref().map(list)),
             (
                 "block-size",
-                self.block_size
-                    .map(|size| size.to_string().replace(' ', "")),
+                size.map(|size| size.to_string().replace(' ', "")),
             ),
             ("lines", plain(&self.lines)),
             ("colors", self.colors.as_ref().map(list)),
@@ -217,17 +216,12 @@ impl WalkArguments {
             ),
             ("cpu", self.cpu.map(|cpu| cpu.to_string())),
             ("repetitions", plain(&self.repetitions)),
-            (
-                "search-time",
-                self.search_time
-                    .map(|time| format!("{}ms", time.as_ns() / 1_000_000)),
-            ),
+            ("min-time", time(&self.min_time)),
+            ("search-time", time(&self.search_time)),
             ("seed", self.seed.map(|seed| seed.to_string())),
         ];
         let options = options.into_iter();
-        let given = options.filter_map(|(name, value)| Some((name, value?)));
-        given.fold("warmq bench walk".to_owned(), |text, (name, value)| {
-            format!("{text} --{name} {value}")
-        })
+        let given = options.filter_map(|(name, value)| Some(typed::option(name, &value?)));
+        typed::line("bench walk", &[], &given.flatten().collect::<Vec<_>>())
     }
 }

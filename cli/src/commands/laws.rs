@@ -107,17 +107,12 @@ pub struct Arguments {
 
 impl Arguments {
     fn columns(&self) -> Columns {
-        let Where {
-            world,
-            scheduler,
-            kernel,
-            preempt,
-        } = self.place.clone();
+        let place = self.place.clone();
         Columns {
-            world,
-            scheduler,
-            kernel,
-            preempt,
+            world: place.world,
+            scheduler: place.scheduler,
+            kernel: place.kernel,
+            preempt: place.preempt,
             alike: self.alike,
         }
     }

@@ -35,18 +35,12 @@ pub fn text(compared: &Compared<'_>) -> String {
 
 /// Which recordings these are.
 fn what(compared: &Compared<'_>) -> String {
-    let mut table = listing::table();
-    for (letter, name, recording) in [
-        ("A", compared.names[0], compared.both[0]),
-        ("B", compared.names[1], compared.both[1]),
-    ] {
-        table.add_row([
-            listing::name(letter),
-            Cell::new(name),
-            Cell::new(facts(&recording.header)),
-        ]);
-    }
-    table.trim_fmt()
+    let [a, b] = [0, 1].map(|which| {
+        let facts = facts(&compared.both[which].header);
+        [Cell::new(compared.names[which]), Cell::new(facts)]
+    });
+    let lettered = [("A", a), ("B", b)].into_iter();
+    listing::rows(lettered.map(|(letter, [name, facts])| [listing::name(letter), name, facts]))
 }
 
 fn facts(header: &Header) -> String {

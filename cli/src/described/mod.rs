@@ -29,13 +29,12 @@ pub fn text(machine: &MachineDescription) -> String {
         parts.push(format!("Taken away from each CPU\n{}", steals(machine)));
     }
     for (kernel, costs) in &machine.costs {
-        let mut table = listing::table();
-        for (name, cost) in costs {
+        let rows = listing::rows(costs.iter().map(|(name, cost)| {
             let takes = format!("{} cycles", cost.cycles.0);
             let time = span(machine.clock.time_of(cost.cycles));
-            table.add_row([name, &takes, &time, &cost.source]);
-        }
-        parts.push(format!("Costs of {kernel}\n{}", table.trim_fmt()));
+            [name.clone(), takes, time, cost.source.clone()]
+        }));
+        parts.push(format!("Costs of {kernel}\n{rows}"));
     }
     let settings =
         Engine::new(Some(machine.clone())).settings(Part::Machine, crate::machines::HOST);
@@ -190,30 +189,22 @@ fn coherence(machine: &MachineDescription) -> String {
             ],
         ),
     };
-    let mut table = listing::table();
-    table.add_row(["kind", kind, source(machine, "coherence")]);
-    for (what, time) in times {
-        table.add_row([what, &span(time), ""]);
-    }
-    table.trim_fmt()
+    let kind = ["kind", kind, source(machine, "coherence")].map(str::to_owned);
+    let times = times.into_iter();
+    let times = times.map(|(what, time): (&str, _)| [what.to_owned(), span(time), String::new()]);
+    listing::rows(std::iter::once(kind).chain(times))
 }
 
 fn steals(machine: &MachineDescription) -> String {
-    let mut table = listing::table();
-    for (index, steal) in machine.steals.iter().enumerate() {
-        let key = format!("steal.{index}");
+    listing::rows(machine.steals.iter().enumerate().map(|(index, steal)| {
         let takes = format!("{} every {} in the mean", steal.span, steal.every);
-        table.add_row([&takes, source(machine, &key)]);
-    }
-    table.trim_fmt()
+        let source = source(machine, &format!("steal.{index}"));
+        [takes, source.to_owned()]
+    }))
 }
 
 fn left_out(machine: &MachineDescription) -> String {
-    let mut table = listing::table();
-    for sentence in &machine.left_out {
-        table.add_row([sentence]);
-    }
-    table.trim_fmt()
+    listing::rows(machine.left_out.iter().map(|sentence| [sentence]))
 }
 
 fn memory(machine: &MachineDescription) -> String {
@@ -226,17 +217,16 @@ fn memory(machine: &MachineDescription) -> String {
     } = machine.memory;
     let pages = format!("{page}, huge {huge_page}");
     let latency = format!("{} from the outermost miss on", span(latency));
-    let mut table = listing::table();
-    table.add_row(["size", &size.to_string(), source(machine, "memory.size")]);
-    table.add_row(["pages", &pages, source(machine, "memory.page")]);
-    table.add_row(["latency", &latency, source(machine, "memory.latency")]);
-    let devices = if dma_into_llc {
-        "write into the last-level cache of CPU 0"
-    } else {
-        "write to memory"
+    let devices = match dma_into_llc {
+        true => "write into the last-level cache of CPU 0",
+        false => "write to memory",
     };
-    table.add_row(["devices", devices, source(machine, "memory.dma_into_llc")]);
-    table.trim_fmt()
+    listing::rows([
+        ["size", &size.to_string(), source(machine, "memory.size")],
+        ["pages", &pages, source(machine, "memory.page")],
+        ["latency", &latency, source(machine, "memory.latency")],
+        ["devices", devices, source(machine, "memory.dma_into_llc")],
+    ])
 }
 
 /// Who says so: of the key if that has a source of its own, else of its group.

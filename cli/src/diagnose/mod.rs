@@ -93,7 +93,7 @@ fn nothing_recorded(file: &Path, last: Instant) -> Failure {
 /// When standard output refuses.
 pub fn print(found: &Found, json: bool) -> Result<(), Failure> {
     match json {
-        true => output::print(&line(&found.diagnosis)?),
+        true => output::print_json(&found.diagnosis),
         false => output::print(&text::of(found)),
     }
 }
@@ -119,17 +119,12 @@ pub fn write(found: &Found, file: &Path, folder: &Path, quiet: bool) -> Result<(
     let page = folder.join("diagnosis.html");
     let text = page::page(found, &pictures, file);
     files::write(&page, format!("{text}\n").as_bytes())?;
-    let line = format!("{}\n", line(&found.diagnosis)?);
+    let line = format!("{}\n", output::json_of(&found.diagnosis)?);
     files::write(&folder.join("diagnosis.json"), line.as_bytes())?;
     match quiet {
         true => Ok(()),
         false => output::print(&format!("\nThe page: {}", printable(&page))),
     }
-}
-
-fn line(diagnosis: &Diagnosis) -> Result<String, Failure> {
-    let text = serde_json::to_string(diagnosis);
-    text.map_err(|error| Failure::System("write JSON".to_owned(), error.to_string()))
 }
 
 /// What the CPUs did during the longest wait of each verdict. The file is read once more, for all

@@ -1,6 +1,7 @@
 //! A diagnosis as text.
 
 use warmq_diagnose::{About, Bouncing, Diagnosis, Verdict, Waiting, Woken, summed};
+use warmq_trace::Header;
 use warmq_units::Duration;
 
 use super::Found;
@@ -50,14 +51,6 @@ pub fn of(found: &Found) -> String {
 /// `lab, small-smt, eevdf-6.18: 2 CPUs, 7 tasks, 12,345 records in 1.20 s`.
 pub fn facts(found: &Found) -> String {
     let (header, diagnosis) = (&found.header, &found.diagnosis);
-    let about = [
-        &header.world,
-        &header.machine,
-        &header.kernel,
-        &header.scheduler,
-    ];
-    let about: Vec<&str> = about.into_iter().map(String::as_str).collect();
-    let about: Vec<&str> = about.into_iter().filter(|fact| !fact.is_empty()).collect();
     let preempt = match header.preemption.as_str() {
         "" => String::new(),
         model => format!(" (preempt={model})"),
@@ -65,12 +58,24 @@ pub fn facts(found: &Found) -> String {
     let window = diagnosis.window;
     format!(
         "{}{preempt}: {} CPUs, {} tasks, {} records in {}",
-        about.join(", "),
+        about(header),
         diagnosis.cpus,
         diagnosis.tasks,
         diagnosis.records,
         time(window.to_ns - window.from_ns)
     )
+}
+
+/// What a recording is of: `guest, Debian 6.18.5, kernel`.
+pub fn about(header: &Header) -> String {
+    let facts = [
+        &header.world,
+        &header.machine,
+        &header.kernel,
+        &header.scheduler,
+    ];
+    let facts = facts.into_iter().filter(|fact| !fact.is_empty());
+    facts.map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// That it is not fit to judge by, and why; nothing where it is.

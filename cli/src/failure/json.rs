@@ -26,7 +26,7 @@ pub fn usage(error: &clap::Error) -> Value {
 pub(super) fn of(failed: &Failure) -> Value {
     let problems = match failed {
         Failure::Usage(what, help) | Failure::Lacking(what, help) => vec![sentence(what, help)],
-        Failure::File { file, what, help } => vec![in_file(file, what, help)],
+        Failure::File { file, what, help } => vec![problem(Some(file), None, "", what, help)],
         Failure::Problems(files) => {
             let problems = files.iter().flat_map(|problems| &problems.list);
             problems.map(in_document).collect()
@@ -42,20 +42,27 @@ fn failure(code: i32, problems: Vec<Value>) -> Value {
 }
 
 fn sentence(what: &str, fix: &str) -> Value {
-    json!({"file": null, "line": null, "key": null, "what": what, "fix": filled(fix)})
+    problem(None, None, "", what, fix)
 }
 
-fn in_file(file: &str, what: &str, fix: &str) -> Value {
-    json!({"file": printable(file).to_string(), "line": null, "key": null, "what": what, "fix": filled(fix)})
+fn in_document(found: &Problem) -> Value {
+    let Problem {
+        line,
+        key,
+        what,
+        help,
+        ..
+    } = found;
+    problem(Some(&found.source.name), *line, key, what, help)
 }
 
-fn in_document(problem: &Problem) -> Value {
+fn problem(file: Option<&str>, line: Option<usize>, key: &str, what: &str, fix: &str) -> Value {
     json!({
-        "file": printable(&*problem.source.name).to_string(),
-        "line": problem.line,
-        "key": filled(&problem.key),
-        "what": problem.what,
-        "fix": filled(&problem.help),
+        "file": file.map(|name| printable(name).to_string()),
+        "line": line,
+        "key": filled(key),
+        "what": what,
+        "fix": filled(fix),
     })
 }
 

@@ -8,7 +8,7 @@ pub mod shipped;
 use std::path::Path;
 
 use warmq_experiment::Engine;
-use warmq_experiment::laws::{self, Playing, Trace, Unplayable};
+use warmq_experiment::laws::{self, Playing, Trace};
 use warmq_law::{Cell, Column, Found};
 use warmq_trace::{Observer, Perfetto};
 
@@ -64,15 +64,4 @@ fn written(path: &Path, trace: &Trace<'_>) -> Result<(), Failure> {
     }
     let out = perfetto.finish().map_err(|error| refused(path, &error))?;
     unfinished.finish(out)
-}
-
-impl From<Unplayable> for Failure {
-    fn from(why: Unplayable) -> Failure {
-        match why {
-            Unplayable::Column(what, help) => Failure::usage(format!("--scheduler: {what}"), help),
-            Unplayable::Law(error) => Failure::usage(error.to_string(), ""),
-            Unplayable::Problems(problems) => Failure::Problems(problems),
-            Unplayable::Threads(error) => error.into(),
-        }
-    }
 }

@@ -19,7 +19,7 @@ use warmq_units::{Duration, Instant};
 use super::{Asked, Choice, Kept, Took, record};
 use crate::diagnose::{self, Span};
 use crate::failure::Failure;
-use crate::files;
+use crate::{files, output};
 
 /// Pairs of threads that answer each other.
 const PAIRS: u32 = 2;
@@ -162,9 +162,7 @@ pub fn play(rate: u32, time: Duration, result: &Path) -> Result<(), Failure> {
         trips: trips.sum::<Result<u64, Failure>>()?,
         cpu_ns: cpu_time_ns(),
     };
-    let text = serde_json::to_string(&played);
-    let text = text.map_err(|error| Failure::System("write JSON".into(), error.to_string()))?;
-    files::write(result, text.as_bytes())
+    files::write(result, output::json_of(&played)?.as_bytes())
 }
 
 /// Sends a byte to and fro, `trips` times in each period.

@@ -10,7 +10,7 @@ mod text;
 use std::path::Path;
 
 use serde::Serialize;
-use warmq_experiment::{Engine, Experiment, MetricDescription, Options, Simulator, Used};
+use warmq_experiment::{Engine, Experiment, Options};
 use warmq_replay::{Line, Meter, Shape, Taken, Taker, beside};
 use warmq_report::Section;
 use warmq_scenario::Scenario;
@@ -20,9 +20,10 @@ use warmq_units::{Duration, Instant, printable};
 pub use self::plan::On;
 use self::plan::Place;
 use crate::diagnose::Span;
+use crate::diagnose::text::about;
 use crate::failure::Failure;
 use crate::progress::Watch;
-use crate::study::exit_of;
+use crate::study::failed;
 use crate::{files, output, recording, trace};
 
 /// Nobody replays more than an hour.
@@ -165,7 +166,7 @@ fn played(
     let section = section(&engine, &experiment, &options, &mut meter)?;
     let tasks = read.taken.named();
     Ok(Replayed {
-        recorded: text::facts(&read.header),
+        recorded: about(&read.header),
         machine: place.machine.clone(),
         scheduler: place.scheduler.clone(),
         time_ns: read.taken.time().as_ns(),
@@ -193,13 +194,8 @@ fn section(
         let _watch = Watch::until_done("playing what was recorded");
         engine.observe(plan, meter)
     };
-    let measured = measured
-        .map_err(|error| Failure::Runs(exit_of(&error), vec![format!("the replay: {error}")]))?;
-    let metrics: Vec<MetricDescription> = engine.metrics(&Used {
-        workloads: vec![plan.workload.name.as_str()],
-        schedulers: vec![plan.scheduler.name.as_str()],
-    });
-    let mut section = trace::section(experiment, point, &measured, metrics);
+    let measured = measured.map_err(|error| failed("the replay", &error))?;
+    let mut section = trace::section(engine, experiment, (point, plan), &measured);
     if let Ok(workload) = engine.workload(SCENARIO)
         && let Some(names) = workload.entry().scenario().map(Scenario::names)
         && names.tasks.len() > MOST_IN_DETAIL
@@ -223,9 +219,7 @@ fn section(
 /// When standard output refuses.
 pub fn print(replayed: &Replayed, json: bool) -> Result<(), Failure> {
     if json {
-        let text = serde_json::to_string(replayed);
-        let text = text.map_err(|error| Failure::System("write JSON".into(), error.to_string()));
-        return output::print(&text?);
+        return output::print_json(replayed);
     }
     output::print(&text::of(replayed))
 }

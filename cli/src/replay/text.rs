@@ -1,7 +1,6 @@
 //! A replay as text.
 
 use warmq_replay::{Figure, Figures, Line};
-use warmq_trace::Header;
 
 use super::Replayed;
 use crate::diagnose::text::time;
@@ -10,18 +9,6 @@ use crate::output::Screen;
 
 /// So many tasks are printed.
 const MOST: usize = 24;
-
-/// What a recording is of: `guest, Debian 6.18.5, kernel`.
-pub fn facts(header: &Header) -> String {
-    let about = [
-        &header.world,
-        &header.machine,
-        &header.kernel,
-        &header.scheduler,
-    ];
-    let about = about.into_iter().filter(|fact| !fact.is_empty());
-    about.map(String::as_str).collect::<Vec<_>>().join(", ")
-}
 
 /// All of it.
 pub fn of(replayed: &Replayed) -> String {

@@ -159,20 +159,8 @@ fn of(walk: &Walk, colors: u32, origin: Origin) -> Series {
 /// that lie within the plot.
 fn markers(walk: &Walk, colors: &BTreeSet<u32>) -> Vec<VerticalLine> {
     let blocks = |colors: u32| u64::from(colors) * walk.report.facts.fit_without_colors;
-    let most = walk
-        .report
-        .rows
-        .iter()
-        .map(|row| u64::from(row.blocks))
-        .max()
-        .unwrap_or(0);
-    let least = walk
-        .report
-        .rows
-        .iter()
-        .map(|row| u64::from(row.blocks))
-        .min()
-        .unwrap_or(0);
+    let shown = || walk.report.rows.iter().map(|row| u64::from(row.blocks));
+    let (least, most) = (shown().min().unwrap_or(0), shown().max().unwrap_or(0));
     let line = |colors: &u32| VerticalLine {
         x: blocks(*colors) as f64,
         label: format!("equation 3: {}", name(*colors)),

@@ -82,10 +82,6 @@ impl World for Guests {
         programs::scheduler(name).map(drop)
     }
 
-    fn takes_machine(&self, _: &str) -> Result<(), String> {
-        Ok(())
-    }
-
     /// Counted instructions are the same beside other work.
     fn needs_quiet(&self, plan: &Plan) -> bool {
         let cpus = match plan.machine.settings.get("cpus") {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use warmq_config::{Setting, Value};
-use warmq_experiment::{Measured, Plan, Play, Played, RunError, Watcher, World};
+use warmq_experiment::{Measured, Play, Played, RunError, Watcher, World};
 use warmq_scenario::World as Kind;
 
 use super::player::{arguments, played, refused};
@@ -49,10 +49,6 @@ impl World for Host {
                 "world = \"host\" is this machine: machine = \"{HOST}\""
             )),
         }
-    }
-
-    fn needs_quiet(&self, _: &Plan) -> bool {
-        true
     }
 
     fn play(

@@ -4,8 +4,8 @@
 //! ([`Law::read`], docs/laws.md). This crate reads laws, measures what only they need
 //! ([`LawMeter`]), and judges what was measured ([`judge`]). Laws are rows of a matrix, whose
 //! [`Columns`] are schedulers in worlds; its [`Cell`]s are kept as [`Line`]s, and those of the lab
-//! are [`predictions`] of those of guests. It knows neither the lab nor a real kernel: whoever plays
-//! hands over figures.
+//! are [`predictions`] of those of guests. It knows neither the lab nor a real kernel: whoever
+//! plays hands over figures.
 
 mod beside;
 mod cell;

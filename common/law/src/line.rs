@@ -224,7 +224,8 @@ pub fn columns_of(lines: &[Line]) -> Vec<Column> {
     columns
 }
 
-/// The cells that are in `lines`; the others are skipped, and `again` is the command that plays one.
+/// The cells that are in `lines`; the others are skipped, and `again` is the command that plays
+/// one.
 pub fn known<'l>(
     laws: &'l [Found],
     columns: &'l [Column],

@@ -221,10 +221,6 @@ impl World for Lab {
         ))
     }
 
-    fn takes_machine(&self, _: &str) -> Result<(), String> {
-        Ok(())
-    }
-
     fn plays_programs(&self) -> bool {
         true
     }

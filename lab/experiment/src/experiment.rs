@@ -17,7 +17,7 @@ use warmq_config::Value;
 /// Invariant, established by [`Experiment::read`]: every name in it is known to the simulator that
 /// it was read for; every point, filter and base lies in the sweep; every measure is made of
 /// metrics and of measures before it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Experiment {
     /// An identifier for links and rows: the file's name without its extension.
     pub id: String,
@@ -68,7 +68,7 @@ pub struct Experiment {
 }
 
 /// The length and the seeds of runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// One run per seed; at least one, no two equal.
     pub seeds: Vec<u64>,
@@ -357,7 +357,7 @@ pub enum Direction {
 }
 
 /// A plot, without values.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlotSpec {
     /// What it shows.
     pub title: String,

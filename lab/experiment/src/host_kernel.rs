@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
     use crate::engine::Engine;
-    use crate::plan::{Chosen, Plan};
+    use crate::plan::Chosen;
     use crate::run::Options;
     use crate::simulator::{Measured, RunError};
     use crate::world::{Play, Watcher, World as Plays};
@@ -163,14 +163,6 @@ mod tests {
 
         fn takes_scheduler(&self, _: &str) -> Result<(), String> {
             Ok(())
-        }
-
-        fn takes_machine(&self, _: &str) -> Result<(), String> {
-            Ok(())
-        }
-
-        fn needs_quiet(&self, _: &Plan) -> bool {
-            true
         }
 
         fn play(&self, _: &Play<'_>, _: Option<&mut dyn Watcher>) -> Result<Measured, RunError> {

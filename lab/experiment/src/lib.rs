@@ -23,6 +23,7 @@ pub mod planned;
 mod point;
 mod profiles;
 mod read;
+mod refused;
 mod request;
 mod run;
 mod section;
@@ -44,6 +45,7 @@ pub use judge::{Finding, Judged};
 pub use outcome::{Outcome, RunFailure, shown_value};
 pub use plan::{Chosen, LAB, Part, Plan};
 pub use point::{Filter, Point};
+pub use refused::Refused;
 pub use request::{Bars, Change, Request, Trial};
 pub use run::{Difference, Job, NoThreads, Options, Progress, Runs, seeds};
 

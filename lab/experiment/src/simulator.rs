@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::{Part, Plan};
+use serde::{Deserialize, Serialize};
 use warmq_config::{Problems, Setting};
 use warmq_report::Profile;
+
+use crate::plan::{Part, Plan};
 
 /// Who makes runs.
 ///
@@ -131,17 +133,18 @@ pub struct Parameter {
 }
 
 /// Why a run gave no measurement.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{what}")]
 pub struct RunError {
-    /// What happened, in a sentence: the task or scheduler, the rule, the time.
-    pub what: String,
     /// The kind of failure.
     pub cause: Cause,
+    /// What happened, in a sentence: the task or scheduler, the rule, the time.
+    pub what: String,
 }
 
 /// Why a run gave no measurement, by what the user should do about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// The plan's settings contradict each other.
     Setting,

@@ -9,7 +9,7 @@ use crate::experiment::Experiment;
 use crate::judge::Finding;
 use crate::outcome::{Outcome, RunFailure};
 use crate::plan::Plan;
-use crate::run::{Difference, Job, NoThreads, Options, Progress, Runs};
+use crate::run::{Job, NoThreads, Options, Progress, Runs};
 use crate::simulator::{RunError, Runner};
 
 /// Experiments that were run.
@@ -20,8 +20,10 @@ pub struct Study {
     names: Vec<String>,
     /// The outcome of each.
     pub outcomes: Vec<Outcome>,
-    options: Options,
-    runs: Runs,
+    /// Which of their runs were made.
+    pub options: Options,
+    /// Those.
+    pub runs: Runs,
     /// How long each run took in real time, which whoever runs them knows.
     pub took: BTreeMap<Plan, Duration>,
     /// How long all of it took.
@@ -38,24 +40,7 @@ pub struct Claims {
 }
 
 impl Study {
-    /// Runs all `experiments`, which `names` name, on `threads` threads (0: one per CPU).
-    /// `progress` sees how many runs there are before the first, and each that is done.
-    ///
-    /// # Errors
-    /// When no threads can be started.
-    pub fn run(
-        experiments: Vec<Experiment>,
-        names: Vec<String>,
-        options: Options,
-        runner: &dyn Runner,
-        threads: usize,
-        progress: &(dyn Fn(Progress<'_>) + Sync),
-    ) -> Result<Study, NoThreads> {
-        let runs = simulate(&experiments, &options, runner, threads, progress)?;
-        Ok(Study::of(experiments, names, options, runs))
-    }
-
-    /// All `experiments`, which `names` name, of `runs` that were made before.
+    /// All `experiments`, which `names` name, of their `runs`.
     pub fn of(
         experiments: Vec<Experiment>,
         names: Vec<String>,
@@ -75,21 +60,6 @@ impl Study {
             took: BTreeMap::new(),
             elapsed: Duration::ZERO,
         }
-    }
-
-    /// Runs everything again, with another number of threads: the plans whose two runs differ.
-    ///
-    /// # Errors
-    /// When no threads can be started.
-    pub fn differences(
-        &self,
-        runner: &dyn Runner,
-        threads: usize,
-        progress: &(dyn Fn(Progress<'_>) + Sync),
-    ) -> Result<Vec<Difference>, NoThreads> {
-        let other = if threads == 1 { 2 } else { 1 };
-        let again = simulate(&self.experiments, &self.options, runner, other, progress)?;
-        Ok(self.runs.differences(&again))
     }
 
     /// A section an experiment; `command` says how to make that of a name again.
@@ -164,22 +134,27 @@ impl Study {
     }
 }
 
-fn simulate(
-    experiments: &[Experiment],
-    options: &Options,
-    runner: &dyn Runner,
-    threads: usize,
-    progress: &(dyn Fn(Progress<'_>) + Sync),
-) -> Result<Runs, NoThreads> {
-    let all = experiments.iter();
-    let jobs: Vec<Job> = all
-        .flat_map(|experiment| experiment.jobs(options))
-        .collect();
-    let distinct: BTreeSet<&Plan> = jobs.iter().map(|job| &job.plan).collect();
-    progress(Progress {
-        done: 0,
-        total: distinct.len(),
-        name: "",
-    });
-    Runs::of(jobs, runner, threads, progress)
+impl Runs {
+    /// The runs of all `experiments`, as [`Runs::of`] makes them; `progress` sees how many there
+    /// are before the first.
+    ///
+    /// # Errors
+    /// When no threads can be started.
+    pub fn of_all(
+        experiments: &[Experiment],
+        options: &Options,
+        runner: &dyn Runner,
+        threads: usize,
+        progress: &(dyn Fn(Progress<'_>) + Sync),
+    ) -> Result<Runs, NoThreads> {
+        let jobs = experiments.iter();
+        let jobs: Vec<Job> = jobs.flat_map(|one| one.jobs(options)).collect();
+        let distinct: BTreeSet<&Plan> = jobs.iter().map(|job| &job.plan).collect();
+        progress(Progress {
+            done: 0,
+            total: distinct.len(),
+            name: "",
+        });
+        Runs::of(jobs, runner, threads, progress)
+    }
 }

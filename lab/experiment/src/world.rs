@@ -1,6 +1,6 @@
-//! Worlds, in which workloads are played: the laboratory, and others, which play scenarios with real
-//! threads. Nothing here knows how: whoever makes an [`Engine`](crate::Engine) hands the others
-//! over.
+//! Worlds, in which workloads are played: the laboratory, and others, which play scenarios with
+//! real threads. Nothing here knows how: whoever makes an [`Engine`](crate::Engine) hands the
+//! others over.
 
 use warmq_config::{Chosen, Setting};
 use warmq_machine::MachineDescription;
@@ -30,7 +30,9 @@ pub trait World: Send + Sync {
     ///
     /// # Errors
     /// Why not, and what to use.
-    fn takes_machine(&self, name: &str) -> Result<(), String>;
+    fn takes_machine(&self, _name: &str) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Whether it plays programs, too, not scenarios alone.
     fn plays_programs(&self) -> bool {
@@ -38,7 +40,9 @@ pub trait World: Send + Sync {
     }
 
     /// Whether other runs would disturb this one.
-    fn needs_quiet(&self, plan: &Plan) -> bool;
+    fn needs_quiet(&self, _plan: &Plan) -> bool {
+        true
+    }
 
     /// Plays while `watcher` watches, and measures. A world of real threads has records to be
     /// measured ([`Played::measured`]).

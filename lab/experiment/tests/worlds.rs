@@ -33,14 +33,6 @@ impl World for Pretended {
         }
     }
 
-    fn takes_machine(&self, _: &str) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn needs_quiet(&self, _: &warmq_experiment::Plan) -> bool {
-        true
-    }
-
     fn play(
         &self,
         play: &Play<'_>,

@@ -15,8 +15,9 @@ pub use self::witness::{Keep, Trace};
 use self::witness::{Witness, repetition};
 use crate::engine::Engine;
 use crate::plan::Part;
-use crate::run::{Job, NoThreads, Progress, Runs};
-use crate::simulator::{PartError, Simulator};
+use crate::refused::Refused;
+use crate::run::{Job, Progress, Runs};
+use crate::simulator::Simulator;
 
 /// How laws are played; by default each as often as it needs, and nothing is shown or kept.
 #[derive(Clone, Copy, Default)]
@@ -37,34 +38,16 @@ pub struct Playing<'p> {
     pub progress: Option<&'p (dyn Fn(Progress<'_>) + Sync)>,
 }
 
-/// Why laws cannot be played.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum Unplayable {
-    /// A column's scheduler that there is not, or a setting that it lacks: what is wrong, and what
-    /// could be meant.
-    #[error("{0}")]
-    Column(String, String),
-    /// A law whose scenario cannot be used.
-    #[error(transparent)]
-    Law(#[from] PartError),
-    /// What is wrong with laws in columns.
-    #[error("{} documents cannot be used", .0.len())]
-    Problems(Vec<Problems>),
-    /// No threads can be started.
-    #[error(transparent)]
-    Threads(#[from] NoThreads),
-}
-
 /// So many cases are played before they are judged and reported: what an interruption costs at
 /// most.
 const TOGETHER: usize = 16;
 
-/// Plays all of `laws` in all of `columns` on `engine`, but what is known already; judges, and hands
-/// each cell to `sink` as soon as it is there. The cells come back law by law.
+/// Plays all of `laws` in all of `columns` on `engine`, but what is known already; judges, and
+/// hands each cell to `sink` as soon as it is there. The cells come back law by law.
 ///
 /// # Errors
 /// A law, a scheduler or a kernel that cannot be used; what `sink` refuses.
-pub fn judged<'l, E: From<Unplayable>>(
+pub fn judged<'l, E: From<Refused>>(
     engine: Engine,
     laws: &'l [Found],
     columns: &'l [Column],
@@ -72,10 +55,10 @@ pub fn judged<'l, E: From<Unplayable>>(
     sink: &mut dyn FnMut(&Cell<'l>) -> Result<(), E>,
 ) -> Result<Vec<Cell<'l>>, E> {
     let witness = Witness::new(engine.checked(), laws, playing.keep);
-    let witness = witness.map_err(Unplayable::Law)?;
+    let witness = witness.map_err(|error| Refused::Usage(error.to_string(), String::new()))?;
     for column in columns {
         let checked = check(column, witness.engine());
-        checked.map_err(|(what, help)| Unplayable::Column(what, help))?;
+        checked.map_err(|(what, help)| Refused::Usage(format!("--scheduler: {what}"), help))?;
     }
     let (mut cells, mut cases) = sorted(laws, columns, playing, &witness)?;
     // Runs that can be played at the same time come together, so that no CPU waits for the others.
@@ -165,7 +148,7 @@ impl<'p> Play<'p> {
         }
     }
 
-    fn runs<'j>(&mut self, jobs: impl Iterator<Item = &'j Job>) -> Result<Runs, Unplayable> {
+    fn runs<'j>(&mut self, jobs: impl Iterator<Item = &'j Job>) -> Result<Runs, Refused> {
         let jobs: Vec<Job> = jobs.cloned().collect();
         let (played, before, total) = (jobs.len(), self.done, self.total);
         let see = self.playing.progress;
@@ -192,7 +175,7 @@ fn sorted<'l>(
     columns: &'l [Column],
     playing: &Playing<'_>,
     witness: &Witness<'_>,
-) -> Result<Sorted<'l>, Unplayable> {
+) -> Result<Sorted<'l>, Refused> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let (mut cells, mut cases, mut wrong) = (Vec::new(), Vec::new(), Vec::<Problems>::new());
     for found in laws {
@@ -211,7 +194,7 @@ fn sorted<'l>(
     }
     match wrong.is_empty() {
         true => Ok((cells, cases)),
-        false => Err(Unplayable::Problems(wrong)),
+        false => Err(Refused::Problems(wrong)),
     }
 }
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use warmq_config::Source;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::Unplanned;
 use crate::engine::Engine;
 use crate::experiment::Experiment;
 use crate::plan::Part;
+use crate::refused::Refused;
 use crate::run::{Job, Options};
 
 /// Part of every digest. To be raised when lines of plans or of runs change their meaning.
@@ -27,7 +27,7 @@ impl Identity {
     ///
     /// # Errors
     /// When one of them can no longer be read.
-    pub fn of(experiment: &Experiment, engine: &Engine) -> Result<Identity, Unplanned> {
+    pub fn of(experiment: &Experiment, engine: &Engine) -> Result<Identity, Refused> {
         let mut identity = Identity {
             meanings: BTreeMap::new(),
             files: Vec::new(),
@@ -38,7 +38,7 @@ impl Identity {
                 // Also where it is no file: `host` is another machine on another machine.
                 Part::Machine => {
                     let found = engine.machine(name);
-                    let found = found.map_err(|why| Unplanned::Machine(name.clone(), why))?;
+                    let found = found.map_err(|why| Refused::Part("machine", name.clone(), why))?;
                     format!("{found:?}")
                 }
                 Part::Workload if of_file => text_of(name)?,
@@ -108,13 +108,13 @@ fn is_file(part: Part, name: &str) -> bool {
 }
 
 /// What a file is that is no text: its digest.
-fn bytes_of(name: &str) -> Result<String, Unplanned> {
+fn bytes_of(name: &str) -> Result<String, Refused> {
     let read = std::fs::read(name);
-    let bytes = read.map_err(|error| Unplanned::File(name.to_owned(), error))?;
+    let bytes = read.map_err(|error| Refused::Unreadable(name.to_owned(), error))?;
     Ok(format!("{:032x}", xxh3_128(&bytes)))
 }
 
-fn text_of(name: &str) -> Result<String, Unplanned> {
+fn text_of(name: &str) -> Result<String, Refused> {
     let refused = |error: std::io::Error| {
         let source = Source::option(name, "");
         source.problem(
@@ -125,7 +125,7 @@ fn text_of(name: &str) -> Result<String, Unplanned> {
         )
     };
     let read = warmq_config::read_text(name);
-    read.map_err(|error| Unplanned::Workload(refused(error).into()))
+    read.map_err(|error| Refused::Problems(vec![refused(error).into()]))
 }
 
 fn hex(text: &str) -> String {

@@ -7,7 +7,7 @@ use warmq_report::Point;
 
 use crate::experiment::Experiment;
 use crate::run::Job;
-use crate::simulator::{Cause, Measured, RunError};
+use crate::simulator::{Measured, RunError};
 
 /// A run to be made.
 #[derive(Debug, Serialize)]
@@ -47,27 +47,9 @@ enum Came<'e> {
         figures: Vec<(&'e str, f64)>,
     },
     Failed {
-        error: Error,
+        error: &'e RunError,
     },
 }
-
-/// Why there is no measurement.
-#[derive(Debug, Serialize, Deserialize)]
-struct Error {
-    cause: String,
-    what: String,
-}
-
-/// The name of each cause in lines.
-const CAUSES: [(Cause, &str); 7] = [
-    (Cause::Setting, "setting"),
-    (Cause::SchedulerBroke, "scheduler-broke"),
-    (Cause::Stalled, "stalled"),
-    (Cause::MemoryFull, "memory-full"),
-    (Cause::InvariantBroken, "invariant-broken"),
-    (Cause::ProgramBroke, "program-broke"),
-    (Cause::WorldRefused, "world-refused"),
-];
 
 impl Planned {
     /// The run `job` of `experiment`.
@@ -88,7 +70,7 @@ impl<'e> Taken<'e> {
         experiment: &'e Experiment,
         planned: Planned,
         build: &'e str,
-        result: &Result<Measured, RunError>,
+        result: &'e Result<Measured, RunError>,
     ) -> Taken<'e> {
         let came = match result {
             Ok(measured) => Came::Measured {
@@ -96,12 +78,7 @@ impl<'e> Taken<'e> {
                 ending: measured.ending.clone(),
                 figures: experiment.figures_of(measured),
             },
-            Err(error) => Came::Failed {
-                error: Error {
-                    cause: name_of(error.cause).to_owned(),
-                    what: error.what.clone(),
-                },
-            },
+            Err(error) => Came::Failed { error },
         };
         Taken {
             planned,
@@ -109,11 +86,6 @@ impl<'e> Taken<'e> {
             came,
         }
     }
-}
-
-fn name_of(cause: Cause) -> &'static str {
-    let found = CAUSES.iter().find(|(of, _)| *of == cause);
-    found.map_or("setting", |(_, name)| name)
 }
 
 /// In the order of the experiment's measures. A figure that is not finite is null.
@@ -134,7 +106,7 @@ pub struct Line {
     digest: Option<String>,
     ending: Option<String>,
     figures: Option<BTreeMap<String, Option<f64>>>,
-    error: Option<Error>,
+    error: Option<RunError>,
 }
 
 impl Line {
@@ -146,9 +118,8 @@ impl Line {
 
     /// What came of the run; none if the line is of a run that was only planned.
     pub fn result(self) -> Option<Result<Measured, RunError>> {
-        if let Some(Error { cause, what }) = self.error {
-            let cause = CAUSES.iter().find(|(_, name)| *name == cause)?.0;
-            return Some(Err(RunError { what, cause }));
+        if let Some(error) = self.error {
+            return Some(Err(error));
         }
         let figures = self.figures?.into_iter();
         Some(Ok(Measured {
@@ -165,6 +136,18 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulator::Cause;
+
+    /// The name of each cause in lines (docs/sweeps.md).
+    const CAUSES: [(Cause, &str); 7] = [
+        (Cause::Setting, "setting"),
+        (Cause::SchedulerBroke, "scheduler-broke"),
+        (Cause::Stalled, "stalled"),
+        (Cause::MemoryFull, "memory-full"),
+        (Cause::InvariantBroken, "invariant-broken"),
+        (Cause::ProgramBroke, "program-broke"),
+        (Cause::WorldRefused, "world-refused"),
+    ];
 
     #[test]
     fn every_cause_is_read_back_as_it_was_written() {
@@ -178,7 +161,7 @@ mod tests {
                     cause
                 }))
             );
-            assert_eq!(name_of(cause), name);
+            assert_eq!(serde_json::to_value(cause).unwrap(), name);
         }
     }
 }

@@ -6,9 +6,6 @@ mod line;
 mod wanted;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-
-use warmq_config::Problems;
 
 pub use self::identity::Identity;
 pub use self::line::{Line, Planned, Taken};
@@ -17,32 +14,9 @@ use crate::engine::Engine;
 use crate::experiment::Experiment;
 use crate::jobs::Jobs;
 use crate::plan::Plan;
+use crate::refused::Refused;
 use crate::run::{Job, Options};
-use crate::simulator::{Measured, PartError, RunError};
-
-/// Why a run is not made.
-#[derive(Debug, thiserror::Error)]
-pub enum Unplanned {
-    /// The machine of this name can no longer be read.
-    #[error("{0}: {1}")]
-    Machine(String, PartError),
-    /// A workload's file can no longer be read.
-    #[error(transparent)]
-    Workload(Problems),
-    /// The file of this name can no longer be read.
-    #[error("{0}: {1}")]
-    File(String, io::Error),
-    /// The plan has no such run.
-    #[error("{file}: {what}")]
-    Plan {
-        /// The experiment's file.
-        file: String,
-        /// What is wrong.
-        what: String,
-        /// How to fix it.
-        help: String,
-    },
-}
+use crate::simulator::{Measured, RunError};
 
 /// The runs of one experiment, to be made one by one.
 pub struct Planning<'e> {
@@ -73,7 +47,7 @@ impl<'e> Planning<'e> {
         experiment: &'e Experiment,
         options: &Options,
         engine: &Engine,
-    ) -> Result<Planning<'e>, Unplanned> {
+    ) -> Result<Planning<'e>, Refused> {
         Ok(Planning {
             experiment,
             identity: Identity::of(experiment, engine)?,
@@ -93,7 +67,7 @@ impl<'e> Planning<'e> {
         &'b self,
         run: &PlannedRun,
         build: &'b str,
-        result: &Result<Measured, RunError>,
+        result: &'b Result<Measured, RunError>,
     ) -> Taken<'b> {
         let digest = run.digest.clone();
         let planned = Planned::new(self.experiment, run.number, digest, &run.job);
@@ -104,7 +78,7 @@ impl<'e> Planning<'e> {
     ///
     /// # Errors
     /// The plan has no such run.
-    pub fn numbers(&self, wanted: &[Wanted]) -> Result<Vec<u64>, Unplanned> {
+    pub fn numbers(&self, wanted: &[Wanted]) -> Result<Vec<u64>, Refused> {
         let (mut numbers, mut digests) = (BTreeSet::new(), BTreeSet::new());
         for choice in wanted {
             match choice {
@@ -136,10 +110,10 @@ impl<'e> Planning<'e> {
         }
     }
 
-    fn must_have(&self, number: u64) -> Result<(), Unplanned> {
+    fn must_have(&self, number: u64) -> Result<(), Refused> {
         match self.jobs.count() {
             count if number < count => Ok(()),
-            count => Err(Unplanned::Plan {
+            count => Err(Refused::File {
                 file: self.experiment.file.clone(),
                 what: format!("there is no run {number}: the plan has {count}"),
                 help: "count from 0".to_owned(),
@@ -147,7 +121,7 @@ impl<'e> Planning<'e> {
         }
     }
 
-    fn must_be(&self, number: u64, digest: &str) -> Result<(), Unplanned> {
+    fn must_be(&self, number: u64, digest: &str) -> Result<(), Refused> {
         self.must_have(number)?;
         match self.at(number)?.digest == digest {
             true => Ok(()),
@@ -155,8 +129,8 @@ impl<'e> Planning<'e> {
         }
     }
 
-    fn lacks(&self, digest: &str) -> Unplanned {
-        Unplanned::Plan {
+    fn lacks(&self, digest: &str) -> Refused {
+        Refused::File {
             file: self.experiment.file.clone(),
             what: format!("the plan has no run {digest} there"),
             help: "plan it again with `warmq plan`, the same options and the same build of warmq: a digest changes with the settings and with the files of machine and workload".to_owned(),
@@ -167,7 +141,7 @@ impl<'e> Planning<'e> {
     ///
     /// # Errors
     /// The plan has no such run.
-    pub fn at(&self, number: u64) -> Result<PlannedRun, Unplanned> {
+    pub fn at(&self, number: u64) -> Result<PlannedRun, Refused> {
         self.must_have(number)?;
         let job = self
             .jobs

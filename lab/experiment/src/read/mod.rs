@@ -14,7 +14,6 @@ use warmq_config::{Document, Fields, Item, Problems};
 use warmq_units::{Duration, printable};
 
 use crate::experiment::{Experiment, Extent, How};
-use crate::point::Filter;
 use crate::request::Trial;
 use crate::simulator::Simulator;
 use parts::Scope;
@@ -160,26 +159,9 @@ fn named(file: &str, full: Extent, quick: Extent) -> Experiment {
     Experiment {
         id: stem.to_string_lossy().into_owned(),
         file: file.to_owned(),
-        title: String::new(),
-        paper: String::new(),
-        figure: String::new(),
-        about: String::new(),
-        notes: Vec::new(),
-        everything: false,
-        parts: Default::default(),
         full,
         quick,
-        quick_points: Filter::default(),
-        points: Vec::new(),
-        grid: None,
-        measures: Default::default(),
-        published: Vec::new(),
-        claims: Vec::new(),
-        plots: Vec::new(),
-        shown: Vec::new(),
-        labels: Vec::new(),
-        columns: Vec::new(),
-        tolerances: Default::default(),
+        ..Experiment::default()
     }
 }
 

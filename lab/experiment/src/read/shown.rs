@@ -90,16 +90,13 @@ pub(super) fn bars(bars: &Bars, experiment: &Experiment) -> Option<PlotSpec> {
     } = experiment.measure(&bars.figure)?;
     Some(PlotSpec {
         title: title.clone(),
-        caption: String::new(),
         kind: PlotKind::Bars,
         x: Part::World.key().to_owned(),
-        scale: Scale::default(),
         y: name.clone(),
         label: title.clone(),
         unit: unit.clone(),
         series: bars.series.clone(),
-        at: Filter::default(),
-        markers: Vec::new(),
+        ..PlotSpec::default()
     })
 }
 

@@ -4,13 +4,13 @@ mod numbers;
 mod predictions;
 mod red;
 
-use warmq_experiment::Engine;
-use warmq_experiment::laws::{self, Playing, Unplayable};
+use warmq_experiment::laws::{self, Playing};
+use warmq_experiment::{Engine, Refused};
 use warmq_law::{Cell, Column, Found};
 
 /// The cells of all `laws` in all `columns`.
 fn judged<'l>(laws: &'l [Found], columns: &'l [Column]) -> Vec<Cell<'l>> {
-    let mut sink = |_: &Cell<'l>| Ok::<(), Unplayable>(());
+    let mut sink = |_: &Cell<'l>| Ok::<(), Refused>(());
     let cells = laws::judged(
         Engine::default(),
         laws,
