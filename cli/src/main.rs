@@ -28,7 +28,6 @@ mod oracle_gap;
 mod output;
 mod page;
 mod planned;
-mod points;
 mod present;
 mod profile;
 mod progress;

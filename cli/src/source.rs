@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use warmq_config::{Document, most_like};
+use warmq_config::{Document, Pair, most_like};
 use warmq_experiment::laws::LAWS;
 use warmq_experiment::{Change, Request};
 use warmq_machine::builtin_names;
@@ -16,7 +16,6 @@ use crate::nearby;
 use crate::oracle_gap;
 use crate::scenario::{self, Worlds};
 use crate::shipped::{self, Shipped};
-use warmq_config::Pair;
 
 /// What the command line changes in every experiment that it names.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use warmq_config::{Pair, Value};
 use warmq_experiment::{
     Cause, Engine, Experiment, HostKernel, Options, Progress, Request, RunError, RunFailure,
     Runner, Runs, Study,
@@ -15,7 +14,6 @@ use crate::clocked::Clocked;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
-use crate::points;
 use crate::progress::OfRuns;
 use crate::seeds::Seeds;
 use crate::typed;
@@ -156,11 +154,9 @@ fn again(extent: &Extent, changed: &[String], name: &str, run: &RunFailure) -> S
         seeds,
         ..extent.clone()
     };
-    let pair = |(key, value): (&String, &Value)| Pair {
-        key: key.clone(),
-        value: value.to_string(),
-    };
-    let point = points::typed(run.point.0.iter().map(pair));
+    let point = run.point.0.iter();
+    let point: Vec<String> = point.map(|(key, value)| format!("{key}={value}")).collect();
+    let point = typed::list("point", &point);
     let trace = typed::option("trace", "failed.perfetto");
     let options = [&extent.typed(), changed, &point, &trace].concat();
     typed::line("run", &[name], &options)

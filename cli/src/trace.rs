@@ -4,10 +4,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use warmq_experiment::{
-    Cause, Engine, Experiment, Measured, MetricDescription, Options, Plan, Point, Simulator, Used,
-};
-use warmq_report::{Row, Section};
+use warmq_experiment::{Cause, Engine, Experiment, Measured, Options, Plan};
+use warmq_report::Section;
 use warmq_scenario::Scenario;
 use warmq_trace::file::Writer;
 use warmq_trace::{Header, Names, Observer, Perfetto, Record};
@@ -46,7 +44,7 @@ pub fn run(
         let _watch = Watch::until_done(&format!("tracing {name}"));
         written(engine, &plan, &name, file)?
     };
-    let section = section(engine, experiment, (point, &plan), &measured);
+    let section = experiment.section_of(engine, (point, &plan), &measured);
     Ok(Traced { name, section })
 }
 
@@ -130,42 +128,4 @@ fn names(engine: &Engine, plan: &Plan) -> Names {
     let workload = engine.workload(&plan.workload.name).ok();
     let names = workload.and_then(|workload| workload.entry().scenario().map(Scenario::names));
     names.unwrap_or_default()
-}
-
-/// All figures of the run of `plan` at `point`.
-pub fn section(
-    engine: &Engine,
-    experiment: &Experiment,
-    (point, plan): (&Point, &Plan),
-    measured: &Measured,
-) -> Section {
-    let metrics = engine.metrics(&Used {
-        workloads: vec![plan.workload.name.as_str()],
-        schedulers: vec![plan.scheduler.name.as_str()],
-    });
-    let place = experiment.shown_point(point);
-    let row = |metric: MetricDescription| {
-        let value = *measured.figures.get(&metric.name)?;
-        Some(Row {
-            experiment: experiment.id.clone(),
-            point: place.clone(),
-            metric: metric.name,
-            value,
-            unit: metric.unit,
-            low: value,
-            high: value,
-            published: None,
-            calibration: false,
-        })
-    };
-    Section {
-        id: experiment.id.clone(),
-        title: experiment.title.clone(),
-        paper: experiment.figure.clone(),
-        rows: metrics.into_iter().filter_map(row).collect(),
-        notes: measured.notes.clone(),
-        together: experiment.everything,
-        asked_for: experiment.asked_for(),
-        ..Section::default()
-    }
 }

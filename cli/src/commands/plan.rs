@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use serde_json::{Value, json};
+use warmq_config::Pair;
 use warmq_experiment::planned::{Identity, Planned};
 use warmq_experiment::{Engine, Experiment, Options, Part, shown_value};
 use warmq_report::PointValue;
@@ -14,7 +15,6 @@ use crate::planned;
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::{machines, output, study};
-use warmq_config::Pair;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use warmq_config::Pair;
 use warmq_units::{Duration, Instant};
 
 use crate::diagnose::Span;
 use crate::failure::Failure;
 use crate::replay::{self, On};
-use warmq_config::Pair;
 
 const EXAMPLES: &str = "\
 Examples:

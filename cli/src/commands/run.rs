@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use warmq_config::Pair;
 use warmq_experiment::planned::Wanted;
 use warmq_experiment::{Engine, Experiment, Options, Request, Study};
 use warmq_report::{Report, Section};
@@ -14,10 +15,7 @@ use crate::planned;
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::study;
-use crate::{
-    chart, files, machines, oracle_gap, output, points, present, profile, scenario, trace, typed,
-};
-use warmq_config::Pair;
+use crate::{chart, files, machines, oracle_gap, output, present, profile, scenario, trace, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -126,7 +124,7 @@ fn options(arguments: &Arguments, experiments: &[Experiment]) -> Result<Options,
     let options = arguments.extent.options();
     match arguments.point.as_slice() {
         [] => Ok(options),
-        wanted => points::only(the_only(experiments, "--point")?, options, wanted),
+        wanted => Ok(the_only(experiments, "--point")?.only(options, wanted)?),
     }
 }
 
@@ -278,7 +276,8 @@ fn report(arguments: &Arguments, study: &Study) -> Result<Report, Failure> {
 
 /// The command that runs `files` as these arguments do.
 fn command(arguments: &Arguments, files: &[&str]) -> String {
-    let points = points::typed(arguments.point.clone());
+    let points: Vec<String> = arguments.point.iter().map(Pair::to_string).collect();
+    let points = typed::list("point", &points);
     let profile = arguments.profile.then(|| "--profile".to_owned());
     let mut options = [arguments.extent.typed(), changed(arguments), points].concat();
     options.extend(profile);

@@ -24,7 +24,7 @@ use crate::diagnose::text::about;
 use crate::failure::Failure;
 use crate::progress::Watch;
 use crate::study::failed;
-use crate::{files, output, recording, trace};
+use crate::{files, output, recording};
 
 /// Nobody replays more than an hour.
 const LONGEST: Duration = Duration::from_s(3_600);
@@ -195,7 +195,7 @@ fn section(
         engine.observe(plan, meter)
     };
     let measured = measured.map_err(|error| failed("the replay", &error))?;
-    let mut section = trace::section(engine, experiment, (point, plan), &measured);
+    let mut section = experiment.section_of(engine, (point, plan), &measured);
     if let Ok(workload) = engine.workload(SCENARIO)
         && let Some(names) = workload.entry().scenario().map(Scenario::names)
         && names.tasks.len() > MOST_IN_DETAIL

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warmq_config::Value;
+use warmq_config::{Pair, Value};
 use warmq_experiment::{Engine, Part, Trial, is_compiled, nearest_release};
 use warmq_machine::builtin_names;
 use warmq_replay::Taken;
@@ -14,7 +14,6 @@ use crate::failure::Failure;
 use crate::machines::{self, HOST};
 use crate::source;
 use crate::worlds;
-use warmq_config::Pair;
 
 /// Whose scheduler is played where nobody knows of which kernel a recording is.
 const USUAL: &str = "6.18";

@@ -17,6 +17,7 @@ mod host_kernel;
 mod jobs;
 mod judge;
 pub mod laws;
+mod only;
 mod outcome;
 mod plan;
 pub mod planned;

@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_report::{
-    Axis, Digest, Kind, Label, Origin, Parameter, Plot, PlotPoint, Section, Series, Verdict, X,
+    Axis, Digest, Kind, Label, Origin, Parameter, Plot, PlotPoint, Row, Section, Series, Verdict, X,
 };
 
 use crate::experiment::{Experiment, PlotSpec};
 use crate::judge::Finding;
 use crate::outcome::{Outcome, shown_value};
-use crate::plan::{LAB, Part};
+use crate::plan::{LAB, Part, Plan};
 use crate::point::Point;
 use crate::run::{Options, Runs};
+use crate::simulator::{Measured, MetricDescription, Simulator, Used};
 use warmq_config::Value;
 
 impl Experiment {
@@ -54,6 +55,44 @@ impl Experiment {
             }],
             profiles: self.profiles(options, runs),
             took_s: 0.0,
+        }
+    }
+
+    /// A section with all figures of the run of `plan` at `point`.
+    pub fn section_of(
+        &self,
+        simulator: &dyn Simulator,
+        (point, plan): (&Point, &Plan),
+        measured: &Measured,
+    ) -> Section {
+        let metrics = simulator.metrics(&Used {
+            workloads: vec![plan.workload.name.as_str()],
+            schedulers: vec![plan.scheduler.name.as_str()],
+        });
+        let place = self.shown_point(point);
+        let row = |metric: MetricDescription| {
+            let value = *measured.figures.get(&metric.name)?;
+            Some(Row {
+                experiment: self.id.clone(),
+                point: place.clone(),
+                metric: metric.name,
+                value,
+                unit: metric.unit,
+                low: value,
+                high: value,
+                published: None,
+                calibration: false,
+            })
+        };
+        Section {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            paper: self.figure.clone(),
+            rows: metrics.into_iter().filter_map(row).collect(),
+            notes: measured.notes.clone(),
+            together: self.everything,
+            asked_for: self.asked_for(),
+            ..Section::default()
         }
     }
 

@@ -33,10 +33,13 @@ pub struct Playing<'p> {
     /// Cells that were judged before.
     pub known: &'p [Line],
     /// The command that judges a law in a column again.
-    pub again: Option<&'p dyn Fn(&Found, &Column) -> String>,
+    pub again: Option<&'p Again<'p>>,
     /// Sees how many runs are done of how many, first of all 0, and the last.
     pub progress: Option<&'p (dyn Fn(Progress<'_>) + Sync)>,
 }
+
+/// Writes the command that judges a law in a column.
+pub type Again<'a> = dyn Fn(&Found, &Column) -> String + Sync + 'a;
 
 /// So many cases are played before they are judged and reported: what an interruption costs at
 /// most.
@@ -57,15 +60,25 @@ pub fn judged<'l, E: From<Refused>>(
     let witness = Witness::new(engine.checked(), laws, playing.keep);
     let witness = witness.map_err(|error| Refused::Usage(error.to_string(), String::new()))?;
     for column in columns {
-        let checked = check(column, witness.engine());
-        checked.map_err(|(what, help)| Refused::Usage(format!("--scheduler: {what}"), help))?;
+        check(column, witness.engine())?;
     }
     let (mut cells, mut cases) = sorted(laws, columns, playing, &witness)?;
     // Runs that can be played at the same time come together, so that no CPU waits for the others.
     cases.sort_by_key(|(_, case)| case.is_alone());
-    let mut play = Play::of(&cases, playing, &witness);
+    let firsts = cases.iter().map(|(_, case)| play_first(case, playing));
+    let (mut done, mut total) = (0, firsts.map(<[Job]>::len).sum());
+    playing.see(done, total, "");
+    let mut play = |jobs: Vec<Job>, total: usize| {
+        let (before, count) = (done, jobs.len());
+        let runs = Runs::of(jobs, &witness, playing.threads, &|progress| {
+            playing.see(before + progress.done, total, progress.name);
+        });
+        done += count;
+        runs.map_err(Refused::from)
+    };
     for some in cases.chunks(TOGETHER) {
-        let mut runs = play.runs(some.iter().flat_map(|(_, case)| play_first(case, playing)))?;
+        let first = some.iter().flat_map(|(_, case)| play_first(case, playing));
+        let mut runs = play(first.cloned().collect(), total)?;
         let more = some.iter().flat_map(|(_, case)| {
             let rest = &case.jobs()[play_first(case, playing).len()..];
             let holds = || cell(case, &runs, playing, &witness).judged.verdict == Verdict::Holds;
@@ -75,9 +88,9 @@ pub fn judged<'l, E: From<Refused>>(
                 rest
             }
         });
-        let more: Vec<&Job> = more.collect();
-        play.total += more.len();
-        runs.0.extend(play.runs(more.into_iter())?.0);
+        let more: Vec<Job> = more.cloned().collect();
+        total += more.len();
+        runs.0.extend(play(more, total)?.0);
         for (place, case) in some {
             let cell = cell(case, &runs, playing, &witness);
             sink(&cell)?;
@@ -87,26 +100,38 @@ pub fn judged<'l, E: From<Refused>>(
     Ok(cells.into_iter().flatten().collect())
 }
 
+impl Playing<'_> {
+    fn see(&self, done: usize, total: usize, name: &str) {
+        if let Some(see) = self.progress {
+            see(Progress { done, total, name });
+        }
+    }
+}
+
 /// Whether `simulator` has the scheduler of `column` in its world, and the scheduler the settings.
-fn check(column: &Column, simulator: &dyn Simulator) -> Result<(), (String, String)> {
-    let plain = |what: String| (what, String::new());
+fn check(column: &Column, simulator: &dyn Simulator) -> Result<(), Refused> {
+    let refused = |what: String, help| Refused::Usage(format!("--scheduler: {what}"), help);
+    let plain = |what| refused(what, String::new());
     let name = column.name();
-    simulator
-        .takes(column.world.name(), Part::Scheduler, name)
-        .map_err(plain)?;
+    let taken = simulator.takes(column.world.name(), Part::Scheduler, name);
+    taken.map_err(plain)?;
     let pairs = column.settings().map_err(plain)?;
     if pairs.is_empty() {
         return Ok(());
     }
     let known = simulator.settings(Part::Scheduler, name);
     let known = known.map_err(|why| plain(why.to_string()))?;
-    let mut pairs = pairs.iter();
-    let unknown = pairs.find(|pair| !known.iter().any(|setting| setting.name == pair.key));
-    unknown.map_or(Ok(()), |pair| {
-        let names = known.iter().map(|setting| setting.name.as_str());
-        let help = did_you_mean(&pair.key, names);
-        Err((format!("{name} has no setting `{}`", pair.key), help))
-    })
+    let names: Vec<&str> = known.iter().map(|setting| setting.name.as_str()).collect();
+    match pairs.iter().find(|pair| !names.contains(&&*pair.key)) {
+        Some(pair) => {
+            let help = did_you_mean(&pair.key, names);
+            Err(refused(
+                format!("{name} has no setting `{}`", pair.key),
+                help,
+            ))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The runs of a case that are played in any case.
@@ -115,55 +140,6 @@ fn play_first<'c>(case: &'c Case<'_>, playing: &Playing<'_>) -> &'c [Job] {
     match playing.confirm {
         true => &jobs[..jobs.len().min(1)],
         false => jobs,
-    }
-}
-
-/// Plays runs, and counts how many are done.
-struct Play<'p> {
-    witness: &'p Witness<'p>,
-    playing: &'p Playing<'p>,
-    done: usize,
-    total: usize,
-}
-
-impl<'p> Play<'p> {
-    fn of(
-        cases: &[(usize, Case<'_>)],
-        playing: &'p Playing<'p>,
-        witness: &'p Witness<'p>,
-    ) -> Play<'p> {
-        let runs = cases
-            .iter()
-            .map(|(_, case)| play_first(case, playing).len());
-        let (done, total) = (0, runs.sum());
-        if let Some(see) = playing.progress {
-            let name = "";
-            see(Progress { done, total, name });
-        }
-        Play {
-            witness,
-            playing,
-            done,
-            total,
-        }
-    }
-
-    fn runs<'j>(&mut self, jobs: impl Iterator<Item = &'j Job>) -> Result<Runs, Refused> {
-        let jobs: Vec<Job> = jobs.cloned().collect();
-        let (played, before, total) = (jobs.len(), self.done, self.total);
-        let see = self.playing.progress;
-        let runs = Runs::of(jobs, self.witness, self.playing.threads, &|progress| {
-            if let Some(see) = see {
-                let done = before + progress.done;
-                see(Progress {
-                    done,
-                    total,
-                    ..progress
-                });
-            }
-        })?;
-        self.done += played;
-        Ok(runs)
     }
 }
 
