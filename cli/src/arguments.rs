@@ -129,11 +129,10 @@ impl Trust {
     /// # Errors
     /// What it does, and where.
     pub fn admits(&self, scenario: &Scenario) -> Result<(), Failure> {
-        let trusted = match self.untrusted {
-            true => scenario.check_untrusted(),
-            false => Ok(()),
-        };
-        trusted.map_err(|problems| Failure::Problems(vec![problems]))
+        if self.untrusted {
+            scenario.check_untrusted()?;
+        }
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ pub mod json;
 use std::io;
 use std::process::ExitCode;
 
-use warmq_experiment::{Difference, NoThreads, Problems, Refused};
+use warmq_experiment::{Difference, NoThreads, NotDone, Problems};
 use warmq_host::HostError;
 use warmq_report::WriteError;
 use warmq_units::printable;
@@ -122,6 +122,25 @@ impl Failure {
     }
 }
 
+/// All of `results`, or what is wrong in any of them.
+///
+/// # Errors
+/// That; at once what is not about what a document says.
+pub fn all<T>(results: impl Iterator<Item = Result<T, Failure>>) -> Result<Vec<T>, Failure> {
+    let (mut all, mut wrong) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(one) => all.push(one),
+            Err(Failure::Problems(problems)) => wrong.extend(problems),
+            Err(failure) => return Err(failure),
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok(all),
+        false => Err(Failure::Problems(wrong)),
+    }
+}
+
 /// More sentences than this say nothing new.
 const MOST_SHOWN: usize = 10;
 
@@ -144,6 +163,12 @@ fn different(differences: &[Difference]) -> String {
     listed("two different results from", &sentences)
 }
 
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Failure {
+        Failure::Problems(vec![problems])
+    }
+}
+
 impl From<NoThreads> for Failure {
     fn from(error: NoThreads) -> Failure {
         let help = "give it fewer with --jobs, or allow more processes (ulimit -u)";
@@ -151,15 +176,15 @@ impl From<NoThreads> for Failure {
     }
 }
 
-impl From<Refused> for Failure {
-    fn from(why: Refused) -> Failure {
+impl From<NotDone> for Failure {
+    fn from(why: NotDone) -> Failure {
         match why {
-            Refused::Usage(what, help) => Failure::Usage(what, help),
-            Refused::File { file, what, help } => Failure::File { file, what, help },
-            Refused::Problems(problems) => Failure::Problems(problems),
-            Refused::Part(kind, name, error) => machines::not_found(kind, &name, error),
-            Refused::Unreadable(name, error) => Failure::system(format!("read {name}"), &error),
-            Refused::Threads(error) => error.into(),
+            NotDone::Usage(what, help) => Failure::Usage(what, help),
+            NotDone::File { file, what, help } => Failure::File { file, what, help },
+            NotDone::Problems(problems) => Failure::Problems(problems),
+            NotDone::Part(kind, name, error) => machines::not_found(kind, &name, error),
+            NotDone::Unreadable(name, error) => Failure::system(format!("read {name}"), &error),
+            NotDone::Threads(error) => error.into(),
         }
     }
 }

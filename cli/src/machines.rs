@@ -39,7 +39,7 @@ pub fn not_found(kind: &str, name: &str, error: PartError) -> Failure {
             "give its name or its file",
         ),
         PartError::Broken(why) => Failure::usage(why, format!("give the file of a {kind}")),
-        PartError::Problems(problems) => Failure::Problems(vec![problems]),
+        PartError::Problems(problems) => problems.into(),
     }
 }
 

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use clap::Args;
 use warmq_config::read_text;
-use warmq_experiment::{Bars, Change, LAB, Part, Trial};
+use warmq_experiment::{Change, LAB, Part, Trial};
 use warmq_metrics::answers;
 use warmq_play::{workload, workloads};
 use warmq_scenario::Scenario;
+use warmq_trace::Names;
 use warmq_units::Duration;
 
 use crate::arguments::Where;
@@ -89,7 +90,8 @@ pub fn trial(name: &str, worlds: &Worlds) -> Result<Trial, Failure> {
     };
     let parts = [(Part::Machine, HOST), (Part::Workload, name)];
     let sweep = [(Part::World, LAB), (Part::Scheduler, SCHEDULER)];
-    let shown = answers(&scenario.names()).into_iter();
+    let names = scenario.names();
+    let shown = answers(&names).into_iter();
     let (warmup, time) = USUAL;
     Ok(Trial {
         file: name.to_owned(),
@@ -102,7 +104,8 @@ pub fn trial(name: &str, worlds: &Worlds) -> Result<Trial, Failure> {
         warmup,
         time,
         shown: shown.chain(OF_CPUS.map(str::to_owned)).collect(),
-        bars: worlds.bars(scenario),
+        bars: bars(&names),
+        series: worlds.series(),
         changes: worlds.changes(),
         ..Trial::default()
     })
@@ -115,7 +118,7 @@ fn from_file(path: &str) -> Result<Scenario, Failure> {
             nearby::or(Path::new(path), ""),
         )
     })?;
-    Scenario::read_any(path, &text).map_err(|problems| Failure::Problems(vec![problems]))
+    Ok(Scenario::read_any(path, &text)?)
 }
 
 impl Worlds {
@@ -155,25 +158,24 @@ impl Worlds {
         lists.chain(times).collect()
     }
 
-    /// Worlds side by side: the work, what else is counted, each span, each task's share of CPU
-    /// time and its waits.
-    fn bars(&self, scenario: &Scenario) -> Vec<Bars> {
+    /// What has bars of its own.
+    fn series(&self) -> Vec<String> {
         let [_, _, of_kernels @ ..] = self.place.lists();
         let several = of_kernels.into_iter().filter(|(_, list)| list.len() > 1);
         let series = std::iter::once(Part::Scheduler.key()).chain(several.map(|(key, _)| key));
-        let series: Vec<String> = series.map(str::to_owned).collect();
-        let names = scenario.names();
-        let spans = names.spans.iter().map(|span| format!("{span}_p99"));
-        let shares = names.tasks.iter().map(|task| format!("{task}_share"));
-        let waits = names.tasks.iter().map(|task| format!("{task}_wait_p99"));
-        let others = names.counters.iter().filter(|name| **name != names.work);
-        let others = others.map(|name| format!("{name}_per_second"));
-        let work = std::iter::once("work_per_second".to_owned());
-        let figures = work.chain(others).chain(spans).chain(shares).chain(waits);
-        let bars = figures.map(|figure| Bars {
-            figure,
-            series: series.clone(),
-        });
-        bars.collect()
+        series.map(str::to_owned).collect()
     }
+}
+
+/// Worlds side by side: the work, what else is counted, each span, each task's share of CPU time
+/// and its waits.
+fn bars(names: &Names) -> Vec<String> {
+    let spans = names.spans.iter().map(|span| format!("{span}_p99"));
+    let shares = names.tasks.iter().map(|task| format!("{task}_share"));
+    let waits = names.tasks.iter().map(|task| format!("{task}_wait_p99"));
+    let others = names.counters.iter().filter(|name| **name != names.work);
+    let others = others.map(|name| format!("{name}_per_second"));
+    let work = std::iter::once("work_per_second".to_owned());
+    let counted = work.chain(others);
+    counted.chain(spans).chain(shares).chain(waits).collect()
 }

@@ -10,7 +10,7 @@ use warmq_experiment::laws::LAWS;
 use warmq_experiment::{Change, Request};
 use warmq_machine::builtin_names;
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::kind::Kind;
 use crate::nearby;
 use crate::oracle_gap;
@@ -33,19 +33,7 @@ pub struct Changes {
 /// # Errors
 /// A name of neither, a file that cannot be read, texts that are not TOML.
 pub fn requests(files: &[String], changes: &Changes) -> Result<Vec<Request>, Failure> {
-    let (mut requests, mut wrong) = (Vec::new(), Vec::new());
-    for name in files {
-        match changes.request(name) {
-            Ok(request) => requests.push(request),
-            Err(Failure::Problems(problems)) => wrong.extend(problems),
-            Err(failure) => return Err(failure),
-        }
-    }
-    if wrong.is_empty() {
-        Ok(requests)
-    } else {
-        Err(Failure::Problems(wrong))
-    }
+    failure::all(files.iter().map(|name| changes.request(name)))
 }
 
 /// An experiment that comes with WarmQ.
@@ -53,12 +41,8 @@ pub fn requests(files: &[String], changes: &Changes) -> Result<Vec<Request>, Fai
 /// # Errors
 /// None, unless the file is broken: then what is wrong with it.
 pub fn shipped(shipped: &Shipped) -> Result<Request, Failure> {
-    let document = parsed(&format!("{}.toml", shipped.id), shipped.text)?;
+    let document = Document::parse(&format!("{}.toml", shipped.id), shipped.text)?;
     Ok(Request::File(document))
-}
-
-fn parsed(name: &str, text: &str) -> Result<Document, Failure> {
-    Document::parse(name, text).map_err(|problems| Failure::Problems(vec![problems]))
 }
 
 impl Changes {
@@ -88,7 +72,7 @@ impl Changes {
                  --point runs a part, as in --point world=lab",
             ));
         }
-        parsed(&file, &text)
+        Ok(Document::parse(&file, &text)?)
     }
 
     fn of_options(&self) -> Vec<Change> {

@@ -12,7 +12,7 @@ use warmq_record::RunningKernel;
 use crate::arguments::Extent;
 use crate::clocked::Clocked;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output;
 use crate::progress::OfRuns;
 use crate::seeds::Seeds;
@@ -23,19 +23,8 @@ use crate::typed;
 /// # Errors
 /// Everything that is wrong in any of them; two of the same name.
 pub fn read(requests: &[Request], engine: &Engine) -> Result<Vec<Experiment>, Failure> {
-    let (mut experiments, mut wrong) = (Vec::new(), Vec::new());
-    for request in requests {
-        match request.experiment(engine) {
-            Ok(mut experiment) => {
-                warmq_experiment::beside(&mut experiment, host_kernel);
-                experiments.push(experiment);
-            }
-            Err(problems) => wrong.push(problems),
-        }
-    }
-    if !wrong.is_empty() {
-        return Err(Failure::Problems(wrong));
-    }
+    let read = |request: &Request| Ok(beside_this_machine(request.experiment(engine)?));
+    let experiments = failure::all(requests.iter().map(read))?;
     let mut ids = BTreeSet::new();
     let mut all = experiments.iter();
     match all.find(|experiment| !ids.insert(experiment.id.as_str())) {
@@ -47,19 +36,22 @@ pub fn read(requests: &[Request], engine: &Engine) -> Result<Vec<Experiment>, Fa
     }
 }
 
-/// This machine's kernel.
-fn host_kernel() -> HostKernel {
-    let RunningKernel {
-        release,
-        preemption,
-        preemption_from,
-        ..
-    } = RunningKernel::look();
-    HostKernel {
-        release,
-        preemption,
-        preemption_from,
-    }
+/// The lab plays this machine's kernel where both play.
+fn beside_this_machine(mut experiment: Experiment) -> Experiment {
+    warmq_experiment::beside_host(&mut experiment, || {
+        let RunningKernel {
+            release,
+            preemption,
+            preemption_from,
+            ..
+        } = RunningKernel::look();
+        HostKernel {
+            release,
+            preemption,
+            preemption_from,
+        }
+    });
+    experiment
 }
 
 /// Checks `request`, which may have a sweep that is too large for anything but planning.
@@ -67,10 +59,7 @@ fn host_kernel() -> HostKernel {
 /// # Errors
 /// Everything that is wrong in it.
 pub fn planned(request: &Request, engine: &Engine) -> Result<Experiment, Failure> {
-    let planned = request.planned(engine);
-    let mut planned = planned.map_err(|problems| Failure::Problems(vec![problems]))?;
-    warmq_experiment::beside(&mut planned, host_kernel);
-    Ok(planned)
+    Ok(beside_this_machine(request.planned(engine)?))
 }
 
 /// Runs all `experiments`, which `names` name, on `threads` threads (0: one per CPU), showing

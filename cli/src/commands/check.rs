@@ -13,7 +13,7 @@ use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 use warmq_units::Instant;
 
 use crate::arguments::Trust;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::kind::{self, Kind};
 use crate::laws::shipped::find;
 use crate::source::{self, Changes};
@@ -33,18 +33,9 @@ pub struct Arguments {
 
 /// Reads every file, and shows what each is.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (mut lines, mut wrong) = (Vec::new(), Vec::new());
-    for name in &arguments.files {
-        match about(name, &arguments.trust) {
-            Ok(line) => lines.push(line),
-            Err(Failure::Problems(problems)) => wrong.extend(problems),
-            Err(other) => return Err(other),
-        }
-    }
-    match wrong.is_empty() {
-        true => output::print(&lines.join("\n")),
-        false => Err(Failure::Problems(wrong)),
-    }
+    let files = arguments.files.iter();
+    let lines = failure::all(files.map(|name| about(name, &arguments.trust)))?;
+    output::print(&lines.join("\n"))
 }
 
 /// What `name` is, or what is wrong with it.
@@ -103,7 +94,7 @@ fn instance(name: &str) -> Result<String, Failure> {
         what: format!("cannot read it: {error}"),
         help: String::new(),
     })?;
-    let plan = Plan::read(name, &text).map_err(|problems| Failure::Problems(vec![problems]))?;
+    let plan = Plan::read(name, &text)?;
     Ok(format!(
         "{name}: fine; an instance of the affinity model, of {} tasks on {} CPUs, {} orders",
         plan.instance.tasks.len(),

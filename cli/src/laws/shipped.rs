@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use warmq_config::{Problems, read_text};
+use warmq_config::read_text;
 use warmq_experiment::laws::{LAWS, all_shipped, shipped};
 use warmq_law::{Found, Law};
 use warmq_play::{Entry, workloads};
@@ -29,7 +29,7 @@ pub fn is_shipped(text: &str) -> bool {
 /// No such law; what is wrong with its file.
 pub fn find(names: &[String]) -> Result<Vec<Found>, Failure> {
     match names {
-        [] => all_shipped().map_err(wrong),
+        [] => Ok(all_shipped()?),
         names => names.iter().map(|name| one(name, &[])).collect(),
     }
 }
@@ -80,8 +80,7 @@ fn of_file(name: &str) -> Result<Vec<Found>, Failure> {
     let Some(text) = is_one.then(|| read_text(name).ok()).flatten() else {
         return Ok(Vec::new());
     };
-    let scenario = Scenario::read_any(name, &text);
-    let scenario = scenario.map_err(wrong)?;
+    let scenario = Scenario::read_any(name, &text)?;
     let found = |law| Found {
         law,
         text: text.clone(),
@@ -100,7 +99,7 @@ fn on_cpus(name: &str, scenario: &Scenario) -> impl Iterator<Item = Law> {
 /// The law called `name`; `others` may be meant, too.
 fn one(name: &str, others: &[&str]) -> Result<Found, Failure> {
     if let Some(law) = shipped(name) {
-        return law.map_err(wrong);
+        return Ok(law?);
     }
     if let Some(elsewhere) = Kind::of(name).and_then(|kind| kind.not_played(name)) {
         return Err(elsewhere);
@@ -117,16 +116,12 @@ fn one(name: &str, others: &[&str]) -> Result<Found, Failure> {
             nearby::or(path, ""),
         )
     })?;
-    Found::read(&stem(name), name, name, &text).map_err(wrong)
+    Ok(Found::read(&stem(name), name, name, &text)?)
 }
 
 fn stem(path: &str) -> String {
     let stem = Path::new(path).file_stem().unwrap_or_default();
     stem.to_string_lossy().into_owned()
-}
-
-fn wrong(problems: Problems) -> Failure {
-    Failure::Problems(vec![problems])
 }
 
 #[cfg(test)]

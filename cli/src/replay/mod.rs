@@ -155,9 +155,8 @@ fn played(
     let engine = place.engine()?;
     let known = engine.know(SCENARIO, scenario);
     crate::machines::found("scenario", SCENARIO, known)?;
-    let experiment = place.trial(SCENARIO, read.taken.time());
-    let experiment = experiment.experiment(&engine);
-    let experiment = experiment.map_err(|problems| Failure::Problems(vec![problems]))?;
+    let trial = place.trial(SCENARIO, read.taken.time());
+    let experiment = trial.experiment(&engine)?;
     let options = Options {
         seeds: Some(vec![1]),
         ..Options::default()

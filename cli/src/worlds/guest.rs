@@ -7,7 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use warmq_config::{Chosen, Setting, Value};
-use warmq_experiment::{Chosen as Named, Measured, Plan, Play, Played, RunError, Watcher, World};
+use warmq_experiment::{
+    AnyObserver, Chosen as Named, Measured, Plan, Play, Played, RunError, World,
+};
 use warmq_machine::MachineDescription;
 use warmq_scenario::{Scenario, SchedulerChoice, Set, Site, TaskKindId, World as Kind};
 use warmq_vm::{Cache, Ending, Guest, Hardware, Kernel, VmError};
@@ -94,7 +96,7 @@ impl World for Guests {
     fn play(
         &self,
         play: &Play<'_>,
-        watcher: Option<&mut dyn Watcher>,
+        watcher: Option<&mut dyn AnyObserver>,
     ) -> Result<Measured, RunError> {
         self.done(play)?.measured(self.kind(), play, watcher)
     }

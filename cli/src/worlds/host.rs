@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use warmq_config::{Setting, Value};
-use warmq_experiment::{Measured, Play, Played, RunError, Watcher, World};
+use warmq_experiment::{AnyObserver, Measured, Play, Played, RunError, World};
 use warmq_scenario::World as Kind;
 
 use super::player::{arguments, played, refused};
@@ -54,7 +54,7 @@ impl World for Host {
     fn play(
         &self,
         play: &Play<'_>,
-        watcher: Option<&mut dyn Watcher>,
+        watcher: Option<&mut dyn AnyObserver>,
     ) -> Result<Measured, RunError> {
         done(play)?.measured(self.kind(), play, watcher)
     }

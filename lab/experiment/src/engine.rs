@@ -38,7 +38,7 @@ use crate::simulator::{
     Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Runner,
     Simulator, Used,
 };
-use crate::world::{Play, Watcher, World};
+use crate::world::{AnyObserver, Play, World};
 
 /// The simulated kernel with all machines, schedulers and workloads, and the worlds beside it.
 #[derive(Clone)]
@@ -168,23 +168,30 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Runner::simulate`].
-    pub fn observe(&self, plan: &Plan, watcher: &mut dyn Watcher) -> Result<Measured, RunError> {
+    pub fn observe(
+        &self,
+        plan: &Plan,
+        watcher: &mut dyn AnyObserver,
+    ) -> Result<Measured, RunError> {
         self.play(plan, Some(watcher))
     }
 
-    fn play(&self, plan: &Plan, watcher: Option<&mut dyn Watcher>) -> Result<Measured, RunError> {
+    fn play(
+        &self,
+        plan: &Plan,
+        watcher: Option<&mut dyn AnyObserver>,
+    ) -> Result<Measured, RunError> {
         let (machine, set, workload) = self.parts(plan)?;
         let world = self.world(&plan.world.name).unwrap_or(&self.lab);
-        let workload = workload.entry();
-        if workload.scenario().is_none() && !world.plays_programs() {
-            let name = &plan.workload.name;
-            return Err(setting(format!("{name} is no scenario")));
+        if !world.plays_programs() {
+            let scenario = self.is_a_scenario(world, &plan.workload.name);
+            scenario.map_err(setting)?;
         }
         let play = Play {
             plan,
             machine: &machine,
             set: &set,
-            workload,
+            workload: workload.entry(),
         };
         world.play(&play, watcher)
     }
@@ -232,7 +239,7 @@ impl World for Lab {
     fn play(
         &self,
         play: &Play<'_>,
-        watcher: Option<&mut dyn Watcher>,
+        watcher: Option<&mut dyn AnyObserver>,
     ) -> Result<Measured, RunError> {
         let plan = play.plan;
         let entry = kernel::entry(plan)?;
@@ -247,7 +254,7 @@ impl World for Lab {
 }
 
 /// Whoever watches a run wants all that happens in it.
-struct Watching<'w>(&'w mut dyn Watcher);
+struct Watching<'w>(&'w mut dyn AnyObserver);
 
 impl Observer for Watching<'_> {
     fn about(&mut self, header: &Header) {

@@ -39,7 +39,7 @@ pub struct Modelled {
 
 /// Has the lab play this machine's kernel, which `look` finds, where `experiment` is played by both
 /// under the kernel's own scheduler, and names no kernel for the lab.
-pub fn beside(experiment: &mut Experiment, look: impl FnOnce() -> HostKernel) {
+pub fn beside_host(experiment: &mut Experiment, look: impl FnOnce() -> HostKernel) {
     let uses = |part: Part, name: &str| {
         let key = (part, name.to_owned());
         experiment.parts.defaults.contains_key(&key)
@@ -147,7 +147,7 @@ mod tests {
     use crate::plan::Chosen;
     use crate::run::Options;
     use crate::simulator::{Measured, RunError};
-    use crate::world::{Play, Watcher, World as Plays};
+    use crate::world::{AnyObserver, Play, World as Plays};
 
     /// A machine that nothing is played on.
     struct Host;
@@ -165,7 +165,11 @@ mod tests {
             Ok(())
         }
 
-        fn play(&self, _: &Play<'_>, _: Option<&mut dyn Watcher>) -> Result<Measured, RunError> {
+        fn play(
+            &self,
+            _: &Play<'_>,
+            _: Option<&mut dyn AnyObserver>,
+        ) -> Result<Measured, RunError> {
             unreachable!("it is only planned")
         }
     }
@@ -215,7 +219,7 @@ mod tests {
         let engine = Engine::new(Some(machine)).with(Arc::new(Host));
         let mut experiment =
             Experiment::of(&document, &engine).unwrap_or_else(|error| panic!("{error}"));
-        beside(&mut experiment, || running("6.18.44", "none"));
+        beside_host(&mut experiment, || running("6.18.44", "none"));
         let plans = experiment.jobs(&Options::default());
         let in_lab = plans.into_iter().map(|job| job.plan.world);
         let setting = |world: &Chosen, key: &str| world.settings[key].to_string();

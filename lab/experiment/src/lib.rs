@@ -17,6 +17,7 @@ mod host_kernel;
 mod jobs;
 mod judge;
 pub mod laws;
+mod not_done;
 mod only;
 mod outcome;
 mod plan;
@@ -24,7 +25,6 @@ pub mod planned;
 mod point;
 mod profiles;
 mod read;
-mod refused;
 mod request;
 mod run;
 mod section;
@@ -40,14 +40,14 @@ pub use experiment::{
     OverSeeds, Parts, PlotSpec, Published, Take, Target, Test, Within,
 };
 pub use grid::Grid;
-pub use host_kernel::{HostKernel, beside, nearest_release};
+pub use host_kernel::{HostKernel, beside_host, nearest_release};
 pub use jobs::Jobs;
 pub use judge::{Finding, Judged};
+pub use not_done::NotDone;
 pub use outcome::{Outcome, RunFailure, shown_value};
 pub use plan::{Chosen, LAB, Part, Plan};
 pub use point::{Filter, Point};
-pub use refused::Refused;
-pub use request::{Bars, Change, Request, Trial};
+pub use request::{Change, Request, Trial};
 pub use run::{Difference, Job, NoThreads, Options, Progress, Runs, seeds};
 
 pub use simulator::{
@@ -56,4 +56,4 @@ pub use simulator::{
 };
 pub use study::{Claims, Study};
 pub use warmq_config::{Document, Kind, Problem, Problems, Setting, Value};
-pub use world::{Play, Played, Watcher, World};
+pub use world::{AnyObserver, Play, Played, World};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use warmq_config::{Pair, Value};
 
 use crate::experiment::Experiment;
+use crate::not_done::NotDone;
 use crate::point::Filter;
-use crate::refused::Refused;
 use crate::run::Options;
 
 impl Experiment {
@@ -15,7 +15,7 @@ impl Experiment {
     ///
     /// # Errors
     /// A key that is not swept; no such point.
-    pub fn only(&self, options: Options, wanted: &[Pair]) -> Result<Options, Refused> {
+    pub fn only(&self, options: Options, wanted: &[Pair]) -> Result<Options, NotDone> {
         let mut filter: BTreeMap<String, Vec<Value>> = BTreeMap::new();
         for Pair { key, value } in wanted {
             let axis = self.parts.axis(key).ok_or_else(|| self.not_swept(key))?;
@@ -35,17 +35,17 @@ impl Experiment {
         }
     }
 
-    fn not_swept(&self, key: &str) -> Refused {
+    fn not_swept(&self, key: &str) -> NotDone {
         let axes = self.parts.axes.iter();
         let keys: Vec<&str> = axes.map(|axis| axis.key.as_str()).collect();
         let help = format!("the sweep has {}", keys.join(", "));
-        Refused::Usage(format!("--point: `{key}` is not swept"), help)
+        NotDone::Usage(format!("--point: `{key}` is not swept"), help)
     }
 
-    fn no_such_point(&self, options: &Options) -> Refused {
+    fn no_such_point(&self, options: &Options) -> NotDone {
         let points = self.points_of(options).into_iter();
         let words: Vec<String> = points.map(|point| self.name_of(point)).collect();
         let help = format!("use one of: {}", words.join("; "));
-        Refused::Usage("--point: the sweep has no such point".to_owned(), help)
+        NotDone::Usage("--point: the sweep has no such point".to_owned(), help)
     }
 }

@@ -41,19 +41,12 @@ pub struct Trial {
     pub time: Duration,
     /// The figures that are shown first, besides what is drawn.
     pub shown: Vec<String>,
-    /// What is drawn of each world.
-    pub bars: Vec<Bars>,
-    /// What a command line says instead of the above.
-    pub changes: Vec<Change>,
-}
-
-/// A figure that is drawn for each world.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bars {
-    /// The figure.
-    pub figure: String,
+    /// The figures that are drawn for each world.
+    pub bars: Vec<String>,
     /// The swept keys whose values have bars of their own.
     pub series: Vec<String>,
+    /// What a command line says instead of the above.
+    pub changes: Vec<Change>,
 }
 
 /// A value that was typed on a command line, and where it belongs.

@@ -52,19 +52,19 @@ pub trait World: Send + Sync {
     fn play(
         &self,
         play: &Play<'_>,
-        watcher: Option<&mut dyn Watcher>,
+        watcher: Option<&mut dyn AnyObserver>,
     ) -> Result<Measured, RunError>;
 }
 
 /// An observer of whatever world, which is not known when the world is compiled.
-pub trait Watcher {
+pub trait AnyObserver {
     /// As [`Observer::about`].
     fn begin(&mut self, header: &Header);
     /// As [`Observer::see`].
     fn watch(&mut self, at: Instant, record: &Record);
 }
 
-impl<O: Observer> Watcher for O {
+impl<O: Observer> AnyObserver for O {
     fn begin(&mut self, header: &Header) {
         self.about(header);
     }

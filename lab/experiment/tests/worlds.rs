@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use warmq_experiment::{
-    Cause, Engine, Experiment, LAB, Measured, Options, Play, Played, RunError, Runs, Setting,
-    Value, Watcher, World,
+    AnyObserver, Cause, Engine, Experiment, LAB, Measured, Options, Play, Played, RunError, Runs,
+    Setting, Value, World,
 };
 use warmq_scenario::World as Kind;
 use warmq_trace::{Header, Record};
@@ -36,7 +36,7 @@ impl World for Pretended {
     fn play(
         &self,
         play: &Play<'_>,
-        watcher: Option<&mut dyn Watcher>,
+        watcher: Option<&mut dyn AnyObserver>,
     ) -> Result<Measured, RunError> {
         played(play)?.measured(self.0, play, watcher)
     }

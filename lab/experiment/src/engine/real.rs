@@ -8,10 +8,10 @@ use warmq_trace::{Digest, Header, Observer, Record};
 use warmq_units::{Duration, Instant};
 
 use super::fidelity::notes;
-use super::places;
+use super::{Watching, places};
 use crate::plan::Plan;
 use crate::simulator::{Cause, Measured, RunError, TIME_UP};
-use crate::world::{Play, Played, Watcher};
+use crate::world::{AnyObserver, Play, Played};
 
 type Figures = std::collections::BTreeMap<String, f64>;
 
@@ -27,27 +27,22 @@ impl Played {
         self,
         world: World,
         play: &Play<'_>,
-        mut watcher: Option<&mut dyn Watcher>,
+        watcher: Option<&mut dyn AnyObserver>,
     ) -> Result<Measured, RunError> {
-        let mut digest = Digest::new();
-        if let Some(watcher) = &mut watcher {
-            watcher.begin(&Header {
-                places: places(play.machine, world),
-                ..self.header.clone()
-            });
-        }
+        let mut observers = (Digest::new(), watcher.map(Watching));
+        observers.about(&Header {
+            places: places(play.machine, world),
+            ..self.header.clone()
+        });
         for (at, record) in &self.records {
-            digest.see(*at, record);
-            if let Some(watcher) = &mut watcher {
-                watcher.watch(*at, record);
-            }
+            observers.see(*at, record);
         }
         let figures = measured(&self, play.machine.cpus.len())?;
         let unfit = unfit(&figures).into_iter();
         let scenario = play.workload.scenario().into_iter();
         let of_scenario = scenario.flat_map(|scenario| notes(scenario, world));
         Ok(Measured {
-            digest: digest.to_string(),
+            digest: observers.0.to_string(),
             ending: ending(&self, play.plan).to_owned(),
             notes: unfit.chain(of_scenario).chain(self.notes).collect(),
             figures,

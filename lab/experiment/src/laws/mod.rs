@@ -14,8 +14,8 @@ pub use self::shipped::{LAWS, all_shipped, shipped};
 pub use self::witness::{Keep, Trace};
 use self::witness::{Witness, repetition};
 use crate::engine::Engine;
+use crate::not_done::NotDone;
 use crate::plan::Part;
-use crate::refused::Refused;
 use crate::run::{Job, Progress, Runs};
 use crate::simulator::Simulator;
 
@@ -50,7 +50,7 @@ const TOGETHER: usize = 16;
 ///
 /// # Errors
 /// A law, a scheduler or a kernel that cannot be used; what `sink` refuses.
-pub fn judged<'l, E: From<Refused>>(
+pub fn judged<'l, E: From<NotDone>>(
     engine: Engine,
     laws: &'l [Found],
     columns: &'l [Column],
@@ -58,7 +58,7 @@ pub fn judged<'l, E: From<Refused>>(
     sink: &mut dyn FnMut(&Cell<'l>) -> Result<(), E>,
 ) -> Result<Vec<Cell<'l>>, E> {
     let witness = Witness::new(engine.checked(), laws, playing.keep);
-    let witness = witness.map_err(|error| Refused::Usage(error.to_string(), String::new()))?;
+    let witness = witness.map_err(|error| NotDone::Usage(error.to_string(), String::new()))?;
     for column in columns {
         check(column, witness.engine())?;
     }
@@ -74,7 +74,7 @@ pub fn judged<'l, E: From<Refused>>(
             playing.see(before + progress.done, total, progress.name);
         });
         done += count;
-        runs.map_err(Refused::from)
+        runs.map_err(NotDone::from)
     };
     for some in cases.chunks(TOGETHER) {
         let first = some.iter().flat_map(|(_, case)| play_first(case, playing));
@@ -109,8 +109,8 @@ impl Playing<'_> {
 }
 
 /// Whether `simulator` has the scheduler of `column` in its world, and the scheduler the settings.
-fn check(column: &Column, simulator: &dyn Simulator) -> Result<(), Refused> {
-    let refused = |what: String, help| Refused::Usage(format!("--scheduler: {what}"), help);
+fn check(column: &Column, simulator: &dyn Simulator) -> Result<(), NotDone> {
+    let refused = |what: String, help| NotDone::Usage(format!("--scheduler: {what}"), help);
     let plain = |what| refused(what, String::new());
     let name = column.name();
     let taken = simulator.takes(column.world.name(), Part::Scheduler, name);
@@ -151,7 +151,7 @@ fn sorted<'l>(
     columns: &'l [Column],
     playing: &Playing<'_>,
     witness: &Witness<'_>,
-) -> Result<Sorted<'l>, Refused> {
+) -> Result<Sorted<'l>, NotDone> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let (mut cells, mut cases, mut wrong) = (Vec::new(), Vec::new(), Vec::<Problems>::new());
     for found in laws {
@@ -170,7 +170,7 @@ fn sorted<'l>(
     }
     match wrong.is_empty() {
         true => Ok((cells, cases)),
-        false => Err(Refused::Problems(wrong)),
+        false => Err(NotDone::Problems(wrong)),
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use warmq_config::Source;
+use warmq_config::read_text;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::engine::Engine;
 use crate::experiment::Experiment;
+use crate::not_done::NotDone;
 use crate::plan::Part;
-use crate::refused::Refused;
 use crate::run::{Job, Options};
 
 /// Part of every digest. To be raised when lines of plans or of runs change their meaning.
@@ -27,7 +27,7 @@ impl Identity {
     ///
     /// # Errors
     /// When one of them can no longer be read.
-    pub fn of(experiment: &Experiment, engine: &Engine) -> Result<Identity, Refused> {
+    pub fn of(experiment: &Experiment, engine: &Engine) -> Result<Identity, NotDone> {
         let mut identity = Identity {
             meanings: BTreeMap::new(),
             files: Vec::new(),
@@ -38,10 +38,10 @@ impl Identity {
                 // Also where it is no file: `host` is another machine on another machine.
                 Part::Machine => {
                     let found = engine.machine(name);
-                    let found = found.map_err(|why| Refused::Part("machine", name.clone(), why))?;
+                    let found = found.map_err(|why| NotDone::Part("machine", name.clone(), why))?;
                     format!("{found:?}")
                 }
-                Part::Workload if of_file => text_of(name)?,
+                Part::Workload if of_file => read(read_text(name), name)?,
                 Part::Scheduler if of_file => bytes_of(name)?,
                 _ => continue,
             };
@@ -108,24 +108,13 @@ fn is_file(part: Part, name: &str) -> bool {
 }
 
 /// What a file is that is no text: its digest.
-fn bytes_of(name: &str) -> Result<String, Refused> {
-    let read = std::fs::read(name);
-    let bytes = read.map_err(|error| Refused::Unreadable(name.to_owned(), error))?;
+fn bytes_of(name: &str) -> Result<String, NotDone> {
+    let bytes = read(std::fs::read(name), name)?;
     Ok(format!("{:032x}", xxh3_128(&bytes)))
 }
 
-fn text_of(name: &str) -> Result<String, Refused> {
-    let refused = |error: std::io::Error| {
-        let source = Source::option(name, "");
-        source.problem(
-            "",
-            0..0,
-            format!("cannot read it: {error}"),
-            "give the file of a scenario",
-        )
-    };
-    let read = warmq_config::read_text(name);
-    read.map_err(|error| Refused::Problems(vec![refused(error).into()]))
+fn read<T>(result: std::io::Result<T>, name: &str) -> Result<T, NotDone> {
+    result.map_err(|error| NotDone::Unreadable(name.to_owned(), error))
 }
 
 fn hex(text: &str) -> String {

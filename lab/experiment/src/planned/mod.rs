@@ -8,13 +8,14 @@ mod wanted;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::identity::Identity;
-pub use self::line::{Line, Planned, Taken};
+use self::line::Line;
+pub use self::line::{Planned, Taken};
 pub use self::wanted::Wanted;
 use crate::engine::Engine;
 use crate::experiment::Experiment;
 use crate::jobs::Jobs;
+use crate::not_done::NotDone;
 use crate::plan::Plan;
-use crate::refused::Refused;
 use crate::run::{Job, Options};
 use crate::simulator::{Measured, RunError};
 
@@ -36,7 +37,7 @@ pub struct PlannedRun {
 }
 
 /// A run that was made elsewhere: its plan, and what came of it.
-pub type Made = (Plan, Result<Measured, RunError>);
+pub type Collected = (Plan, Result<Measured, RunError>);
 
 impl<'e> Planning<'e> {
     /// The runs of `experiment` that `options` leave.
@@ -47,7 +48,7 @@ impl<'e> Planning<'e> {
         experiment: &'e Experiment,
         options: &Options,
         engine: &Engine,
-    ) -> Result<Planning<'e>, Refused> {
+    ) -> Result<Planning<'e>, NotDone> {
         Ok(Planning {
             experiment,
             identity: Identity::of(experiment, engine)?,
@@ -78,7 +79,7 @@ impl<'e> Planning<'e> {
     ///
     /// # Errors
     /// The plan has no such run.
-    pub fn numbers(&self, wanted: &[Wanted]) -> Result<Vec<u64>, Refused> {
+    pub fn numbers(&self, wanted: &[Wanted]) -> Result<Vec<u64>, NotDone> {
         let (mut numbers, mut digests) = (BTreeSet::new(), BTreeSet::new());
         for choice in wanted {
             match choice {
@@ -110,10 +111,10 @@ impl<'e> Planning<'e> {
         }
     }
 
-    fn must_have(&self, number: u64) -> Result<(), Refused> {
+    fn must_have(&self, number: u64) -> Result<(), NotDone> {
         match self.jobs.count() {
             count if number < count => Ok(()),
-            count => Err(Refused::File {
+            count => Err(NotDone::File {
                 file: self.experiment.file.clone(),
                 what: format!("there is no run {number}: the plan has {count}"),
                 help: "count from 0".to_owned(),
@@ -121,7 +122,7 @@ impl<'e> Planning<'e> {
         }
     }
 
-    fn must_be(&self, number: u64, digest: &str) -> Result<(), Refused> {
+    fn must_be(&self, number: u64, digest: &str) -> Result<(), NotDone> {
         self.must_have(number)?;
         match self.at(number)?.digest == digest {
             true => Ok(()),
@@ -129,8 +130,8 @@ impl<'e> Planning<'e> {
         }
     }
 
-    fn lacks(&self, digest: &str) -> Refused {
-        Refused::File {
+    fn lacks(&self, digest: &str) -> NotDone {
+        NotDone::File {
             file: self.experiment.file.clone(),
             what: format!("the plan has no run {digest} there"),
             help: "plan it again with `warmq plan`, the same options and the same build of warmq: a digest changes with the settings and with the files of machine and workload".to_owned(),
@@ -141,7 +142,7 @@ impl<'e> Planning<'e> {
     ///
     /// # Errors
     /// The plan has no such run.
-    pub fn at(&self, number: u64) -> Result<PlannedRun, Refused> {
+    pub fn at(&self, number: u64) -> Result<PlannedRun, NotDone> {
         self.must_have(number)?;
         let job = self
             .jobs
@@ -160,7 +161,7 @@ impl<'e> Planning<'e> {
 ///
 /// # Errors
 /// Why it is none.
-pub fn read(line: &str, plans: &BTreeMap<String, Plan>, build: &str) -> Result<Made, String> {
+pub fn read(line: &str, plans: &BTreeMap<String, Plan>, build: &str) -> Result<Collected, String> {
     let read: Line =
         serde_json::from_str(line).map_err(|error| format!("this is no line of a run: {error}"))?;
     // Before its digest is looked for: other builds may make others, and other results under the

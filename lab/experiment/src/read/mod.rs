@@ -130,9 +130,9 @@ pub(crate) fn trial(
     }
     experiment.parts = scope.parts;
     measures::everything(simulator, &mut experiment);
-    let drawn = trial.bars.iter();
+    let drawn = trial.bars.iter().filter_map(|bar| experiment.measure(bar));
     experiment.plots = drawn
-        .filter_map(|bars| shown::bars(bars, &experiment))
+        .map(|measure| shown::bars(measure, &trial.series))
         .collect();
     Some(experiment)
 }

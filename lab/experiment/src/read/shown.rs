@@ -8,7 +8,6 @@ use super::published::measure_of;
 use crate::experiment::{Experiment, Measure, PlotSpec};
 use crate::plan::Part;
 use crate::point::Filter;
-use crate::request::Bars;
 use crate::simulator::Simulator;
 
 pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut Experiment) {
@@ -83,21 +82,18 @@ fn plot(table: &Fields, simulator: &dyn Simulator, experiment: &Experiment) -> O
     })
 }
 
-/// A figure for each world.
-pub(super) fn bars(bars: &Bars, experiment: &Experiment) -> Option<PlotSpec> {
-    let Measure {
-        name, title, unit, ..
-    } = experiment.measure(&bars.figure)?;
-    Some(PlotSpec {
-        title: title.clone(),
+/// A measure for each world.
+pub(super) fn bars(measure: &Measure, series: &[String]) -> PlotSpec {
+    PlotSpec {
+        title: measure.title.clone(),
         kind: PlotKind::Bars,
         x: Part::World.key().to_owned(),
-        y: name.clone(),
-        label: title.clone(),
-        unit: unit.clone(),
-        series: bars.series.clone(),
+        y: measure.name.clone(),
+        label: measure.title.clone(),
+        unit: measure.unit.clone(),
+        series: series.to_vec(),
         ..PlotSpec::default()
-    })
+    }
 }
 
 /// What the axes of a plot show.

@@ -5,12 +5,12 @@ mod predictions;
 mod red;
 
 use warmq_experiment::laws::{self, Playing};
-use warmq_experiment::{Engine, Refused};
+use warmq_experiment::{Engine, NotDone};
 use warmq_law::{Cell, Column, Found};
 
 /// The cells of all `laws` in all `columns`.
 fn judged<'l>(laws: &'l [Found], columns: &'l [Column]) -> Vec<Cell<'l>> {
-    let mut sink = |_: &Cell<'l>| Ok::<(), Refused>(());
+    let mut sink = |_: &Cell<'l>| Ok::<(), NotDone>(());
     let cells = laws::judged(
         Engine::default(),
         laws,

@@ -9,7 +9,7 @@ use crate::simulator::PartError;
 
 /// Why what is asked for is not done.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum NotDone {
     /// What is wrong, and how to fix it; may be empty.
     #[error("{0}")]
     Usage(String, String),
