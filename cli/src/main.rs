@@ -36,7 +36,6 @@ mod recording;
 mod replay;
 mod scenario;
 mod seeds;
-mod shipped;
 mod snippet;
 mod source;
 mod study;

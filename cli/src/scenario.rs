@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use warmq_config::read_text;
-use warmq_experiment::{Change, LAB, Part, Trial};
+use warmq_experiment::{Change, LAB, Part, Trial, papers};
 use warmq_metrics::answers;
 use warmq_play::{workload, workloads};
 use warmq_scenario::Scenario;
@@ -58,7 +58,7 @@ pub fn shipped() -> Vec<&'static str> {
 pub fn is_named(name: &str) -> bool {
     match Kind::of(name) {
         Some(kind) => matches!(kind, Kind::Scenario | Kind::Law),
-        None => crate::shipped::find(name).is_none() && is_shipped(name),
+        None => papers::find(name).is_none() && is_shipped(name),
     }
 }
 

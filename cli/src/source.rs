@@ -7,6 +7,7 @@ use std::path::Path;
 
 use warmq_config::{Document, Pair, most_like};
 use warmq_experiment::laws::LAWS;
+use warmq_experiment::papers::{self, Shipped};
 use warmq_experiment::{Change, Request};
 use warmq_machine::builtin_names;
 
@@ -15,7 +16,6 @@ use crate::kind::Kind;
 use crate::nearby;
 use crate::oracle_gap;
 use crate::scenario::{self, Worlds};
-use crate::shipped::{self, Shipped};
 
 /// What the command line changes in every experiment that it names.
 #[derive(Clone, Debug, Default)]
@@ -40,8 +40,8 @@ pub fn requests(files: &[String], changes: &Changes) -> Result<Vec<Request>, Fai
 ///
 /// # Errors
 /// None, unless the file is broken: then what is wrong with it.
-pub fn shipped(shipped: &Shipped) -> Result<Request, Failure> {
-    let document = Document::parse(&format!("{}.toml", shipped.id), shipped.text)?;
+pub fn shipped((id, text): &Shipped) -> Result<Request, Failure> {
+    let document = Document::parse(&format!("{id}.toml"), text)?;
     Ok(Request::File(document))
 }
 
@@ -93,8 +93,8 @@ pub fn settings(pairs: &[Pair]) -> impl Iterator<Item = Change> {
 
 /// What to call the file `name` in messages, and its text.
 fn text_of(name: &str) -> Result<(String, String), Failure> {
-    if let Some(shipped) = shipped::find(name).filter(|_| !Path::new(name).exists()) {
-        return Ok((format!("{}.toml", shipped.id), shipped.text.to_owned()));
+    if let Some((id, text)) = papers::find(name).filter(|_| !Path::new(name).exists()) {
+        return Ok((format!("{id}.toml"), text.to_owned()));
     }
     let text = warmq_config::read_text(name).map_err(|error| unreadable(name, &error))?;
     Ok((name.to_owned(), text))
@@ -114,8 +114,8 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
 
 /// What to write in place of `name`, which is neither a file nor what comes with WarmQ to be run.
 fn known_as(name: &str) -> String {
-    let experiments: Vec<&str> = shipped::all()
-        .map(|experiment| experiment.id)
+    let experiments: Vec<&str> = papers::all()
+        .map(|(id, _)| id)
         .chain([oracle_gap::GAP])
         .collect();
     let scenarios = scenario::shipped();

@@ -1,5 +1,6 @@
 //! Experiments read, run and judged: what `run` and `reproduce` have in common.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -118,11 +119,7 @@ pub fn finish(
             "warmq: deterministic: {count} runs, twice the same"
         ));
     }
-    if let Some(exit) = study
-        .errors()
-        .map(exit_of)
-        .max_by_key(|exit| severity(*exit))
-    {
+    if let Some(exit) = worst(study.errors()) {
         let sentences = study.failures().map(|(name, failed, names)| {
             let again = again(extent, changed, name, failed);
             format!("{names}: {}; again: {again}", failed.error)
@@ -168,17 +165,20 @@ pub fn exit_of(error: &RunError) -> Exit {
     }
 }
 
-/// Which code stands for runs that failed for different reasons: after a broken invariant nothing
-/// of a run can be trusted, and a broken rule (first the scheduler's, then a program's) explains a
-/// stall.
-pub fn severity(exit: Exit) -> u8 {
-    match exit {
-        Exit::InvariantBroken => 4,
-        Exit::SchedulerBroke => 3,
-        Exit::ProgramBroke => 2,
-        Exit::Stalled => 1,
-        _ => 0,
-    }
+/// Codes of runs that failed, the worst first: after a broken invariant nothing of a run can be
+/// trusted, and a broken rule (first the scheduler's, then a program's) explains a stall.
+const WORST: [Exit; 4] = [
+    Exit::InvariantBroken,
+    Exit::SchedulerBroke,
+    Exit::ProgramBroke,
+    Exit::Stalled,
+];
+
+/// The code that stands for all of `errors`; nothing if there is none.
+pub fn worst<'e>(errors: impl Iterator<Item = &'e RunError>) -> Option<Exit> {
+    let place = |exit: &Exit| WORST.iter().position(|known| known == exit);
+    let exits = errors.map(exit_of);
+    exits.max_by_key(|exit| Reverse(place(exit).unwrap_or(WORST.len())))
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use warmq_experiment::Study;
+use warmq_experiment::{Study, papers};
 use warmq_report::{Report, Section};
 
 use crate::arguments::Extent;
 use crate::failure::Failure;
 use crate::study;
 use crate::walk::{self, Walk};
-use crate::{files, machines, oracle_gap, output, present, shipped, source, typed};
+use crate::{files, machines, oracle_gap, output, present, source, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -97,25 +97,25 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 impl Arguments {
     /// Of all papers together, a quick run shows what each is known for.
-    fn experiments(&self) -> impl Iterator<Item = &'static shipped::Shipped> {
+    fn experiments(&self) -> impl Iterator<Item = &'static papers::Shipped> {
         let headlines = self.extent.quick && matches!(self.paper, Paper::All);
         let papers = self.paper.shipped().iter();
         papers.flat_map(move |paper| {
             let experiments = paper.experiments.iter();
-            experiments.filter(move |shipped| !headlines || paper.headlines.contains(&shipped.id))
+            experiments.filter(move |shipped| !headlines || paper.headlines.contains(&shipped.0))
         })
     }
 }
 
 impl Paper {
     /// The papers that this stands for; the first names the report.
-    fn shipped(self) -> &'static [&'static shipped::Paper] {
+    fn shipped(self) -> &'static [&'static papers::Paper] {
         match self {
-            Paper::Coloring => &[&shipped::COLORING],
-            Paper::Starvation => &[&shipped::STARVATION],
-            Paper::Affinity => &[&shipped::AFFINITY],
-            Paper::Today => &[&shipped::TODAY],
-            Paper::All => &shipped::PAPERS,
+            Paper::Coloring => &[&papers::COLORING],
+            Paper::Starvation => &[&papers::STARVATION],
+            Paper::Affinity => &[&papers::AFFINITY],
+            Paper::Today => &[&papers::TODAY],
+            Paper::All => &papers::PAPERS,
         }
     }
 

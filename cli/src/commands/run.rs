@@ -249,6 +249,7 @@ fn studied(
 fn report(arguments: &Arguments, study: &Study) -> Result<Report, Failure> {
     let mut sections = study.sections(|name| command(arguments, &[name]));
     sections.extend(arguments.computed()?);
+    let names: Vec<&str> = arguments.files.iter().map(String::as_str).collect();
     let title = match sections.as_slice() {
         [only] => only.title.clone(),
         several => format!("{} experiments", several.len()),
@@ -260,14 +261,7 @@ fn report(arguments: &Arguments, study: &Study) -> Result<Report, Failure> {
             false => "Simulated by WarmQ.",
         }
         .to_owned(),
-        command: command(
-            arguments,
-            &arguments
-                .files
-                .iter()
-                .map(String::as_str)
-                .collect::<Vec<_>>(),
-        ),
+        command: command(arguments, &names),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         facts: study.facts(),
         sections,
@@ -305,16 +299,13 @@ fn traced(
         return Err(Failure::usage("--trace writes one run", help));
     };
     let traced = trace::run(experiment, options, engine, file)?;
-    if arguments.extent.json {
-        return present::json(&Report {
-            sections: vec![traced.section],
-            ..Report::default()
-        });
-    }
     let report = Report {
         sections: vec![traced.section],
         ..Report::default()
     };
+    if arguments.extent.json {
+        return present::json(&report);
+    }
     present::sections(&report, arguments.all)?;
     let (shown, name) = (printable(file), traced.name);
     let diagnose = typed::line("diagnose", &[&file.to_string_lossy()], &[]);

@@ -6,7 +6,6 @@ use warmq_experiment::planned::{PlannedRun, Planning, Wanted};
 use warmq_experiment::{Engine, Experiment, Measured, Options, RunError, Runner, Runs};
 
 use super::lines::lines;
-use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::{output, study};
 
@@ -36,7 +35,7 @@ pub fn run(only: &Only<'_>, wanted: &[Wanted], threads: usize) -> Result<(), Fai
         };
     }
     let numbers = only.planning.numbers(wanted)?;
-    let mut failures = Failures::default();
+    let mut failures = Vec::new();
     for chunk in numbers.chunks(TOGETHER) {
         let runs = chunk
             .iter()
@@ -44,7 +43,15 @@ pub fn run(only: &Only<'_>, wanted: &[Wanted], threads: usize) -> Result<(), Fai
             .collect::<Result<Vec<_>, _>>()?;
         only.run_all(&runs, threads, &mut failures)?;
     }
-    failures.verdict()
+    match study::worst(failures.iter().map(|(_, error)| error)) {
+        Some(exit) => {
+            let sentences = failures
+                .iter()
+                .map(|(name, error)| format!("{name}: {error}"));
+            Err(Failure::Runs(exit, sentences.collect()))
+        }
+        None => Ok(()),
+    }
 }
 
 impl<'e> Only<'e> {
@@ -82,7 +89,7 @@ impl<'e> Only<'e> {
         &self,
         runs: &[PlannedRun],
         threads: usize,
-        failures: &mut Failures,
+        failures: &mut Vec<(String, RunError)>,
     ) -> Result<(), Failure> {
         let jobs = runs.iter().map(|run| run.job.clone());
         let results = Runs::of(jobs, self.engine, threads, &|_| {})?;
@@ -92,10 +99,8 @@ impl<'e> Only<'e> {
             };
             self.print(run, result)?;
             if let Err(error) = result {
-                failures.add(
-                    format!("{}, seed {}: {error}", run.job.name, run.job.plan.seed.0),
-                    study::exit_of(error),
-                );
+                let name = format!("{}, seed {}", run.job.name, run.job.plan.seed.0);
+                failures.push((name, error.clone()));
             }
         }
         Ok(())
@@ -103,30 +108,5 @@ impl<'e> Only<'e> {
 
     fn print(&self, run: &PlannedRun, result: &Result<Measured, RunError>) -> Result<(), Failure> {
         output::json(&self.planning.line(run, &self.build, result))
-    }
-}
-
-/// Runs that gave no measurement.
-#[derive(Default)]
-struct Failures {
-    sentences: Vec<String>,
-    worst: Option<Exit>,
-}
-
-impl Failures {
-    fn add(&mut self, sentence: String, exit: Exit) {
-        self.sentences.push(sentence);
-        self.worst = self
-            .worst
-            .into_iter()
-            .chain([exit])
-            .max_by_key(|exit| study::severity(*exit));
-    }
-
-    fn verdict(self) -> Result<(), Failure> {
-        match self.worst {
-            Some(exit) => Err(Failure::Runs(exit, self.sentences)),
-            None => Ok(()),
-        }
     }
 }

@@ -58,6 +58,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         &[
             "units",
             "config",
+            "affinity",
             "trace",
             "machine",
             "metrics",

@@ -12,6 +12,7 @@
 mod engine;
 mod experiment;
 mod figures;
+pub mod gap;
 mod grid;
 mod host_kernel;
 mod jobs;
@@ -20,6 +21,7 @@ pub mod laws;
 mod not_done;
 mod only;
 mod outcome;
+pub mod papers;
 mod plan;
 pub mod planned;
 mod point;

@@ -1,22 +1,10 @@
 //! The experiments that come with WarmQ, inside the program: they work in any folder.
 
-/// An experiment that comes with WarmQ.
-#[derive(Clone, Copy, Debug)]
-pub struct Shipped {
-    /// Its id, by which it can be named in place of a file.
-    pub id: &'static str,
-    /// The text of its file.
-    pub text: &'static str,
-}
+use warmq_config::texts;
 
-macro_rules! shipped {
-    ($folder:literal: $($id:literal),* $(,)?) => {
-        &[$(Shipped {
-            id: $id,
-            text: include_str!(concat!("../../experiments/", $folder, "/", $id, ".toml")),
-        }),*]
-    };
-}
+/// An experiment that comes with WarmQ: its id, by which it can be named in place of a file, and
+/// the text of its file.
+pub type Shipped = (&'static str, &'static str);
 
 /// The experiments of a paper.
 #[derive(Debug)]
@@ -39,26 +27,26 @@ pub const COLORING: Paper = Paper {
     title: "Cache coloring of the run queue, reproduced",
     subtitle: "S. Yamamura, A. Hirai, M. Sato, M. Yamamoto, A. Naruse, K. Kumon: Speeding Up Kernel Scheduler by \
                Reducing Cache Misses (USENIX 2002). Published figures beside simulated ones.",
-    experiments: shipped![
-        "coloring":
-        "fig1-bus-histogram",
-        "fig3-processes",
-        "table2-miss-ratio",
-        "fig6-web-throughput",
-        "fig7-bus-transactions",
-        "fig8-colors",
-        "table4-web-scaling",
-        "table5-walk-misses",
-        "table6-lock",
-        "table7-chat-misses",
-        "table8-chat-lock",
-        "fig10-chat-scaling",
-        "wrong-bits",
-        "colored-mq",
-        "alternatives",
-        "schedulers",
-        "too-many-colors",
-    ],
+    experiments: texts! {
+        "../../../experiments/coloring/":
+        "fig1-bus-histogram"
+        "fig3-processes"
+        "table2-miss-ratio"
+        "fig6-web-throughput"
+        "fig7-bus-transactions"
+        "fig8-colors"
+        "table4-web-scaling"
+        "table5-walk-misses"
+        "table6-lock"
+        "table7-chat-misses"
+        "table8-chat-lock"
+        "fig10-chat-scaling"
+        "wrong-bits"
+        "colored-mq"
+        "alternatives"
+        "schedulers"
+        "too-many-colors"
+    },
     headlines: &["table2-miss-ratio", "fig6-web-throughput", "fig8-colors"],
 };
 
@@ -68,35 +56,35 @@ pub const STARVATION: Paper = Paper {
     title: "Starvation by network receivers, reproduced",
     subtitle: "A. Al-Mane': Performance of CPU-bound processes in the presence of network I/O under Linux (KFUPM, \
                2009). Published figures beside simulated ones, and the thesis's future work.",
-    experiments: shipped![
-        "starvation":
-        "itgrecv",
-        "tcpdump",
-        "ethereal",
-        "dynamic-priority-off",
-        "sleeps",
-        "slices",
-        "min-sleep",
-        "min-sleep-network",
-        "cfs-default",
-        "two-receivers",
-        "intel-nic",
-        "cfs-granularity",
-        "cfs-network",
-        "smp-o1-min-sleep",
-        "smp-cfs-granularity",
-        "local-o1",
-        "local-cfs",
-        "local-o1-network",
-        "local-cfs-network",
-        "local-smp",
-        "local-smp-cfs",
-        "voip",
-        "why-20ms",
-        "groups",
-        "clock-resolution",
-        "modern-nic",
-    ],
+    experiments: texts! {
+        "../../../experiments/starvation/":
+        "itgrecv"
+        "tcpdump"
+        "ethereal"
+        "dynamic-priority-off"
+        "sleeps"
+        "slices"
+        "min-sleep"
+        "min-sleep-network"
+        "cfs-default"
+        "two-receivers"
+        "intel-nic"
+        "cfs-granularity"
+        "cfs-network"
+        "smp-o1-min-sleep"
+        "smp-cfs-granularity"
+        "local-o1"
+        "local-cfs"
+        "local-o1-network"
+        "local-cfs-network"
+        "local-smp"
+        "local-smp-cfs"
+        "voip"
+        "why-20ms"
+        "groups"
+        "clock-resolution"
+        "modern-nic"
+    },
     headlines: &["slices", "cfs-default"],
 };
 
@@ -106,7 +94,26 @@ pub const AFFINITY: Paper = Paper {
     title: "Scheduling by data affinity",
     subtitle: "Tasks that use the same data run in the same place, one after another: the paper's online algorithm, \
                beside its published figures and on machines with many caches, and scx_warmq.",
-    experiments: shipped!["affinity": "table1-chat", "table1-chat-20", "table2-chat-misses", "table3-fragments", "table4-iterations", "hackbench", "size-and-number", "too-big", "tradeoff", "wrong-hints", "inferred", "inferred-chat", "chiplets-chat", "chiplets-service", "chiplets-fragments", "first-look", "cache-aware"],
+    experiments: texts! {
+        "../../../experiments/affinity/":
+        "table1-chat"
+        "table1-chat-20"
+        "table2-chat-misses"
+        "table3-fragments"
+        "table4-iterations"
+        "hackbench"
+        "size-and-number"
+        "too-big"
+        "tradeoff"
+        "wrong-hints"
+        "inferred"
+        "inferred-chat"
+        "chiplets-chat"
+        "chiplets-service"
+        "chiplets-fragments"
+        "first-look"
+        "cache-aware"
+    },
     headlines: &["table1-chat", "table3-fragments"],
 };
 
@@ -116,14 +123,14 @@ pub const TODAY: Paper = Paper {
     title: "The starvation of Linux 6.13 to 7.0",
     subtitle: "A group whose tasks are woken often takes all of a CPU from another group, from 6.13 to 7.0: simulated, beside \
                what was measured in guests.",
-    experiments: shipped![
-        "today":
-        "other-group",
-        "one-setting",
-        "cures",
-        "two-containers",
-        "where",
-    ],
+    experiments: texts! {
+        "../../../experiments/today/":
+        "other-group"
+        "one-setting"
+        "cures"
+        "two-containers"
+        "where"
+    },
     headlines: &["other-group", "cures"],
 };
 
@@ -137,7 +144,7 @@ pub fn all() -> impl Iterator<Item = Shipped> {
 
 /// The experiment with this id.
 pub fn find(id: &str) -> Option<Shipped> {
-    all().find(|shipped| shipped.id == id)
+    all().find(|(known, _)| *known == id)
 }
 
 #[cfg(test)]
@@ -149,23 +156,21 @@ mod tests {
         for paper in PAPERS {
             assert_eq!(files(paper.name), sorted(paper.experiments));
         }
-        let ids: std::collections::BTreeSet<&str> = all().map(|experiment| experiment.id).collect();
+        let ids: std::collections::BTreeSet<&str> = all().map(|(id, _)| id).collect();
         assert_eq!(all().count(), ids.len(), "two have the same name");
         let headlines = PAPERS.iter().flat_map(|paper| paper.headlines);
         assert!(headlines.copied().all(|id| ids.contains(id)));
     }
 
     fn sorted(shipped: &[Shipped]) -> Vec<String> {
-        let mut ids: Vec<String> = shipped
-            .iter()
-            .map(|experiment| experiment.id.to_owned())
-            .collect();
+        let ids = shipped.iter().map(|(id, _)| (*id).to_owned());
+        let mut ids: Vec<String> = ids.collect();
         ids.sort();
         ids
     }
 
     fn files(folder: &str) -> Vec<String> {
-        let folder = format!("{}/../experiments/{folder}", env!("CARGO_MANIFEST_DIR"));
+        let folder = format!("{}/../../experiments/{folder}", env!("CARGO_MANIFEST_DIR"));
         let mut files: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
