@@ -26,7 +26,6 @@ mod machines;
 mod nearby;
 mod oracle_gap;
 mod output;
-mod page;
 mod planned;
 mod present;
 mod profile;

@@ -1,14 +1,18 @@
 //! A finished report: on the terminal or as JSON, and as files.
 
-use std::path::Path;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 
 use warmq_experiment::Study;
-use warmq_report::{Report, write_json_lines, write_json_profiles};
+use warmq_report::{
+    Report, Row, WriteError, write_csv, write_html, write_json_lines, write_json_profiles,
+};
 use warmq_units::printable;
 
 use crate::failure::Failure;
+use crate::files::{Unfinished, refused};
 use crate::output::{self, Screen};
-use crate::page;
 
 /// Prints every row as a line of JSON.
 ///
@@ -45,20 +49,17 @@ pub fn sections(report: &Report, all: bool) -> Result<(), Failure> {
 /// # Errors
 /// When standard output refuses.
 pub fn summary(report: &Report, study: &Study) -> Result<(), Failure> {
-    let terminal = Screen::of_results().terminal(true);
-    // A scenario that is only looked at claims nothing.
-    if report.sections.iter().all(|section| section.together) {
-        let (runs, seconds) = (study.count(), study.elapsed.as_secs_f64());
-        let s = if runs == 1 { "" } else { "s" };
-        return output::print(&format!("{runs} run{s} in {seconds:.1} s"));
-    }
-    output::print(terminal.summary(report).trim_end())?;
     let (runs, seconds) = (study.count(), study.elapsed.as_secs_f64());
     let s = if runs == 1 { "" } else { "s" };
-    output::print(&format!(
-        "{}; {runs} run{s} in {seconds:.1} s",
-        claims(report.summary().claims(), study.claims().unchecked)
-    ))
+    let took = format!("{runs} run{s} in {seconds:.1} s");
+    // A scenario that is only looked at claims nothing.
+    if report.sections.iter().all(|section| section.together) {
+        return output::print(&took);
+    }
+    let terminal = Screen::of_results().terminal(true);
+    output::print(terminal.summary(report).trim_end())?;
+    let claims = claims(report.summary().claims(), study.claims().unchecked);
+    output::print(&format!("{claims}; {took}"))
 }
 
 fn claims((held, all): (usize, usize), unchecked: usize) -> String {
@@ -74,11 +75,31 @@ fn claims((held, all): (usize, usize), unchecked: usize) -> String {
 /// # Errors
 /// When a file cannot be written.
 pub fn files(report: &Report, folder: &Path, json: bool) -> Result<(), Failure> {
-    let page = page::write(report, folder)?;
+    let page = write(report, folder)?;
     let text = format!("page: {}", printable(&page));
     if json {
         output::say(&text);
         return Ok(());
     }
     output::print(&text)
+}
+
+/// Writes `report.html` and `rows.csv` into `folder`, which the command has taken
+/// ([`crate::files::folder`]). Answers the path of the page.
+fn write(report: &Report, folder: &Path) -> Result<PathBuf, Failure> {
+    let sections = report.sections.iter();
+    let rows: Vec<Row> = sections.flat_map(|section| section.rows.clone()).collect();
+    file(&folder.join("rows.csv"), |out| write_csv(&rows, out))?;
+    let page = folder.join("report.html");
+    file(&page, |out| write_html(report, out))?;
+    Ok(page)
+}
+
+fn file(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), WriteError>,
+) -> Result<(), Failure> {
+    let (unfinished, mut out) = Unfinished::begin(path)?;
+    write(&mut out).map_err(|error| refused(path, &error))?;
+    unfinished.finish(out)
 }

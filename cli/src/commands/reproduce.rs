@@ -90,7 +90,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         // After the simulations: nothing else is to use the caches meanwhile.
         report.sections.push(walked(extent.json)?);
     }
-    show(&report, &study, extent.json)?;
+    match extent.json {
+        true => present::json(&report)?,
+        false => present::summary(&report, &study)?,
+    }
     present::files(&report, &arguments.out, extent.json)?;
     study::finish(&study, extent, &engine, &[])
 }
@@ -146,13 +149,6 @@ fn walked(json: bool) -> Result<Section, Failure> {
         output::print(&walk::table(&walk, &section))?;
     }
     Ok(section)
-}
-
-fn show(report: &Report, study: &Study, json: bool) -> Result<(), Failure> {
-    if json {
-        return present::json(report);
-    }
-    present::summary(report, study)
 }
 
 fn report(arguments: &Arguments, study: &Study) -> Report {

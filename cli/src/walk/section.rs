@@ -58,37 +58,22 @@ fn rows(walk: &Walk) -> Vec<Row> {
     };
     let measured = walk.rows().map(|(walked, _)| {
         let spread = walked.ns_per_visit;
-        row(
-            walked,
-            "measured_visit",
-            "ns",
-            spread.median,
-            spread.low,
-            spread.high,
-        )
+        let (value, low, high) = (spread.median, spread.low, spread.high);
+        row(walked, "measured_visit", "ns", value, low, high)
     });
     let simulated = walk.rows().flat_map(|(walked, twin)| {
-        let (least, most) = twin.ratios(walked);
-        let times = ends(
-            walk,
-            "simulated_visit",
-            twin.least.ns_per_visit,
-            twin.most.ns_per_visit,
-        );
-        let ratios = ends(walk, "simulated_over_measured", least, most);
-        let of_time = move |(metric, ns): (String, f64)| row(walked, &metric, "ns", ns, ns, ns);
-        let of_ratio =
-            move |(metric, times): (String, f64)| row(walked, &metric, "", times, times, times);
-        let times = times.into_iter().map(of_time);
-        times
-            .chain(ratios.into_iter().map(of_ratio))
-            .collect::<Vec<Row>>()
+        let times = (twin.least.ns_per_visit, twin.most.ns_per_visit);
+        let times = ends(walk, "simulated_visit", times).into_iter();
+        let times = times.map(|(metric, ns)| (metric, "ns", ns));
+        let ratios = ends(walk, "simulated_over_measured", twin.ratios(walked)).into_iter();
+        let all = times.chain(ratios.map(|(metric, times)| (metric, "", times)));
+        all.map(move |(metric, unit, value)| row(walked, &metric, unit, value, value, value))
     });
     measured.chain(simulated).collect()
 }
 
 /// A metric where the sets are known; where they are not, one for each end of the range.
-fn ends(walk: &Walk, metric: &str, least: f64, most: f64) -> Vec<(String, f64)> {
+fn ends(walk: &Walk, metric: &str, (least, most): (f64, f64)) -> Vec<(String, f64)> {
     if walk.sets_known() {
         return vec![(metric.to_owned(), least)];
     }

@@ -96,22 +96,9 @@ pub const AFFINITY: Paper = Paper {
                beside its published figures and on machines with many caches, and scx_warmq.",
     experiments: texts! {
         "../../../experiments/affinity/":
-        "table1-chat"
-        "table1-chat-20"
-        "table2-chat-misses"
-        "table3-fragments"
-        "table4-iterations"
-        "hackbench"
-        "size-and-number"
-        "too-big"
-        "tradeoff"
-        "wrong-hints"
-        "inferred"
-        "inferred-chat"
-        "chiplets-chat"
-        "chiplets-service"
-        "chiplets-fragments"
-        "first-look"
+        "table1-chat" "table1-chat-20" "table2-chat-misses" "table3-fragments" "table4-iterations"
+        "hackbench" "size-and-number" "too-big" "tradeoff" "wrong-hints" "inferred"
+        "inferred-chat" "chiplets-chat" "chiplets-service" "chiplets-fragments" "first-look"
         "cache-aware"
     },
     headlines: &["table1-chat", "table3-fragments"],

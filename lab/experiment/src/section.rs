@@ -34,15 +34,10 @@ impl Experiment {
         }
         plots.retain(|plot| plot.series.iter().any(|series| !series.points.is_empty()));
         Section {
-            id: self.id.clone(),
-            title: self.title.clone(),
-            paper: self.figure.clone(),
             shows: self.about.clone(),
             plots,
             rows: outcome.rows.clone(),
             columns: self.columns.clone(),
-            together: self.everything,
-            asked_for: self.asked_for(),
             labels: self.labels.iter().map(label).collect(),
             tolerances: self.tolerances.clone(),
             verdicts: verdicts(outcome),
@@ -54,7 +49,7 @@ impl Experiment {
                 value: outcome.digest.clone(),
             }],
             profiles: self.profiles(options, runs),
-            took_s: 0.0,
+            ..self.empty_section()
         }
     }
 
@@ -85,11 +80,18 @@ impl Experiment {
             })
         };
         Section {
+            rows: metrics.into_iter().filter_map(row).collect(),
+            notes: measured.notes.clone(),
+            ..self.empty_section()
+        }
+    }
+
+    /// A section that says what it is about, and no more.
+    fn empty_section(&self) -> Section {
+        Section {
             id: self.id.clone(),
             title: self.title.clone(),
             paper: self.figure.clone(),
-            rows: metrics.into_iter().filter_map(row).collect(),
-            notes: measured.notes.clone(),
             together: self.everything,
             asked_for: self.asked_for(),
             ..Section::default()
