@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use warmq_trace::Policy;
-use warmq_units::{Instant, TaskId, is_printable};
+use warmq_units::{CpuId, CpuSet, Instant, TaskId, is_printable};
 
 use self::names::Names;
 use crate::missing::Missing;
@@ -258,21 +258,11 @@ fn policy(policy: Option<Policy>, priority: u8) -> Option<String> {
 
 /// `cpu 3`, `cpus 0-2,5`.
 fn place(cpus: &[usize]) -> String {
-    if let [only] = cpus {
-        return format!("cpu {only}");
+    let set: CpuSet = cpus.iter().map(|cpu| CpuId(*cpu as u16)).collect();
+    match cpus {
+        [only] => format!("cpu {only}"),
+        _ => format!("cpus {set}"),
     }
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for cpu in cpus {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
-            _ => ranges.push((*cpu, *cpu)),
-        }
-    }
-    let ranges = ranges.iter().map(|(first, last)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    });
-    format!("cpus {}", ranges.collect::<Vec<_>>().join(","))
 }
 
 /// A basic string of TOML.

@@ -1,6 +1,8 @@
 //! Sets of CPUs, as bitmaps.
 
 use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
 
 use crate::CpuId;
 
@@ -14,6 +16,7 @@ use crate::CpuId;
 /// let set: CpuSet = [CpuId(0), CpuId(2), CpuId(3)].into_iter().collect();
 /// assert!(set.contains(CpuId(2)) && !set.contains(CpuId(1)));
 /// assert_eq!(set.to_string(), "0,2-3");
+/// assert_eq!("0,2-3".parse(), Ok(set));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct CpuSet {
@@ -109,6 +112,21 @@ impl FromIterator<CpuId> for CpuSet {
     }
 }
 
+/// A list of CPUs as the kernel prints it; an empty text is the empty set.
+impl FromStr for CpuSet {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<CpuSet, ParseIntError> {
+        let mut cpus = CpuSet::default();
+        for range in text.trim().split(',').filter(|range| !range.is_empty()) {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let range = first.parse()?..=last.parse()?;
+            range.map(CpuId).for_each(|cpu| cpus.insert(cpu));
+        }
+        Ok(cpus)
+    }
+}
+
 /// As the kernel prints lists of CPUs: `0,2-3`.
 impl fmt::Display for CpuSet {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,5 +144,25 @@ impl fmt::Display for CpuSet {
             separator = ",";
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_names_its_cpus() {
+        let list = |text: &str| {
+            let cpus: Option<CpuSet> = text.parse().ok();
+            cpus.map(|cpus| cpus.iter().map(|cpu| cpu.0).collect())
+        };
+        assert_eq!(list("0-3,8"), Some(vec![0, 1, 2, 3, 8]));
+        assert_eq!(list("0-2,5,7-8\n"), Some(vec![0, 1, 2, 5, 7, 8]));
+        assert_eq!(list("5"), Some(vec![5]));
+        assert_eq!(list("\n"), Some(vec![]));
+        assert_eq!(list(""), Some(vec![]));
+        assert_eq!(list("0-x"), None);
+        assert_eq!(list("70000"), None);
     }
 }

@@ -19,7 +19,7 @@ pub fn online(tree: Tree<'_>) -> Result<Vec<CpuId>, HostError> {
     if online.is_empty() || online.len() > MOST_CPUS {
         return Err(tree.error(&path, format!("it names {} CPUs", online.len())));
     }
-    Ok(online.into_iter().map(CpuId).collect())
+    Ok(online.iter().collect())
 }
 
 /// The threads of the core of `cpu`, itself among them, ascending.
@@ -28,7 +28,7 @@ pub fn siblings(tree: Tree<'_>, cpu: CpuId) -> Result<Vec<CpuId>, HostError> {
         "{CPUS}/cpu{}/topology/thread_siblings_list",
         cpu.0
     ))?;
-    Ok(threads.into_iter().map(CpuId).collect())
+    Ok(threads.iter().collect())
 }
 
 /// Socket and core of each CPU that is online. A core is named by the first of its threads; a
@@ -88,11 +88,11 @@ fn cache(tree: Tree<'_>, folder: &str, online: &[CpuId]) -> Result<ObservedCache
     let shared = tree.list(&file("shared_cpu_list"))?;
     let position = |cpu| {
         online
-            .binary_search(&CpuId(cpu))
+            .binary_search(&cpu)
             .ok()
             .map(|index| CpuId(index as u16))
     };
-    let cpus = shared.into_iter().filter_map(position).collect();
+    let cpus = shared.iter().filter_map(position).collect();
     Ok(ObservedCache {
         level,
         size,

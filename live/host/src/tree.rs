@@ -4,6 +4,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use warmq_units::CpuSet;
+
 use crate::error::HostError;
 
 /// A file system that starts at a root.
@@ -52,9 +54,10 @@ impl<'a> Tree<'a> {
     }
 
     /// The CPU numbers in a file that must be there.
-    pub fn list(self, path: &str) -> Result<Vec<u16>, HostError> {
+    pub fn list(self, path: &str) -> Result<CpuSet, HostError> {
         let text = self.text(path)?;
-        list(&text).ok_or_else(|| self.error(path, format!("`{text}` is not a list of CPUs")))
+        let wrong = |_| self.error(path, format!("`{text}` is not a list of CPUs"));
+        text.parse().map_err(wrong)
     }
 
     /// The first `name: value` of a file such as /proc/cpuinfo.
@@ -69,31 +72,5 @@ impl<'a> Tree<'a> {
     /// Whether there is such a file or folder.
     pub fn has(self, path: &str) -> bool {
         self.root.join(path).exists()
-    }
-}
-
-/// Reads a list as `0-3,8`, ascending; an empty text is an empty list.
-fn list(text: &str) -> Option<Vec<u16>> {
-    let mut cpus = Vec::new();
-    for range in text.split(',').filter(|range| !range.is_empty()) {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        cpus.extend(first.parse::<u16>().ok()?..=last.parse::<u16>().ok()?);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Some(cpus)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_names_its_cpus() {
-        assert_eq!(list("0-3,8"), Some(vec![0, 1, 2, 3, 8]));
-        assert_eq!(list("5"), Some(vec![5]));
-        assert_eq!(list(""), Some(vec![]));
-        assert_eq!(list("0-x"), None);
-        assert_eq!(list("70000"), None);
     }
 }

@@ -54,7 +54,7 @@ impl Raw {
         let folder = root.join(CPUS).join(format!("cpu{}", id.0));
         let topology = folder.join("topology");
         let socket = number_in(&topology.join("physical_package_id")).unwrap_or(0);
-        let first = |path: &Path| first_of(&fs::read_to_string(path).ok()?);
+        let first = |path: &Path| Some(list_in(path)?.first()?.0);
         let of_socket = first(&topology.join("package_cpus_list"))
             .or_else(|| first(&topology.join("core_siblings_list")));
         let llc = last_level(&folder.join("cache")).or(of_socket);
@@ -73,8 +73,8 @@ fn last_level(caches: &Path) -> Option<u16> {
     let index = |number: u32| {
         let folder = caches.join(format!("index{number}"));
         let level = number_in(&folder.join("level"))?;
-        let shared = fs::read_to_string(folder.join("shared_cpu_list")).ok()?;
-        Some((level, first_of(&shared)?))
+        let shared = list_in(&folder.join("shared_cpu_list"))?;
+        Some((level, shared.first()?.0))
     };
     let levels = (0..16).map_while(index);
     levels
@@ -88,10 +88,8 @@ fn node_of(root: &Path, cpu: CpuId) -> Option<u64> {
     folder.filter_map(Result::ok).find_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
         let node: u64 = name.strip_prefix("node")?.parse().ok()?;
-        let list = fs::read_to_string(entry.path().join("cpulist")).ok()?;
-        ranges(&list)
-            .any(|(from, to)| (from..=to).contains(&cpu.0))
-            .then_some(node)
+        let cpus = list_in(&entry.path().join("cpulist"))?;
+        cpus.contains(cpu).then_some(node)
     })
 }
 
@@ -99,16 +97,9 @@ fn number_in(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// The first CPU of a list such as `0-3,8`.
-fn first_of(list: &str) -> Option<u16> {
-    ranges(list).next().map(|(first, _)| first)
-}
-
-fn ranges(list: &str) -> impl Iterator<Item = (u16, u16)> {
-    list.trim().split(',').filter_map(|range| {
-        let (from, to) = range.split_once('-').unwrap_or((range, range));
-        Some((from.parse().ok()?, to.parse().ok()?))
-    })
+/// A file with a list of CPUs such as `0-3,8`.
+fn list_in(path: &Path) -> Option<CpuSet> {
+    fs::read_to_string(path).ok()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, RingBuffer, RingBufferBuilder, libbpf_sys};
 use warmq_record::Gatherer;
+use warmq_units::{CpuId, CpuSet};
 
 use crate::refusal::Refusal;
 
@@ -41,7 +42,7 @@ impl<'g> Rings<'g> {
         gatherer: &'g RefCell<Gatherer>,
     ) -> Result<Rings<'g>, Refusal> {
         let mut rings = Vec::new();
-        for cpu in online()? {
+        for CpuId(cpu) in online()?.iter() {
             let map = ring(bytes)?;
             let key = u32::from(cpu).to_ne_bytes();
             let fd = map.as_fd().as_raw_fd().to_ne_bytes();
@@ -123,32 +124,16 @@ fn take(gatherer: &mut Gatherer, cpu: u16, sample: &[u8]) -> i32 {
 }
 
 /// The CPUs that are online.
-fn online() -> Result<Vec<u16>, Refusal> {
+fn online() -> Result<CpuSet, Refusal> {
     const PATH: &str = "/sys/devices/system/cpu/online";
     let text = fs::read_to_string(PATH);
     let text = text.map_err(Refusal::system(format!("read {PATH}")))?;
-    Ok(cpus(&text))
-}
-
-/// `0-3,8`, as the kernel writes lists of CPUs.
-fn cpus(list: &str) -> Vec<u16> {
-    let ranges = list.trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.parse::<u16>().ok()?..=last.parse::<u16>().ok()?)
-    });
-    ranges.flatten().collect()
+    Ok(text.parse().unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_of_cpus_are_read_as_the_kernel_writes_them() {
-        assert_eq!(cpus("0\n"), [0]);
-        assert_eq!(cpus("0-2,5,7-8\n"), [0, 1, 2, 5, 7, 8]);
-        assert_eq!(cpus("\n"), [0_u16; 0]);
-    }
 
     #[test]
     fn rings_have_a_size_that_the_kernel_takes() {

@@ -1,6 +1,7 @@
 //! It may not use CPUs that idled.
 
 use warmq_trace::Allowed;
+use warmq_units::CpuSet;
 
 use super::{owned, waited};
 use crate::case::Case;
@@ -34,21 +35,9 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
 
 /// `CPU 1` or `CPUs 0-3,8`.
 fn shown(cpus: &Allowed) -> String {
-    let cpus: Vec<usize> = cpus.known().map(|cpu| cpu.index()).collect();
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for cpu in &cpus {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
-            _ => ranges.push((*cpu, *cpu)),
-        }
-    }
-    let text = |(first, last): &(usize, usize)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
+    let cpus: CpuSet = cpus.known().collect();
     let plural = if cpus.len() == 1 { "" } else { "s" };
-    let ranges: Vec<String> = ranges.iter().map(text).collect();
-    format!("CPU{plural} {}", ranges.join(","))
+    format!("CPU{plural} {cpus}")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use warmq_decide::WEIGHT_NICE_0;
+use warmq_units::{CpuId, CpuSet};
 
 use crate::stats::{Group, Home, Interval, Statistics, Waits};
 use crate::words::plural;
@@ -296,21 +297,8 @@ fn fragment(group: &Group) -> String {
 
 /// CPUs as `0-3,8`.
 fn ranges(cpus: &[usize]) -> String {
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for cpu in cpus {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
-            _ => runs.push((*cpu, *cpu)),
-        }
-    }
-    let write = |(first, last): &(usize, usize)| {
-        if first == last {
-            first.to_string()
-        } else {
-            format!("{first}-{last}")
-        }
-    };
-    runs.iter().map(write).collect::<Vec<_>>().join(",")
+    let cpus = cpus.iter().map(|cpu| CpuId(*cpu as u16));
+    CpuSet::from_iter(cpus).to_string()
 }
 
 fn per_second(count: u64, seconds: f64) -> String {
