@@ -1,10 +1,9 @@
 //! What is wrong with a machine, and how to fix it, as a value.
 
-use std::fmt;
-
 /// A rule that a machine's description breaks, as found by
 /// [`MachineDescription::check`](crate::MachineDescription::check).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {problem}; {help}")]
 pub struct Flaw {
     /// The part of the machine: `cache.l2.ways`, `memory.size`.
     pub key: String,
@@ -28,11 +27,3 @@ impl Flaw {
         }
     }
 }
-
-impl fmt::Display for Flaw {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}; {}", self.key, self.problem, self.help)
-    }
-}
-
-impl std::error::Error for Flaw {}

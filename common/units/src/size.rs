@@ -13,7 +13,8 @@ pub struct Bytes(pub u64);
 pub struct Address(pub u64);
 
 /// A text that is not a size such as `64`, `32KB` or `1.5MB`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a size; write it as 64, 32KB, 2MB or 16GB")]
 pub struct ParseBytesError {
     text: String,
 }
@@ -87,18 +88,6 @@ impl fmt::Display for Address {
         write!(formatter, "{:#x}", self.0)
     }
 }
-
-impl fmt::Display for ParseBytesError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "`{}` is not a size; write it as 64, 32KB, 2MB or 16GB",
-            self.text
-        )
-    }
-}
-
-impl std::error::Error for ParseBytesError {}
 
 #[cfg(test)]
 mod tests {

@@ -16,7 +16,8 @@ pub struct Instant(pub u64);
 pub struct Duration(pub u64);
 
 /// A text that is not a time such as `300ms`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a time; write a number and a unit, such as 300ms or 1.5s")]
 pub struct ParseDurationError {
     text: String,
 }
@@ -280,18 +281,6 @@ impl FromStr for Duration {
         })
     }
 }
-
-impl fmt::Display for ParseDurationError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = &self.text;
-        write!(
-            formatter,
-            "`{text}` is not a time; write a number and a unit, such as 300ms or 1.5s"
-        )
-    }
-}
-
-impl std::error::Error for ParseDurationError {}
 
 impl fmt::Display for Duration {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,16 +1,18 @@
 //! Why a scenario is not played, or not to its end.
 
-use std::fmt;
 use std::io;
 
 /// Why there is no trace, or only a part of one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlayError {
     /// The scenario or an option is wrong: what, where, and the fix.
+    #[error("{0}")]
     Input(String),
     /// The run ended early: who, and why.
+    #[error("{0}")]
     Ended(String),
     /// The system refused something that the scenario needs.
+    #[error("{}", refusal(what, why, fix))]
     Refused {
         /// What was tried.
         what: String,
@@ -20,6 +22,7 @@ pub enum PlayError {
         fix: String,
     },
     /// The kernel has thrown out the scheduler that was loaded, or its program has ended.
+    #[error("{0}")]
     ThrownOut(String),
 }
 
@@ -47,7 +50,7 @@ impl PlayError {
         }
     }
 
-    /// The error with this exit code, as [`Display`](fmt::Display) wrote it in another process.
+    /// The error with this exit code, as `Display` wrote it in another process.
     pub(crate) fn from_parts(code: u32, text: String) -> PlayError {
         match code {
             2 => PlayError::Input(text),
@@ -62,27 +65,12 @@ impl PlayError {
     }
 }
 
-impl fmt::Display for PlayError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PlayError::Input(text) | PlayError::Ended(text) | PlayError::ThrownOut(text) => {
-                formatter.write_str(text)
-            }
-            PlayError::Refused { what, why, fix } => {
-                formatter.write_str(what)?;
-                if !why.is_empty() {
-                    write!(formatter, ": {why}")?;
-                }
-                if !fix.is_empty() {
-                    write!(formatter, "; {fix}")?;
-                }
-                Ok(())
-            }
-        }
-    }
+fn refusal(what: &str, why: &str, fix: &str) -> String {
+    let parts = [(": ", why), ("; ", fix)].into_iter();
+    let parts = parts.filter(|(_, part)| !part.is_empty());
+    let more: String = parts.flat_map(|(before, part)| [before, part]).collect();
+    format!("{what}{more}")
 }
-
-impl std::error::Error for PlayError {}
 
 impl From<warmq_scenario::EvalError> for PlayError {
     fn from(error: warmq_scenario::EvalError) -> PlayError {

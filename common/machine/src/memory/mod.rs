@@ -7,8 +7,6 @@
 mod buddy;
 mod wear;
 
-use std::fmt;
-
 use warmq_units::{Address, Bytes, Stream};
 
 use crate::MemoryDescription;
@@ -36,7 +34,8 @@ pub enum Fragmentation {
 }
 
 /// No block of this size is free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no 2^{order} contiguous pages are among the {free_pages} that are free")]
 pub struct OutOfMemory {
     /// The requested order: 2^order pages.
     pub order: u32,
@@ -221,15 +220,3 @@ impl PhysicalMemory {
         }
     }
 }
-
-impl fmt::Display for OutOfMemory {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (order, free) = (self.order, self.free_pages);
-        write!(
-            formatter,
-            "no 2^{order} contiguous pages are among the {free} that are free"
-        )
-    }
-}
-
-impl std::error::Error for OutOfMemory {}

@@ -1,39 +1,24 @@
 //! The value of an expression.
 
-use std::fmt;
-
 use super::{Operator, Tree};
 use crate::quantity::Quantity;
 use crate::site::Site;
 
 /// Why an expression has no value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// A division, or the remainder of one, by zero.
+    #[error("this divides by zero")]
     DivisionByZero,
     /// A result of more than 63 bits.
+    #[error("the result is larger than 63 bits")]
     Overflow,
     /// A result below zero where none can be.
+    #[error("the result is negative: {0}")]
     Negative(i64),
     /// A result above [`Quantity::most`].
+    #[error("the result is more than {}", .0.most_written())]
     TooMuch(Quantity),
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::DivisionByZero => formatter.write_str("this divides by zero"),
-            Fault::Overflow => formatter.write_str("the result is larger than 63 bits"),
-            Fault::Negative(value) => write!(formatter, "the result is negative: {value}"),
-            Fault::TooMuch(quantity) => {
-                write!(
-                    formatter,
-                    "the result is more than {}",
-                    quantity.most_written()
-                )
-            }
-        }
-    }
 }
 
 impl Tree {

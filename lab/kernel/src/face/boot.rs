@@ -1,7 +1,5 @@
 //! What a workload does before time starts: it creates its first tasks, and what they use.
 
-use std::fmt;
-
 use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
 use warmq_trace::Comm;
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
@@ -34,43 +32,17 @@ impl<F: Fn(&mut Boot<'_>) -> Result<(), OutOfMemory>> Workload for F {
 pub type MakeScheduler = Box<dyn FnOnce(&mut Attach<'_>) -> Result<Box<dyn Scheduler>, BootError>>;
 
 /// Why a machine could not be switched on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BootError {
     /// A cost is missing in the machine's table.
-    Cost(UnknownCost),
+    #[error(transparent)]
+    Cost(#[from] UnknownCost),
     /// The workload needs more memory than the machine has.
-    Memory(OutOfMemory),
+    #[error("the workload does not fit into the machine: {0}")]
+    Memory(#[from] OutOfMemory),
     /// The scheduler cannot be attached, for this reason.
+    #[error("{0}")]
     Scheduler(String),
-}
-
-impl fmt::Display for BootError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BootError::Cost(cost) => cost.fmt(formatter),
-            BootError::Scheduler(why) => formatter.write_str(why),
-            BootError::Memory(memory) => {
-                write!(
-                    formatter,
-                    "the workload does not fit into the machine: {memory}"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for BootError {}
-
-impl From<UnknownCost> for BootError {
-    fn from(cost: UnknownCost) -> BootError {
-        BootError::Cost(cost)
-    }
-}
-
-impl From<OutOfMemory> for BootError {
-    fn from(memory: OutOfMemory) -> BootError {
-        BootError::Memory(memory)
-    }
 }
 
 /// What a workload may do before time starts.

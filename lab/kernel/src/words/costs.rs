@@ -1,7 +1,6 @@
 //! What the kernel's own work costs on a machine, in cycles, each with a source.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use warmq_machine::description::Cost;
 use warmq_units::{Cycles, Duration, Hertz};
@@ -13,24 +12,15 @@ pub struct Costs {
 }
 
 /// A cost that the machine's table lacks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the machine gives no cost `{name}`: add `{name} = {{ cycles = N, source = \"...\" }}` to its \
+     costs"
+)]
 pub struct UnknownCost {
     /// The name that was looked up.
     pub name: String,
 }
-
-impl fmt::Display for UnknownCost {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "the machine gives no cost `{}`: ", self.name)?;
-        write!(
-            formatter,
-            "add `{} = {{ cycles = N, source = \"...\" }}` to its costs",
-            self.name
-        )
-    }
-}
-
-impl std::error::Error for UnknownCost {}
 
 impl Costs {
     /// The costs as a machine's description carries them.

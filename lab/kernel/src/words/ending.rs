@@ -34,11 +34,13 @@ pub enum Ending {
 }
 
 /// What a program must not do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misuse {
     /// It cannot go on as it is written, as the text says.
+    #[error("{0}")]
     GivesUp(String),
     /// It unlocked a mutex that it does not hold (EPERM).
+    #[error("unlocked mutex {mutex}, which {}", held_by(owner))]
     UnlocksWhatItDoesNotHold {
         /// The mutex.
         mutex: u32,
@@ -59,32 +61,42 @@ pub struct Violation {
 }
 
 /// The rules for a scheduler's answers, by what breaks them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rule {
     /// The task picked does not exist or has exited.
+    #[error("picked {0}, which does not exist")]
     PickedNobody(TaskId),
     /// The task picked sleeps.
+    #[error("picked {0}, which is not runnable")]
     PickedSleeper(TaskId),
     /// The task picked runs on another CPU.
+    #[error("picked {0}, which runs on {1}")]
     PickedRunning(TaskId, CpuId),
     /// The task's affinity forbids the CPU.
+    #[error("chose a CPU that the affinity of {0} forbids")]
     CpuNotAllowed(TaskId),
     /// The machine has no such CPU.
+    #[error("chose {0}, which the machine lacks")]
     NoSuchCpu(CpuId),
     /// `pick_next` asked to try again too often.
+    #[error("asked to pick again without end")]
     TriedTooOften,
     /// A lock was released by a CPU that does not hold it.
+    #[error("released a lock that it does not hold")]
     NotTheHolder,
     /// A callback took a lock and did not release it.
+    #[error("kept a lock beyond the callback that took it")]
     KeptLock,
     /// It gave up, or was stopped, for this reason.
+    #[error("was ejected: {0}")]
     Ejected(String),
 }
 
 /// Why a run cannot go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stall {
     /// A runnable task never got a CPU.
+    #[error("{task} ({comm}) is runnable since {since} and never ran: {waited}")]
     NeverRan {
         /// The task that waits.
         task: TaskId,
@@ -96,6 +108,7 @@ pub enum Stall {
         waited: Duration,
     },
     /// A task does one operation after another and no time passes.
+    #[error("{comm} works without end while time stands still at {at}")]
     NoProgress {
         /// The task that loops.
         task: Option<TaskId>,
@@ -105,11 +118,16 @@ pub enum Stall {
         at: Instant,
     },
     /// More is to happen than can be kept: a source that sends faster than anything is received.
+    #[error(
+        "more than {MOST_PENDING} events are to come at {at}: sources send too much, or timers \
+         expire too often"
+    )]
     TooManyEvents {
         /// When it happened.
         at: Instant,
     },
     /// All tasks wait for events that can no longer happen.
+    #[error("from {at} on all {tasks} tasks wait for ever:{}", waits(who))]
     WaitsForEver {
         /// The first few tasks, and what each waits for.
         who: Vec<(TaskId, String, Waiting)>,
@@ -171,76 +189,14 @@ impl fmt::Display for Waiting {
     }
 }
 
-impl fmt::Display for Misuse {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (mutex, owner) = match self {
-            Misuse::GivesUp(why) => return formatter.write_str(why),
-            Misuse::UnlocksWhatItDoesNotHold { mutex, owner } => (mutex, owner),
-        };
-        write!(formatter, "unlocked mutex {mutex}, which ")?;
-        match owner {
-            Some(owner) => write!(formatter, "{owner} holds"),
-            None => write!(formatter, "is not locked"),
-        }
-    }
+fn held_by(owner: &Option<TaskId>) -> String {
+    owner.map_or("is not locked".to_owned(), |owner| format!("{owner} holds"))
 }
 
-impl fmt::Display for Rule {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Rule::PickedNobody(task) => write!(formatter, "picked {task}, which does not exist"),
-            Rule::PickedSleeper(task) => write!(formatter, "picked {task}, which is not runnable"),
-            Rule::PickedRunning(task, cpu) => {
-                write!(formatter, "picked {task}, which runs on {cpu}")
-            }
-            Rule::CpuNotAllowed(task) => {
-                write!(formatter, "chose a CPU that the affinity of {task} forbids")
-            }
-            Rule::NoSuchCpu(cpu) => write!(formatter, "chose {cpu}, which the machine lacks"),
-            Rule::TriedTooOften => write!(formatter, "asked to pick again without end"),
-            Rule::NotTheHolder => write!(formatter, "released a lock that it does not hold"),
-            Rule::KeptLock => write!(formatter, "kept a lock beyond the callback that took it"),
-            Rule::Ejected(why) => write!(formatter, "was ejected: {why}"),
-        }
-    }
-}
-
-impl fmt::Display for Stall {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Stall::NeverRan {
-                task,
-                comm,
-                since,
-                waited,
-            } => {
-                write!(
-                    formatter,
-                    "{task} ({comm}) is runnable since {since} and never ran: "
-                )?;
-                write!(formatter, "{waited}")
-            }
-            Stall::NoProgress { comm, at, .. } => {
-                write!(
-                    formatter,
-                    "{comm} works without end while time stands still at {at}"
-                )
-            }
-            Stall::TooManyEvents { at } => {
-                write!(
-                    formatter,
-                    "more than {MOST_PENDING} events are to come at {at}: sources send too much, or timers expire too often"
-                )
-            }
-            Stall::WaitsForEver { who, tasks, at } => {
-                write!(formatter, "from {at} on all {tasks} tasks wait for ever:")?;
-                for (task, comm, waiting) in who {
-                    write!(formatter, " {task} ({comm}) for {waiting};")?;
-                }
-                Ok(())
-            }
-        }
-    }
+fn waits(who: &[(TaskId, String, Waiting)]) -> String {
+    let each = who.iter();
+    each.map(|(task, comm, waiting)| format!(" {task} ({comm}) for {waiting};"))
+        .collect()
 }
 
 impl fmt::Display for Ending {
