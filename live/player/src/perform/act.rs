@@ -15,7 +15,7 @@ use crate::stage::objects::Queue;
 use crate::stage::slots::Mark;
 use crate::sys::clock::sleep_ns;
 use crate::sys::ipc::{Condition, Mutex, Semaphore};
-use crate::sys::{files, sched, sockets};
+use crate::sys::{files, sockets};
 
 impl Performer {
     #[inline]
@@ -45,7 +45,7 @@ impl Performer {
             Do::Write(file, bytes) => self.write(file, bytes)?,
             Do::Start(task, as_thread) => self.start(task, *as_thread)?,
             Do::Exit => return Err(Left::Exits),
-            Do::Yield => sched::yield_now(),
+            Do::Yield => std::thread::yield_now(),
             Do::Fragment(number) => self.name_fragment(number.as_ref())?,
             Do::Set(set) => self.set_own(set)?,
             Do::Span(span, begins) => self.span(span, *begins)?,

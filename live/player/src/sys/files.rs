@@ -1,10 +1,14 @@
 //! Raw reads and writes on descriptors.
 
-use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{FromRawFd, IntoRawFd};
+use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::os::unix::fs::OpenOptionsExt;
+
+use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Opens the file or device at `path` for appending; a file that is not there is made, and only its
 /// owner may read it.
@@ -16,10 +20,9 @@ pub fn open_to_write(path: &str) -> io::Result<i32> {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);
-    let fd = options.custom_flags(flags).open(path)?.into_raw_fd();
-    // SAFETY: no pointers; the descriptor is this function's own.
-    super::checked(unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_APPEND) })?;
-    Ok(fd)
+    let file = options.custom_flags(flags).open(path)?;
+    fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(file.into_raw_fd())
 }
 
 /// A file in memory, which goes with its last descriptor.
@@ -27,16 +30,16 @@ pub fn open_to_write(path: &str) -> io::Result<i32> {
 /// # Errors
 /// No descriptor or no memory is left.
 pub fn memory_file(name: &str) -> io::Result<File> {
-    let name = CString::new(name)?;
-    // SAFETY: the name ends with a zero byte.
-    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
-    let fd = super::checked(fd)?;
-    // SAFETY: the descriptor is new, and owned by nobody else.
-    let file = unsafe { File::from_raw_fd(fd) };
+    let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
     // Whoever writes to it appends.
-    // SAFETY: no pointers.
-    super::checked(unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_APPEND) })?;
-    Ok(file)
+    fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(file.into())
+}
+
+/// `fd`, which one of the functions here and in `sockets` made.
+pub(super) fn opened(fd: i32) -> BorrowedFd<'static> {
+    // SAFETY: a run closes none of its descriptors before its process ends.
+    unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
 /// Writes all of `bytes` to `fd`, a pipe or a file.
@@ -46,9 +49,7 @@ pub fn memory_file(name: &str) -> io::Result<File> {
 pub fn write_all(fd: i32, bytes: &[u8]) -> io::Result<()> {
     let mut left = bytes;
     while !left.is_empty() {
-        // SAFETY: `left` is readable for its length.
-        let written = unsafe { libc::write(fd, left.as_ptr().cast(), left.len()) };
-        left = &left[progress(written)?..];
+        left = &left[progress(rustix::io::write(opened(fd), left))?..];
     }
     Ok(())
 }
@@ -60,30 +61,24 @@ pub fn write_all(fd: i32, bytes: &[u8]) -> io::Result<()> {
 pub fn read_all(fd: i32, bytes: &mut [u8]) -> io::Result<()> {
     let mut filled = 0;
     while filled < bytes.len() {
-        let left = &mut bytes[filled..];
-        // SAFETY: `left` is writable for its length.
-        let read = unsafe { libc::read(fd, left.as_mut_ptr().cast(), left.len()) };
-        filled += some(progress(read)?, read)?;
+        filled += received(rustix::io::read(opened(fd), &mut bytes[filled..]))?;
     }
     Ok(())
 }
 
 /// How many bytes a call moved; none if a signal came first.
-pub(super) fn progress(answer: isize) -> io::Result<usize> {
-    match usize::try_from(answer) {
-        Ok(bytes) => Ok(bytes),
-        Err(_) => match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(0),
-            error => Err(error),
-        },
+pub(super) fn progress(moved: rustix::io::Result<usize>) -> io::Result<usize> {
+    match moved {
+        Err(Errno::INTR) => Ok(0),
+        moved => Ok(moved?),
     }
 }
 
-/// `moved`, unless the other end is closed.
-pub(super) fn some(moved: usize, answer: isize) -> io::Result<usize> {
-    match answer {
-        0 => Err(io::ErrorKind::UnexpectedEof.into()),
-        _ => Ok(moved),
+/// How many bytes were received, unless the other end is closed; none if a signal came first.
+pub(super) fn received(moved: rustix::io::Result<usize>) -> io::Result<usize> {
+    match moved {
+        Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+        moved => progress(moved),
     }
 }
 
@@ -92,16 +87,11 @@ pub(super) fn some(moved: usize, answer: isize) -> io::Result<usize> {
 /// # Errors
 /// No descriptor is left.
 pub fn pipe(bytes: u64) -> io::Result<(i32, i32, u64)> {
-    let mut ends = [0; 2];
-    // SAFETY: the kernel writes two descriptors.
-    super::checked(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
-    let wanted = i32::try_from(bytes).unwrap_or(i32::MAX);
-    // SAFETY: no pointers. A size that is refused leaves the pipe as it was.
-    let holds = unsafe {
-        libc::fcntl(ends[1], libc::F_SETPIPE_SZ, wanted);
-        libc::fcntl(ends[1], libc::F_GETPIPE_SZ)
-    };
-    Ok((ends[0], ends[1], u64::try_from(holds).unwrap_or(0)))
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+    // A size that is refused leaves the pipe as it was.
+    let _ = fcntl_setpipe_size(&write, bytes.min(i32::MAX as u64) as usize);
+    let holds = fcntl_getpipe_size(&write).unwrap_or(0);
+    Ok((read.into_raw_fd(), write.into_raw_fd(), holds as u64))
 }
 
 /// Allows this process and its children `wanted` descriptors.
@@ -109,24 +99,22 @@ pub fn pipe(bytes: u64) -> io::Result<(i32, i32, u64)> {
 /// # Errors
 /// How many are allowed, if that is less.
 pub fn allow_descriptors(wanted: u64) -> Result<(), u64> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the kernel fills in `limit`.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    if limit.rlim_cur >= wanted {
+    let limit = getrlimit(Resource::Nofile);
+    // No limit is one that no number exceeds.
+    let (now, most) = (
+        limit.current.unwrap_or(u64::MAX),
+        limit.maximum.unwrap_or(u64::MAX),
+    );
+    if now >= wanted {
         return Ok(());
     }
-    let most = limit.rlim_max;
-    let raised = libc::rlimit {
-        rlim_cur: wanted,
-        rlim_max: most.max(wanted),
+    let raised = Rlimit {
+        current: Some(wanted),
+        maximum: limit.maximum.map(|most| most.max(wanted)),
     };
-    // SAFETY: the kernel reads `raised`.
-    match unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } {
-        0 => Ok(()),
-        _ if wanted <= most => Err(limit.rlim_cur),
-        _ => Err(most),
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => Ok(()),
+        Err(_) if wanted <= most => Err(now),
+        Err(_) => Err(most),
     }
 }

@@ -1,6 +1,9 @@
 //! Futexes that several processes share.
 
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::thread::futex;
 
 use super::clock::timespec;
 
@@ -8,30 +11,13 @@ use super::clock::timespec;
 /// return early: look at the word again.
 pub fn wait(word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) {
     let deadline = deadline_ns.map(timespec);
-    let deadline = deadline
-        .as_ref()
-        .map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: `word` lives as long as the call, `deadline` is null or a valid timespec. The kernel
-    // only reads both.
-    unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAIT_BITSET,
-            expected,
-            deadline,
-            std::ptr::null::<u32>(),
-            libc::FUTEX_BITSET_MATCH_ANY,
-        );
-    }
+    let (shared, any) = (futex::Flags::empty(), NonZeroU32::MAX);
+    let _ = futex::wait_bitset(word, shared, expected, deadline.as_ref(), any);
 }
 
 /// Wakes at most `count` of those that wait on `word`. May be called in a signal handler.
 pub fn wake(word: &AtomicU32, count: u32) {
-    // SAFETY: `word` lives as long as the call; the kernel takes only its address.
-    unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, count);
-    }
+    let _ = futex::wake(word, futex::Flags::empty(), count);
 }
 
 /// Sets `word` to `value` and wakes all that wait on it.

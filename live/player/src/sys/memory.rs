@@ -1,9 +1,12 @@
 //! Memory that all processes of a run share: mapped before they are forked, never unmapped.
 
 use std::io;
-use std::ptr::{self, NonNull};
+use std::os::fd::IntoRawFd;
+use std::ptr;
 
-use super::{checked, checked_long};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// What can lie in memory that several processes share.
 ///
@@ -26,28 +29,19 @@ pub fn shared<T: Shared>(count: usize) -> io::Result<&'static [T]> {
     if bytes == 0 {
         return Ok(&[]);
     }
-    let start = map(bytes)?.cast::<T>();
-    // SAFETY: the mapping has room for `count` values, is aligned to a page, zero bytes are values
-    // of `T`, and nothing unmaps it.
-    Ok(unsafe { std::slice::from_raw_parts(start.as_ptr(), count) })
-}
-
-/// Raw shared memory of `bytes`, aligned to a page.
-fn map(bytes: usize) -> io::Result<NonNull<u8>> {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
-    let start = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
-    if start == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+    // SAFETY: a new mapping at an address of the kernel's choice touches no other memory. It has
+    // room for `count` values, is aligned to a page, zero bytes are values of `T`, and nothing
+    // unmaps it.
+    unsafe {
+        let start = mmap_anonymous(ptr::null_mut(), bytes, access, flags)?;
+        Ok(std::slice::from_raw_parts(start.cast(), count))
     }
-    NonNull::new(start.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
 }
 
 /// The page that everything is rounded to.
 const PAGE: usize = 4096;
-/// `MADV_POPULATE_WRITE` of Linux 5.14.
-const POPULATE_WRITE: libc::c_int = 23;
 
 /// Maps the pages of `of` into this process, so that no later access faults. Kernels before 5.14
 /// cannot, and each page faults once.
@@ -61,9 +55,7 @@ pub fn populate<T: Shared>(of: &[T]) {
     let length = (start + bytes).next_multiple_of(PAGE) - first;
     let first = of.as_ptr().with_addr(first).cast_mut().cast();
     // SAFETY: these are pages of a mapping that is never unmapped; populating changes no byte.
-    unsafe {
-        libc::madvise(first, length, POPULATE_WRITE);
-    }
+    let _ = unsafe { madvise(first, length, Advice::LinuxPopulateWrite) };
 }
 
 /// A file descriptor that counts, for one process to tell another (`eventfd(2)`).
@@ -71,8 +63,8 @@ pub fn populate<T: Shared>(of: &[T]) {
 /// # Errors
 /// No descriptor is left.
 pub fn event_fd() -> io::Result<i32> {
-    // SAFETY: no pointers.
-    checked(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })
+    let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+    Ok(fd.into_raw_fd())
 }
 
 /// A file descriptor that becomes readable when process `pid` ends.
@@ -80,7 +72,6 @@ pub fn event_fd() -> io::Result<i32> {
 /// # Errors
 /// There is no such process, or the kernel is older than 5.3.
 pub fn pid_fd(pid: i32) -> io::Result<i32> {
-    // SAFETY: no pointers.
-    let answer = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    checked_long(answer).map(|fd| fd as i32)
+    let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?.into_raw_fd())
 }

@@ -2,8 +2,15 @@
 
 use std::io;
 
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus, geteuid, getpid, set_child_subreaper,
+    set_parent_process_death_signal, setpgid, setrlimit, setsid, waitpid,
+};
+
 use super::checked;
 use super::clock::{now_ns, timespec};
+use super::files::opened;
 
 /// Which side of a fork this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +84,7 @@ pub fn set_name(name: &str) {
 /// `parent`.
 pub fn die_with(parent_pid: i32) {
     // It may have ended before.
-    if !signal_at_end_of(parent_pid, libc::SIGKILL) {
+    if !signal_at_end_of(parent_pid, Signal::KILL) {
         exit_now(1);
     }
 }
@@ -85,42 +92,31 @@ pub fn die_with(parent_pid: i32) {
 /// This process gets SIGTERM when the thread that started it ends, which is one of process
 /// `parent`. False if that process is not the parent any more: it has ended before.
 pub fn end_with(parent_pid: i32) -> bool {
-    signal_at_end_of(parent_pid, libc::SIGTERM)
+    signal_at_end_of(parent_pid, Signal::TERM)
 }
 
-fn signal_at_end_of(parent_pid: i32, signal: i32) -> bool {
-    // SAFETY: no pointers.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, signal);
-    }
+fn signal_at_end_of(parent_pid: i32, signal: Signal) -> bool {
+    let _ = set_parent_process_death_signal(Some(signal));
     parent() == parent_pid
 }
 
 /// A thread of this process or of its children that computes for `us` microseconds under a
 /// real-time policy without sleeping is killed with its process.
 pub fn limit_real_time(us: u64) {
-    let limit = libc::rlimit {
-        rlim_cur: us,
-        rlim_max: us,
-    };
-    // SAFETY: the kernel reads `limit`. Only a limit that is lower already makes it fail.
-    unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) };
+    let (current, maximum) = (Some(us), Some(us));
+    // Only a limit that is lower already makes it fail.
+    let _ = setrlimit(Resource::Rttime, Rlimit { current, maximum });
 }
 
 /// Orphans among the descendants of this process become its children.
 pub fn adopt_orphans() {
-    // SAFETY: no pointers.
-    unsafe {
-        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
-    }
+    let _ = set_child_subreaper(Some(getpid()));
 }
 
 /// Puts process `pid` (0: this one) into process group `group` (0: its own).
 pub fn set_group(pid: i32, group: i32) {
-    // SAFETY: no pointers. It fails only if the child has ended, or has done it itself.
-    unsafe {
-        libc::setpgid(pid, group);
-    }
+    // It fails only if the child has ended, or has done it itself.
+    let _ = setpgid(Pid::from_raw(pid), Pid::from_raw(group));
 }
 
 /// Makes this process the leader of a session of its own, and of a process group.
@@ -128,8 +124,8 @@ pub fn set_group(pid: i32, group: i32) {
 /// # Errors
 /// It leads a process group already.
 pub fn new_session() -> io::Result<()> {
-    // SAFETY: no pointers.
-    checked(unsafe { libc::setsid() }).map(|_| ())
+    setsid()?;
+    Ok(())
 }
 
 /// Sends `signal` to process `pid`, or to the group `-pid`.
@@ -151,10 +147,10 @@ pub enum End {
 }
 
 impl End {
-    fn of(status: libc::c_int) -> End {
-        match libc::WIFSIGNALED(status) {
-            true => End::Signal(libc::WTERMSIG(status)),
-            false => End::Exit(libc::WEXITSTATUS(status)),
+    fn of(status: WaitStatus) -> End {
+        match status.terminating_signal() {
+            Some(signal) => End::Signal(signal),
+            None => End::Exit(status.exit_status().unwrap_or(-1)),
         }
     }
 }
@@ -172,12 +168,12 @@ pub enum Reaped {
 
 /// Reaps one child that has ended, without waiting.
 pub fn reap() -> Reaped {
-    reap_with(libc::WNOHANG)
+    reap_with(WaitOptions::NOHANG)
 }
 
 /// Reaps one child, once it has ended.
 pub fn wait() -> Reaped {
-    reap_with(0)
+    reap_with(WaitOptions::empty())
 }
 
 /// Sleeps until a signal ends this process.
@@ -187,33 +183,26 @@ pub fn sleep_for_good() -> ! {
     }
 }
 
-fn reap_with(options: libc::c_int) -> Reaped {
-    let mut status = 0;
-    // SAFETY: the kernel writes the status.
-    match unsafe { libc::waitpid(-1, &raw mut status, options) } {
-        -1 if io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => Reaped::NotYet,
-        0 => Reaped::NotYet,
-        -1 => Reaped::NoChildren,
-        pid => Reaped::One(pid, End::of(status)),
+fn reap_with(options: WaitOptions) -> Reaped {
+    match rustix::process::wait(options) {
+        Ok(Some((pid, status))) => Reaped::One(pid.as_raw_nonzero().get(), End::of(status)),
+        Ok(None) | Err(Errno::INTR) => Reaped::NotYet,
+        Err(_) => Reaped::NoChildren,
     }
 }
 
 /// Reaps child `pid` if it has ended, without waiting. There is no such child: it has ended, and
 /// nobody knows how.
 pub fn bury_one(pid: i32) -> Option<End> {
-    let mut status = 0;
-    // SAFETY: the kernel writes the status.
-    match unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } {
-        0 => None,
-        -1 => Some(End::Exit(-1)),
-        _ => Some(End::of(status)),
+    match waitpid(Pid::from_raw(pid), WaitOptions::NOHANG) {
+        Ok(ended) => ended.map(|(_, status)| End::of(status)),
+        Err(_) => Some(End::Exit(-1)),
     }
 }
 
 /// Whether this process has the rights of root.
 pub fn is_root() -> bool {
-    // SAFETY: no pointers.
-    unsafe { libc::geteuid() == 0 }
+    geteuid().is_root()
 }
 
 /// A descriptor that becomes readable when a child ends. The signal is blocked in this thread from
@@ -302,6 +291,10 @@ pub fn readable<const N: usize>(fds: [i32; N], ms: i32) -> [bool; N] {
 pub fn readable_until<const N: usize>(fds: [i32; N], until_ns: Option<u64>) {
     let mut polled = fds.map(for_reading);
     let left = until_ns.map(|until| timespec(until.saturating_sub(now_ns())));
+    let left = left.map(|left| libc::timespec {
+        tv_sec: left.tv_sec,
+        tv_nsec: left.tv_nsec,
+    });
     let left = left.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: an array of N entries; `left` is null or a timespec, and no mask is given.
     unsafe {
@@ -317,25 +310,17 @@ pub fn readable_until<const N: usize>(fds: [i32; N], until_ns: Option<u64>) {
 /// Reads away what `fd` has, without waiting: it must be non-blocking.
 pub fn drain(fd: i32) {
     let mut bytes = [0_u8; 1024];
-    // SAFETY: the buffer is writable for its length.
-    while unsafe { libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len()) } > 0 {}
+    while rustix::io::read(opened(fd), &mut bytes).is_ok_and(|got| got > 0) {}
 }
 
 /// Makes the event descriptor `fd` readable.
 pub fn notify(fd: i32) {
-    let one = 1_u64.to_ne_bytes();
-    // SAFETY: eight bytes, as an eventfd takes them.
-    unsafe {
-        libc::write(fd, one.as_ptr().cast(), one.len());
-    }
+    let _ = rustix::io::write(opened(fd), &1_u64.to_ne_bytes());
 }
 
 /// Writes `text` to standard error. May be called in a signal handler.
 pub fn complain(text: &str) {
-    // SAFETY: `text` is readable for its length.
-    unsafe {
-        libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
-    }
+    let _ = rustix::io::write(opened(libc::STDERR_FILENO), text.as_bytes());
 }
 
 /// Sends SIGALRM to this process after `seconds`; 0: not any more.

@@ -1,7 +1,12 @@
 //! Policies, nice values, slices and CPUs of threads.
 
 use std::io;
-use std::mem::MaybeUninit;
+use std::num::NonZeroU64;
+
+use rustix::process::Pid;
+use rustix::thread::{
+    CpuSet as Mask, sched_getaffinity, sched_getcpu, sched_setaffinity, set_current_timer_slack,
+};
 
 use warmq_trace::Policy;
 use warmq_units::{CpuId, CpuSet};
@@ -148,63 +153,34 @@ pub fn set_nice(tid: i32, nice: i8) -> io::Result<()> {
     checked(answer).map(|_| ())
 }
 
-/// CPUs that a mask has room for.
-const MOST: usize = libc::CPU_SETSIZE as usize;
-
 /// Binds thread `tid` to `cpus`; 0 is the caller.
 ///
 /// # Errors
 /// None of them is online and allowed, or there is no such thread.
 pub fn set_affinity(tid: i32, cpus: &CpuSet) -> io::Result<()> {
-    let mut mask = MaybeUninit::<libc::cpu_set_t>::zeroed();
-    // SAFETY: zero bytes are the empty set, and CPUs beyond its room are left out.
-    let mask = unsafe {
-        for cpu in cpus.iter().filter(|cpu| cpu.index() < MOST) {
-            libc::CPU_SET(cpu.index(), mask.assume_init_mut());
-        }
-        mask.assume_init()
-    };
-    // SAFETY: the kernel reads the mask.
-    let answer = unsafe { libc::sched_setaffinity(tid, size_of_val(&mask), &raw const mask) };
-    checked(answer).map(|_| ())
+    let mut mask = Mask::new();
+    let cpus = cpus.iter().map(CpuId::index);
+    cpus.filter(|cpu| *cpu < Mask::MAX_CPU)
+        .for_each(|cpu| mask.set(cpu));
+    Ok(sched_setaffinity(Pid::from_raw(tid), &mask)?)
 }
 
 /// The CPUs that the caller may use.
 pub fn allowed() -> CpuSet {
-    let mut mask = MaybeUninit::<libc::cpu_set_t>::zeroed();
-    // SAFETY: the kernel fills in the mask, of which zero bytes are the empty set.
-    let mask = unsafe {
-        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), mask.as_mut_ptr());
-        mask.assume_init()
-    };
-    // SAFETY: each number is below the room of the mask.
-    let within = |cpu: &usize| unsafe { libc::CPU_ISSET(*cpu, &mask) };
-    (0..MOST)
-        .filter(within)
-        .map(|cpu| CpuId(cpu as u16))
-        .collect()
+    let mask = sched_getaffinity(None).unwrap_or_default();
+    let cpus = (0..Mask::MAX_CPU).filter(|cpu| mask.is_set(*cpu));
+    cpus.map(|cpu| CpuId(cpu as u16)).collect()
 }
 
 /// The CPU that the caller runs on.
 pub fn cpu() -> CpuId {
-    // SAFETY: no pointers.
-    CpuId(u16::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0))
-}
-
-/// Gives the CPU away.
-pub fn yield_now() {
-    // SAFETY: no pointers.
-    unsafe {
-        libc::sched_yield();
-    }
+    CpuId(sched_getcpu() as u16)
 }
 
 /// Lets this thread's timers fire when they are due: by default the kernel may delay each by 50 us.
 pub fn sharp_timers() {
-    // SAFETY: no pointers; the slack is 1 ns.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
-    }
+    const LEAST_NS: NonZeroU64 = NonZeroU64::MIN;
+    let _ = set_current_timer_slack(Some(LEAST_NS));
 }
 
 #[cfg(test)]
