@@ -46,7 +46,7 @@ struct Demand {
 }
 
 /// What everybody wants of each CPU.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Dues {
     period: Duration,
     cpus: BTreeMap<CpuId, Demand>,
@@ -76,11 +76,8 @@ impl Dues {
     pub fn of(watcher: &Watcher, sums: &Sums, period: Duration) -> Dues {
         let mut dues = Dues {
             period,
-            cpus: BTreeMap::new(),
-            everywhere: BTreeMap::new(),
             by_groups: shares_by_groups(&watcher.header),
-            weights: BTreeMap::new(),
-            upwards: BTreeMap::new(),
+            ..Dues::default()
         };
         for (id, tally) in sums.iter() {
             let Some(task) = watcher.tasks.get(id) else {

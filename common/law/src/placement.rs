@@ -55,7 +55,7 @@ impl Places {
 type Fragment = (u32, u32);
 
 /// Follows where the tasks of a scenario run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Placement {
     places: Places,
     from: Instant,
@@ -77,13 +77,7 @@ impl Placement {
         Placement {
             places,
             from,
-            fragment: Table::default(),
-            woken_under: Table::default(),
-            ran: BTreeMap::new(),
-            wakeups: 0,
-            across: 0,
-            crowded_since: None,
-            crowded: Duration::ZERO,
+            ..Placement::default()
         }
     }
 

@@ -17,7 +17,7 @@ use crate::task::{Birth, Task};
 const MOST: u64 = 16_000_000;
 
 /// Takes what a trace recorded.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Taker {
     header: Header,
     board: Board,
@@ -41,17 +41,10 @@ impl Taker {
         Taker {
             header: header.clone(),
             board: Board::of_a_recording(),
-            ended: Vec::new(),
-            tasks: Table::default(),
-            cpus: Cpus::default(),
-            groups: Groups::default(),
-            missing: Missing::default(),
             from,
             until,
             last: from,
-            began: false,
-            moments: 0,
-            full: None,
+            ..Taker::default()
         }
     }
 

@@ -32,7 +32,7 @@ pub fn spare_memory(cache: Geometry) -> u64 {
 }
 
 /// How the sets are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Known {
     /// A way is no larger than a page: the offset in the page chooses the set.
@@ -40,11 +40,12 @@ pub enum Known {
     /// Found by timing which lines evict which.
     Timing,
     /// Not known: any placement of the pages is possible.
+    #[default]
     Unknown,
 }
 
 /// What a search for the sets came to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Search {
     /// How the sets are known.
     pub by: Known,
@@ -154,15 +155,8 @@ pub fn search(
     progress: &mut dyn FnMut(u32),
 ) -> (Placement, Search) {
     let mut found = Search {
-        by: Known::Unknown,
-        why: None,
         pages_wanted: wanted.len() as u64,
-        pages_known: 0,
-        sets: 0,
-        sets_at_one_line: 0,
-        questions: 0,
-        attempts: 0,
-        seconds: 0.0,
+        ..Search::default()
     };
     if of_the_offset(cache) {
         found.by = Known::Offset;

@@ -39,7 +39,7 @@ pub(crate) struct EndedWait {
 }
 
 /// The steps that are remembered, and the long waits that ended since the last one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct History {
     marks: Vec<Arc<Mark>>,
     ended: Vec<EndedWait>,

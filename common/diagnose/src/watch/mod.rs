@@ -34,7 +34,7 @@ const NOBODY_WAITS: Duration = Duration::from_ms(10);
 /// Watches records, and keeps sums.
 ///
 /// Its memory grows with the number of tasks, and not with that of records.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Watcher {
     pub(crate) header: Header,
     pub(crate) tasks: Table<TaskId, Task>,
@@ -77,25 +77,14 @@ impl Watcher {
         all.for_each(|cpu| idle.set(Instant::START, cpu, true));
         Watcher {
             header,
-            tasks: Table::default(),
-            groups: Groups::default(),
-            throttled: BTreeMap::new(),
-            bursts: Bursts::default(),
             board: Board::of_a_recording(),
-            ended: Vec::new(),
             history: History::beginning(from),
-            cpus: BTreeMap::new(),
             idle,
             llcs,
             from,
             until,
             began: from == Instant::START,
-            last: Instant::START,
-            waits: 0,
-            records: 0,
-            lost: 0,
-            stolen: Duration::ZERO,
-            interrupts_seen: false,
+            ..Watcher::default()
         }
     }
 

@@ -19,7 +19,7 @@ pub(crate) struct Presence {
 }
 
 /// A set of groups.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Groups(Vec<u64>);
 
 impl Groups {

@@ -18,6 +18,7 @@ use crate::shadow::Shadow;
 /// Invariant: the caches form trees by `parent`; the path of a CPU follows it from level 1 to the
 /// root. The groups (see [`Presence`]) are numbered in the order of a walk that visits a cache
 /// before the nearer ones, so that the groups at or under a group are a range.
+#[derive(Default)]
 pub(super) struct Shape {
     pub(super) caches: Vec<Place>,
     pub(super) groups: Vec<Group>,
@@ -199,20 +200,13 @@ impl Shape {
             .map(|cache| parent(machine, cache))
             .collect();
         let mut shape = Shape {
-            caches: Vec::new(),
-            groups: Vec::new(),
-            chained: Vec::new(),
             chain_starts: vec![0],
             paths: (0..machine.cpus.len())
                 .map(|cpu| path(machine, &parents, cpu))
                 .collect(),
-            own_groups: Vec::new(),
-            in_socket: Vec::new(),
-            in_domain: Vec::new(),
             all_groups: Groups::none(0),
-            roots: Vec::new(),
-            root_of: Vec::new(),
             cpus: machine.cpus.clone(),
+            ..Shape::default()
         };
         let mut group_of = vec![0; parents.len()];
         for root in (0..parents.len()).filter(|cache| parents[*cache].is_none()) {

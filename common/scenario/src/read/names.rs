@@ -12,6 +12,7 @@ use crate::step::{CounterId, SpanId};
 use crate::task::TaskKindId;
 
 /// Everything that has a name. Spans and counters get theirs where they are first used.
+#[derive(Default)]
 pub(super) struct Names {
     pub(super) settings: BTreeMap<String, Known>,
     /// For a setting that is a word: its number and the words allowed.
@@ -43,12 +44,7 @@ impl Names {
         Names {
             settings: known.into_iter().collect(),
             words: words.collect(),
-            objects: BTreeMap::new(),
-            autogroups: BTreeSet::new(),
-            tasks: BTreeMap::new(),
-            spans: RefCell::default(),
-            counters: RefCell::default(),
-            uses: RefCell::default(),
+            ..Names::default()
         }
     }
 

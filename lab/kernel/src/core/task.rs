@@ -11,9 +11,10 @@ use crate::words::{
 };
 
 /// The state of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
     /// Forked, and not yet runnable.
+    #[default]
     New,
     Runnable,
     Sleeping(Waiting),
@@ -23,6 +24,7 @@ pub(crate) enum State {
 /// A task as the kernel knows it.
 // In this order: what every system call looks at comes first, so that it is in one line of a host's
 // cache.
+#[derive(Default)]
 #[repr(C, align(64))]
 pub(crate) struct TaskStruct {
     // The program.
@@ -106,26 +108,11 @@ impl TaskStruct {
             slice: spec.slice,
             group: spec.group,
             allowed,
-            asked: None,
-            fragment: None,
-            new_fragment: None,
-            stopped: false,
-            held_back: None,
-            state: State::New,
-            queued: false,
             runnable_since: now,
-            on_wake_list: false,
-            on_cpu: None,
             last_cpu: cpu,
             queue: cpu,
-            first_cpu: None,
             switched_in: now,
-            ran: Duration::ZERO,
-            cpu_time: CpuTime::default(),
-            sampled: CpuTime::default(),
-            stack: Vec::new(),
-            mailbox: Mailbox::new(),
-            program: None,
+            ..TaskStruct::default()
         }
     }
 

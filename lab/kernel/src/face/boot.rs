@@ -1,5 +1,7 @@
 //! What a workload does before time starts: it creates its first tasks, and what they use.
 
+use std::rc::Rc;
+
 use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
 use warmq_trace::Comm;
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
@@ -269,7 +271,7 @@ impl Boot<'_> {
         F: FnOnce(RemotePeer) -> R,
         R: Future<Output = ()> + 'static,
     {
-        let mailbox = Mailbox::new();
+        let mailbox = Rc::<Mailbox<_>>::default();
         let running: Running = Box::pin(program(RemotePeer::new(mailbox.clone())));
         self.core
             .net
@@ -338,7 +340,7 @@ impl Boot<'_> {
         F: FnOnce(Operator) -> R,
         R: Future<Output = ()> + 'static,
     {
-        let mailbox = Mailbox::new();
+        let mailbox = Rc::<Mailbox<_>>::default();
         let handle = Operator::new(mailbox.clone());
         let program: Running = Box::pin(program(handle));
         self.core.operators.add(mailbox, program, at);

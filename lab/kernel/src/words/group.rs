@@ -4,7 +4,7 @@ use warmq_trace::Comm;
 use warmq_units::Duration;
 
 /// The id of a task group; [`GroupId::ROOT`] always exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub(crate) u32);
 
 impl GroupId {

@@ -10,7 +10,7 @@ use crate::words::{BoxedProgram, Change, Handle, Origin, SenderSlot, Span, TaskS
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub(crate) u32);
     };
     ($(#[$doc:meta])* $name:ident, with a table) => {

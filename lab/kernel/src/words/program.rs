@@ -43,14 +43,16 @@ pub(crate) struct Mailbox<O> {
     answer: Cell<u64>,
 }
 
-impl<O> Mailbox<O> {
-    pub(crate) fn new() -> Rc<Mailbox<O>> {
-        Rc::new(Mailbox {
+impl<O> Default for Mailbox<O> {
+    fn default() -> Mailbox<O> {
+        Mailbox {
             asked: Cell::new(None),
             answer: Cell::new(0),
-        })
+        }
     }
+}
 
+impl<O> Mailbox<O> {
     pub(crate) fn take(&self) -> Option<O> {
         self.asked.take()
     }

@@ -11,6 +11,7 @@ use super::time::{self, EntityId, NICE_0, ROOT, Tree};
 
 /// Invariant: a task is in `queued` if and only if it is runnable, has no CPU and `queued_at` is
 /// when it began to wait; `runnable` says whether its entity is.
+#[derive(Default)]
 pub(super) struct TaskState {
     pub(super) entity: EntityId,
     pub(super) runnable: bool,
@@ -107,21 +108,11 @@ impl State {
             let entity = self.tree.add(Some(ROOT), NICE_0);
             self.tasks.push(TaskState {
                 entity,
-                runnable: false,
-                cpu: CpuId(0),
-                running: false,
                 queued_at: now,
                 charged_at: now,
                 picked_at: now,
-                hidden_until: 0,
-                woken: false,
-                arrived: 0,
-                woken_by: None,
-                leaves: false,
-                yields: false,
-                fragment: None,
-                allowed_at_fork: None,
                 line: context.data(Bytes(1)),
+                ..TaskState::default()
             });
         }
         let allowed = context.task(task).allowed().cloned();

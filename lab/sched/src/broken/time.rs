@@ -18,6 +18,7 @@ pub(super) const NICE_0: i64 = 1_024;
 /// The longest slice, in ns.
 pub(super) const SLICE: i64 = 3_000_000;
 
+#[derive(Default)]
 struct Entity {
     parent: Option<EntityId>,
     depth: u32,
@@ -57,11 +58,7 @@ impl Tree {
             depth,
             weight,
             vruntime: parent.map_or(0, |parent| self.mean(parent)),
-            runnable: 0,
-            weights: 0,
-            moment: 0,
-            last: 0,
-            children: Vec::new(),
+            ..Entity::default()
         });
         self.entities.len() - 1
     }

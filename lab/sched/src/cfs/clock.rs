@@ -5,6 +5,7 @@
 ///
 /// So a CPU's clock counts ticks, and the TSC only says where between two of them it is. While an
 /// idle CPU has its tick stopped, the clock stands still; nobody is charged there.
+#[derive(Default)]
 pub(super) struct Clock {
     now: i64,
     /// The TSC when the clock was last brought up to date.
@@ -20,12 +21,9 @@ impl Clock {
     /// `jiffies`.
     pub(super) fn new(tick: i64, jiffies: bool) -> Clock {
         Clock {
-            now: 0,
-            raw: 0,
-            ticked_at: 0,
             tick: tick.max(1),
-            ticks: 0,
             jiffies,
+            ..Clock::default()
         }
     }
 

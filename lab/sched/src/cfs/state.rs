@@ -47,6 +47,7 @@ pub(super) struct Entity {
 ///
 /// Invariant: `weight` and `running` are the sum and number of the queued entities; `tree` holds
 /// those of them that are not `current`.
+#[derive(Default)]
 pub(super) struct Queue {
     pub(super) cpu: CpuId,
     /// The group whose tasks they are; `None` for the CPU's own queue.
@@ -66,6 +67,7 @@ pub(super) struct Queue {
 }
 
 /// A CPU's run queue (`struct rq`).
+#[derive(Default)]
 pub(super) struct CpuState {
     // Set when the scheduler is attached, and never after.
     pub(super) lock: LockId,
@@ -102,12 +104,14 @@ pub(super) struct Pull {
 }
 
 /// The class of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Class {
+    #[default]
     Fair,
     RealTime,
 }
 
+#[derive(Default)]
 pub(super) struct TaskState {
     pub(super) entity: EntityId,
     pub(super) class: Class,
@@ -190,16 +194,8 @@ impl State {
                 root,
                 line: attach.data(Bytes(line)),
                 clock: Clock::new(tick as i64, jiffies),
-                current: None,
-                realtime: RealTime::default(),
-                running: 0,
-                load: 0,
-                loads: [0; LOADS],
-                leaving: None,
-                push_to: None,
                 domains: domains(attach, cpu),
-                next_balance: 0,
-                pull: None,
+                ..CpuState::default()
             });
         }
         Ok(state)
@@ -219,12 +215,8 @@ impl State {
             group,
             owner,
             depth: above.map_or(0, |above| above + 1),
-            tree: Tree::new(),
-            current: None,
-            min_vruntime: 0,
-            weight: 0,
-            running: 0,
             line: head,
+            ..Queue::default()
         });
         self.queues.len() - 1
     }
@@ -266,15 +258,9 @@ impl State {
             let entity = self.add_entity(context, What::Task(task), root);
             self.tasks.push(TaskState {
                 entity,
-                class: Class::Fair,
                 priority: IDLE_PRIORITY,
-                cpu: CpuId(0),
-                queued: false,
-                displaced: false,
-                parent: None,
-                sleeps: 0,
-                period_at: 0,
                 slice: self.round_robin,
+                ..TaskState::default()
             });
         }
         let view = context.task(child);

@@ -59,8 +59,9 @@ pub(super) struct Busiest {
 }
 
 /// How full a group of CPUs is (`enum group_type`), the busiest last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fullness {
+    #[default]
     HasSpare,
     FullyBusy,
     /// It has a CPU whose only fair task has too little of it, as others take a part.
@@ -73,7 +74,7 @@ pub(super) enum Fullness {
 }
 
 /// A group as balancing sees it (`struct sg_lb_stats`).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Standing {
     cpus: u64,
     cores: u64,
@@ -107,23 +108,10 @@ impl Standing {
     /// A group without CPUs.
     fn new(is_own: bool, idles: bool, is_smt: bool) -> Standing {
         Standing {
-            cpus: 0,
-            cores: 0,
             is_smt,
             is_own,
             idles,
-            capacity: 0,
-            load: 0,
-            util: 0,
-            runnable: 0,
-            running: 0,
-            fair: 0,
-            idle: 0,
-            misfit: 0,
-            preferring: 0,
-            is_drawn: false,
-            overloads: false,
-            fullness: Fullness::HasSpare,
+            ..Standing::default()
         }
     }
 

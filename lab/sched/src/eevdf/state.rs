@@ -76,6 +76,7 @@ pub(super) struct Entity {
 /// `entities` the number of those that compete in it; `sum` and `tree_weight` are those of w * (v -
 /// zero) and w over the tree, with w as it counts in averages; `runnable` is the number of tasks
 /// below that do not sleep.
+#[derive(Default)]
 pub(super) struct Queue {
     pub(super) cpu: CpuId,
     /// The group whose tasks they are; `None` for the CPU's own queue.
@@ -134,6 +135,7 @@ pub(super) struct GroupState {
 }
 
 /// A CPU's run queue (`struct rq`).
+#[derive(Default)]
 pub(super) struct CpuState {
     // Set when the scheduler is attached, and never after.
     pub(super) lock: LockId,
@@ -190,20 +192,23 @@ pub(super) struct CpuState {
 }
 
 /// The class of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Class {
+    #[default]
     Fair,
     RealTime,
 }
 
 /// How a fair task stands to others at a wakeup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Policy {
+    #[default]
     Other,
     Batch,
     Idle,
 }
 
+#[derive(Default)]
 pub(super) struct TaskState {
     pub(super) entity: EntityId,
     pub(super) class: Class,
@@ -264,26 +269,9 @@ impl Queue {
     pub(super) fn new(cpu: CpuId, line: Address) -> Queue {
         Queue {
             cpu,
-            group: None,
-            owner: None,
-            depth: 0,
-            path: None,
-            weight: 0,
-            runnable: 0,
-            load: Average::default(),
-            propagates: false,
-            moved: 0,
-            contribution: Contribution::default(),
-            contributed_at: 0,
-            tree: Tree::new(),
             zero: BEGINNING,
-            sum: 0,
-            tree_weight: 0,
-            current: None,
-            buddy: None,
-            entities: 0,
-            unlike: 0,
             line,
+            ..Queue::default()
         }
     }
 }
@@ -300,28 +288,8 @@ impl CpuState {
             lock,
             root,
             line,
-            clock: 0,
-            keeps_clock: false,
-            current: None,
-            delayed: 0,
-            realtime: RealTime::default(),
             server: Server::new(fair_server),
-            server_timer: None,
-            real_time_load: Average::default(),
-            recency: Vec::new(),
-            estimate: 0,
-            leaving: None,
-            push_to: None,
-            idle_since: None,
-            average_idle: 0,
-            hrtick: None,
-            hrtick_after_switch: None,
-            wakeups_left: 0,
-            domains: Vec::new(),
-            next_balance: 0,
-            scanned: 0,
-            pull: None,
-            kicked: false,
+            ..CpuState::default()
         }
     }
 }
@@ -331,19 +299,7 @@ impl TaskState {
     pub(super) fn new(entity: EntityId) -> TaskState {
         TaskState {
             entity,
-            class: Class::Fair,
-            priority: 0,
-            policy: Policy::Other,
-            round_robin: false,
-            rr_slice: 0,
-            cpu: CpuId(0),
-            runnable: false,
-            displaced: None,
-            left_to: None,
-            last_wakee: None,
-            wakee_flips: 0,
-            flips_halved_at: 0,
-            recent_cpu: CpuId(0),
+            ..TaskState::default()
         }
     }
 }

@@ -30,9 +30,10 @@ const LATE: i64 = 1_000;
 const SCALE: u32 = 10;
 
 /// How idle time counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum IdleTime {
     /// It uses up the runtime, down to zero (`dl_server_update_idle_time()`, 6.12).
+    #[default]
     Spends,
     /// When it has used up the runtime, a new period begins; if the CPU idles all of that, the
     /// server stops (`dl_defer_idle`).
@@ -40,7 +41,7 @@ pub(crate) enum IdleTime {
 }
 
 /// What the server has been given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reservation {
     /// CPU time in each period, in ns; 0 switches the server off.
     pub(crate) runtime: i64,
@@ -74,6 +75,13 @@ pub(crate) struct Server {
     due: Option<i64>,
     /// Until when idle time has been counted, while the CPU idles.
     idle_since: Option<i64>,
+}
+
+/// A server that is switched off.
+impl Default for Server {
+    fn default() -> Server {
+        Server::new(Reservation::default())
+    }
 }
 
 impl Server {

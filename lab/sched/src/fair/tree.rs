@@ -22,17 +22,12 @@ pub(crate) enum What {
 /// Each operation touches the lines that a red-black tree would: its head, which also holds the
 /// leftmost node, the nodes on the way down, and those that change. The way down is that of a
 /// balanced tree; a red-black one may be twice as deep.
+#[derive(Default)]
 pub(crate) struct Tree {
     waiting: Vec<(i64, EntityId)>,
 }
 
 impl Tree {
-    pub(crate) fn new() -> Tree {
-        Tree {
-            waiting: Vec::new(),
-        }
-    }
-
     /// The leftmost entity, and its key.
     pub(crate) fn first(&self) -> Option<(i64, EntityId)> {
         self.waiting.first().copied()

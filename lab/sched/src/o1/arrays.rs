@@ -17,7 +17,7 @@ const HEAD: u64 = 8;
 ///
 /// Invariant: a bit of `bits` is set if and only if that list is not empty, and `tasks` is the sum
 /// of their lengths.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct PrioArray {
     base: Address,
     lists: Vec<VecDeque<TaskId>>,
@@ -41,8 +41,7 @@ impl PrioArray {
         PrioArray {
             base,
             lists: vec![VecDeque::new(); PRIORITIES],
-            bits: [0; 3],
-            tasks: 0,
+            ..PrioArray::default()
         }
     }
 

@@ -13,6 +13,7 @@ pub(super) const LOAD_SCALE: u64 = 128;
 const LOADS: usize = 3;
 
 /// A run queue.
+#[derive(Default)]
 pub(super) struct RunQueue {
     // Set when the scheduler is attached, and never after.
     pub(super) lock: LockId,
@@ -61,15 +62,9 @@ impl RunQueue {
             domains,
             line,
             arrays: [array(), array()],
-            active: 0,
-            expired_since: None,
             best_expired: PRIORITIES,
-            ticked_at: 0,
-            loads: [0; LOADS],
-            pull: Pull::default(),
             lengths_seen: vec![0; usize::from(attach.cpus())],
-            push_to: None,
-            leaving: None,
+            ..RunQueue::default()
         }
     }
 

@@ -20,7 +20,7 @@ const TIME_SLICE: u64 = 0x58;
 ///
 /// Invariant: `array` is the index of the array of the queue of `cpu` in which the task is, in the
 /// list of `priority`, from `enqueue` to `dequeue`, also while it runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TaskState {
     // Set at fork.
     pub(super) structure: Address,
@@ -70,24 +70,10 @@ impl TaskState {
     pub(super) fn new(structure: Address) -> TaskState {
         TaskState {
             structure,
-            parent: None,
-            user: false,
-            nice: 0,
             policy: Policy::Other,
             priority: static_priority(0),
-            sleep_avg: 0,
-            interactive_credit: 0,
-            timestamp: 0,
-            last_ran: 0,
             activated: Activated::No,
-            network: false,
-            sleeps: Sleeps::default(),
-            slice: 0,
-            first_slice: false,
-            exited: false,
-            cpu: CpuId(0),
-            array: None,
-            displaced: false,
+            ..TaskState::default()
         }
     }
 

@@ -27,9 +27,10 @@ pub struct PacketCounts {
 }
 
 /// The interrupt state of a card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Napi {
     /// The next packet that is reported raises an interrupt.
+    #[default]
     Armed,
     /// An interrupt was raised on this CPU and is not yet handled.
     Raised(CpuId),
@@ -67,6 +68,7 @@ pub(crate) enum Arrived {
 /// Interrupts of one card go to the CPUs in turn, as the I/O APIC of a P6 machine spreads them, or
 /// to those of a set (`/proc/irq/N/smp_affinity`). Of a card with several queues, each is a card
 /// here; the first has the link.
+#[derive(Default)]
 pub(crate) struct Card {
     model: Option<CardModel>,
     /// How many cards from here on are queues of this one.
@@ -98,22 +100,12 @@ const FRAME_OVERHEAD: u64 = 90;
 impl Card {
     pub(crate) fn new(bits_per_second: u64, delay: Duration, ring: usize, first_cpu: u16) -> Card {
         Card {
-            model: None,
             queues: 1,
             ps_per_byte: 8_000_000_000_000 / bits_per_second.max(1),
             delay,
-            receive_free: Instant::START,
-            send_free: Instant::START,
-            ring: VecDeque::new(),
-            ring_used: 0,
             ring_size: ring.max(1) as u64,
-            napi: Napi::Armed,
-            unreported: Unreported::default(),
-            on_link: 0,
-            on_backlog: 0,
-            counts: PacketCounts::default(),
-            steered: None,
             turn: first_cpu.into(),
+            ..Card::default()
         }
     }
 

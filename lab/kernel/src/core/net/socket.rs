@@ -14,6 +14,7 @@ use crate::words::{
 ///
 /// Invariants, for a local peer: `waiting() <= capacity + send_buffer`; the sender's end keeps
 /// something (`unsent`) only while something waits here (`filled`).
+#[derive(Default)]
 pub(crate) struct Endpoint {
     pub(crate) peer: Peer,
     /// It is an end of a pipe: no protocol runs in a softirq between a writer and the reader that
@@ -73,9 +74,10 @@ pub(crate) struct Endpoint {
     pub(crate) sent_out: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Peer {
     /// A datagram socket has none.
+    #[default]
     None,
     Local(Socket),
     Remote {
@@ -88,34 +90,10 @@ impl Endpoint {
     pub(crate) fn new(peer: Peer, buffer: Region, capacity: Bytes) -> Endpoint {
         Endpoint {
             peer,
-            pipe: false,
-            state: None,
             buffer,
             capacity: capacity.0,
-            send_buffer: 0,
-            nagle: false,
-            unacknowledged: 0,
             congestion_window: u64::MAX,
-            quick_acknowledgements: 0,
-            acknowledged_at: None,
-            delays_acknowledgement: false,
-            filled: 0,
-            unsent: 0,
-            reserved: 0,
-            written: 0,
-            read: 0,
-            peer_closed: false,
-            closed: false,
-            owned: false,
-            callers: VecDeque::new(),
-            readers: VecDeque::new(),
-            writers: VecDeque::new(),
-            queued: VecDeque::new(),
-            queued_true: 0,
-            datagrams: DatagramCounts::default(),
-            arrived: 0,
-            in_flight: 0,
-            sent_out: 0,
+            ..Endpoint::default()
         }
     }
 
