@@ -199,6 +199,14 @@ impl<'a> View<'a> {
         self.task.may_run_on(cpu) && self.offline.is_none_or(|offline| !offline.contains(cpu))
     }
 
+    /// `near`, or the first of `cpus` CPUs where it may run (`any_online_cpu()`).
+    pub fn allowed_near(&self, cpus: u16, near: CpuId) -> CpuId {
+        let all = (0..cpus).map(CpuId);
+        let mut near_first = std::iter::once(near).chain(all);
+        let allowed = near_first.find(|cpu| self.may_run_on(*cpu));
+        allowed.unwrap_or(near)
+    }
+
     /// The CPUs that its affinity allows, online or not; `None` is all CPUs.
     pub fn allowed(&self) -> Option<&'a CpuSet> {
         self.task.allowed.as_ref()

@@ -159,6 +159,11 @@ impl<'a> Context<'a> {
         self.core.view(task)
     }
 
+    /// `near`, or the first CPU where `task` may run.
+    pub fn allowed_near(&self, task: TaskId, near: CpuId) -> CpuId {
+        self.task(task).allowed_near(self.cpus(), near)
+    }
+
     /// The task that runs on `cpu`, from the moment it was picked (`cpu_curr()` of Linux 2.4);
     /// `None` is the idle task.
     pub fn running_on(&self, cpu: CpuId) -> Option<TaskId> {

@@ -46,7 +46,7 @@ impl State {
         if context.task(task).may_run_on(cpu) {
             return;
         }
-        let to = self.allowed_near(context, task, cpu);
+        let to = context.allowed_near(task, cpu);
         if self.cpu(cpu).current == Some(task) {
             context.reschedule(cpu);
         } else if to == cpu {

@@ -42,7 +42,7 @@ impl State {
         let push = self.cpu(here).push_to.filter(|to| view.may_run_on(*to));
         let to = match view.may_run_on(here) {
             true => push,
-            false => Some(self.allowed_near(context, current, here)),
+            false => Some(context.allowed_near(current, here)),
         };
         let Some(to) = to.filter(|to| *to != here) else {
             return;
@@ -93,7 +93,7 @@ impl State {
         let leaving = self.cpu_mut(here).leaving.take();
         if let Some((task, to)) = leaving {
             self.tasks[task.index()].displaced = false;
-            let to = self.allowed_near(context, task, to);
+            let to = context.allowed_near(task, to);
             return self.arrive(context, task, to);
         }
         let state = &self.tasks[prev.index()];

@@ -19,7 +19,7 @@ impl State {
         if let Some(there) = view.on_cpu().filter(|there| view.may_run_on(*there)) {
             return there;
         }
-        let last = self.allowed_near(context, task, self.tasks[task.index()].cpu);
+        let last = context.allowed_near(task, self.tasks[task.index()].cpu);
         match why {
             Why::Fork if self.tunables.fork_balance => self.idlest(context, task),
             Why::Fork => last,
@@ -28,14 +28,6 @@ impl State {
                 self.idle_near(context, task, near)
             }
         }
-    }
-
-    /// `cpu`, or the first CPU where `task` may run (`any_online_cpu()`).
-    pub(super) fn allowed_near(&self, context: &Context<'_>, task: TaskId, cpu: CpuId) -> CpuId {
-        let view = context.task(task);
-        let all = (0..context.cpus()).map(CpuId);
-        let mut near = std::iter::once(cpu).chain(all);
-        near.find(|cpu| view.may_run_on(*cpu)).unwrap_or(cpu)
     }
 
     /// The CPU of the waker, if that draws the task there, or `last`: a task that is not hot
@@ -121,7 +113,7 @@ impl State {
             |cpu| self.cpu(cpu).domains.iter().map(size).collect(),
             |cpu, domain| self.idlest_in(context, task, (cpu, domain)),
         );
-        self.allowed_near(context, task, idlest)
+        context.allowed_near(task, idlest)
     }
 
     /// The idlest CPU of the idlest group of a domain, if that is better than the own group.

@@ -7,7 +7,6 @@ use crate::fair::tree::EntityId;
 
 use super::pelt::Average;
 use super::queueing::Leaving;
-use super::select::allowed_near;
 use super::state::{
     Class, Contribution, Entity, GroupState, Policy, Queue, QueueId, State, TaskState, What,
 };
@@ -184,7 +183,7 @@ impl State {
         if context.task(task).may_run_on(cpu) {
             return;
         }
-        let to = allowed_near(context, task, cpu);
+        let to = context.allowed_near(task, cpu);
         if self.cpu(cpu).current == Some(task) {
             self.effects.request(cpu, super::effects::Urgency::Now);
         } else if to == cpu {

@@ -84,7 +84,6 @@ use self::domains::domains;
 use self::effects::Effects;
 use self::queueing::Leaving;
 use self::rules::Rules;
-use self::select::allowed_near;
 use self::server::SERVER_TIMER;
 pub(crate) use self::settings::{of_6_12, of_6_18, of_7_1, of_7_2, of_7_3};
 use self::state::{CpuState, Queue, State};
@@ -215,7 +214,7 @@ impl State {
         let view = context.task(current);
         let to = match view.may_run_on(here) {
             true => self.cpu(here).push_to.filter(|to| view.may_run_on(*to)),
-            false => Some(allowed_near(context, current, here)),
+            false => Some(context.allowed_near(current, here)),
         };
         let Some(to) = to.filter(|to| *to != here) else {
             return;
@@ -373,7 +372,7 @@ impl Scheduler for Eevdf {
         let state = &mut self.state;
         state.cpu_mut(context.cpu()).leaving = None;
         if let Some(to) = state.task_mut(prev).displaced.take() {
-            let to = allowed_near(context, prev, to);
+            let to = context.allowed_near(prev, to);
             state.sync(context, to);
             state.end_idling(to);
             state.arrive(context, prev, to);

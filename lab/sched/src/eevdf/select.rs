@@ -28,7 +28,7 @@ impl State {
         if self.entities[self.entity_of(task)].delayed && view.may_run_on(last) {
             return last;
         }
-        let last = allowed_near(context, task, last);
+        let last = context.allowed_near(task, last);
         match (why, self.task(task).class) {
             (_, Class::RealTime) => last,
             (Why::Fork, Class::Fair) => self.idlest(context, task),
@@ -306,7 +306,7 @@ impl State {
             |cpu| self.cpu(cpu).domains.iter().map(size).collect(),
             |cpu, domain| self.idlest_in(context, task, (cpu, domain)),
         );
-        allowed_near(context, task, idlest)
+        context.allowed_near(task, idlest)
     }
 
     /// The idlest CPU of the idlest group of a domain; `None` if that is the own group, which is
@@ -357,12 +357,4 @@ impl State {
             }
         })
     }
-}
-
-/// `cpu`, or the first CPU where `task` may run.
-pub(super) fn allowed_near(context: &Context<'_>, task: TaskId, cpu: CpuId) -> CpuId {
-    let view = context.task(task);
-    let all = (0..context.cpus()).map(CpuId);
-    let mut near = std::iter::once(cpu).chain(all);
-    near.find(|cpu| view.may_run_on(*cpu)).unwrap_or(cpu)
 }

@@ -109,7 +109,7 @@ impl O1 {
             |cpu| self.queue(cpu).domains.iter().map(size).collect(),
             |cpu, domain| self.idlest_in(context, task, &self.queue(cpu).domains[domain]),
         );
-        self.allowed_near(context.task(task), idlest)
+        context.allowed_near(task, idlest)
     }
 
     /// The idlest CPU of the idlest other group of a domain; `None` if the own group has no more

@@ -2,7 +2,7 @@
 //! balancing pushes the running task away (`set_cpus_allowed()`, `migration_call()`,
 //! `active_load_balance()`).
 
-use warmq_kernel::{Context, View};
+use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
 use super::O1;
@@ -10,19 +10,12 @@ use super::balance::Movable;
 use super::release::Release;
 
 impl O1 {
-    /// `cpu` if `view` may run there, else the first CPU that it may use.
-    pub(super) fn allowed_near(&self, view: View<'_>, cpu: CpuId) -> CpuId {
-        let all = (0..self.queues.len() as u16).map(CpuId);
-        let mut cpus = std::iter::once(cpu).chain(all);
-        cpus.find(|cpu| view.may_run_on(*cpu)).unwrap_or(cpu)
-    }
-
     /// Moves `task` off a CPU that its affinity forbids. One that runs there leaves it first:
     /// `put_prev` calls again.
     pub(super) fn leave_forbidden(&mut self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
         let from = self.task(task).cpu;
-        let to = self.allowed_near(view, from);
+        let to = context.allowed_near(task, from);
         if let Some(there) = view.on_cpu()
             && !view.may_run_on(there)
         {

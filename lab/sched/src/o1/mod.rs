@@ -169,7 +169,7 @@ impl Scheduler for O1 {
             Callback::SetWeight(view) => Locks::One(self.lock_for(self.task(view.id()).cpu)),
             Callback::SetCpumask(view) => {
                 let from = self.task(view.id()).cpu;
-                let to = self.allowed_near(view, from);
+                let to = view.allowed_near(self.queues.len() as u16, from);
                 Locks::Two(self.lock_for(from), self.lock_for(to))
             }
             Callback::Pull { from } => Locks::Two(here, self.lock_for(from)),
@@ -183,7 +183,7 @@ impl Scheduler for O1 {
 
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
         match why {
-            Why::Fork => self.allowed_near(context.task(task), context.task(task).last_cpu()),
+            Why::Fork => context.allowed_near(task, context.task(task).last_cpu()),
             Why::Wakeup(wakeup) => self.place(context, task, &wakeup),
         }
     }

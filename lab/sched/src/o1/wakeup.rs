@@ -69,7 +69,7 @@ impl O1 {
         let comes = self.is_sync(wakeup) && view.on_cpu().is_none() && view.may_run_on(here);
         match comes {
             true => here,
-            false => self.allowed_near(view, self.task(task).cpu),
+            false => context.allowed_near(task, self.task(task).cpu),
         }
     }
 
@@ -90,7 +90,7 @@ impl O1 {
     fn place_woken(&mut self, context: &mut Context<'_>, task: TaskId, sync: bool) -> CpuId {
         context.touch(self.task(task).state_line(), Access::Read);
         let here = context.cpu();
-        let last = self.allowed_near(context.task(task), self.task(task).cpu);
+        let last = context.allowed_near(task, self.task(task).cpu);
         let view = context.task(task);
         if view.on_cpu() == Some(last) {
             // That CPU still switches away from it, and may as well go back.
