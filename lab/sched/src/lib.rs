@@ -336,7 +336,7 @@ const EEVDF: Entry = Entry {
     statistics: &[],
     promise: EEVDF_PROMISE,
     timers: Settings::linux6,
-    settings: eevdf::of_7_3,
+    settings: || eevdf::settings(eevdf::Version::V7_3),
     build: eevdf,
 };
 
@@ -396,26 +396,26 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "Linux 6.12's EEVDF: the eligible task with the earliest virtual deadline runs",
         models: BEFORE_LAZY,
         timers: linux612,
-        settings: eevdf::of_6_12,
+        settings: || eevdf::settings(eevdf::Version::V6_12),
         ..EEVDF
     },
     Entry {
         name: "eevdf-6.18",
         what: "the same of Linux 6.18: groups whose tasks sleep often starve others",
         models: ANYWHERE,
-        settings: eevdf::of_6_18,
+        settings: || eevdf::settings(eevdf::Version::V6_18),
         ..EEVDF
     },
     Entry {
         name: "eevdf-7.1",
         what: "the same of Linux 7.1: slices end by a timer, and no group starves",
-        settings: eevdf::of_7_1,
+        settings: || eevdf::settings(eevdf::Version::V7_1),
         ..EEVDF
     },
     Entry {
         name: "eevdf-7.2",
         what: "the same of Linux 7.2: balancing draws the threads of a process under one cache",
-        settings: eevdf::of_7_2,
+        settings: || eevdf::settings(eevdf::Version::V7_2),
         ..EEVDF
     },
     EEVDF,
@@ -455,7 +455,7 @@ pub const SCHEDULERS: &[Entry] = &[
         name: "affinity-eevdf",
         what: "eevdf-7.1 under the same layer",
         statistics: affinity::STATISTICS,
-        settings: || affinity::settings::<eevdf::Eevdf>(eevdf::of_7_1()),
+        settings: || affinity::settings::<eevdf::Eevdf>(eevdf::settings(eevdf::Version::V7_1)),
         build: |chosen, attach| with_affinity(eevdf::Eevdf::new(chosen, attach)?, chosen, attach),
         ..EEVDF
     },

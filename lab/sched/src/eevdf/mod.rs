@@ -85,7 +85,7 @@ use self::effects::Effects;
 use self::queueing::Leaving;
 use self::rules::Rules;
 use self::server::SERVER_TIMER;
-pub(crate) use self::settings::{of_6_12, of_6_18, of_7_1, of_7_2, of_7_3};
+pub(crate) use self::settings::{Version, settings};
 use self::state::{CpuState, Queue, State};
 use self::wakeup::Woken;
 

@@ -11,7 +11,7 @@ const TUNABLES: &str = "Linux, kernel/sched/fair.c";
 /// A kernel whose scheduler is a default of the settings. The commits that divide them, and the
 /// stable releases that have them, are in the sources of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Version {
+pub(crate) enum Version {
     /// 6.12 as Debian 13 has it.
     V6_12,
     /// 6.18 up to 6.18.16.
@@ -26,33 +26,8 @@ pub(super) enum Version {
 
 use Version::{V6_12, V6_18, V7_1, V7_2, V7_3};
 
-/// What can be set on the scheduler of 6.12.
-pub(crate) fn of_6_12() -> Vec<Setting> {
-    settings(V6_12)
-}
-
-/// The same for 6.18.
-pub(crate) fn of_6_18() -> Vec<Setting> {
-    settings(V6_18)
-}
-
-/// The same for 7.1.
-pub(crate) fn of_7_1() -> Vec<Setting> {
-    settings(V7_1)
-}
-
-/// The same for 7.2.
-pub(crate) fn of_7_2() -> Vec<Setting> {
-    settings(V7_2)
-}
-
-/// The same for 7.3.
-pub(crate) fn of_7_3() -> Vec<Setting> {
-    settings(V7_3)
-}
-
 /// What can be set on the scheduler of `version`, with its defaults.
-pub(super) fn settings(version: Version) -> Vec<Setting> {
+pub(crate) fn settings(version: Version) -> Vec<Setting> {
     let parts = [
         ticks(version),
         slices(),
