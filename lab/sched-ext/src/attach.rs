@@ -1,6 +1,5 @@
 //! Attaching an object to a machine: its memory, its code, and what the kernel keeps beside it.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -20,8 +19,8 @@ use crate::profile::Entry;
 use crate::profiler::Profiler;
 use crate::queue::Queue;
 use crate::run_queue::{Callbacks, Machine};
-use crate::state::{Counts, Cpu, During, Layouts, State};
-use crate::tracing::AtEvents;
+use crate::state::{Cpu, Layouts, State};
+use crate::tracing::{AtEvents, MIGRATE, TICK};
 use crate::variables::Variables;
 use crate::words::{BATCH_DEFAULT, Enq, TIMEOUT_DEFAULT, flags};
 
@@ -153,43 +152,22 @@ fn state(
         layouts,
         enq: Enq::of(kernel),
         flags,
-        tasks: Vec::new(),
-        by_address: BTreeMap::new(),
         cpus,
         globals: globals?,
-        users: BTreeMap::new(),
-        groups: BTreeMap::new(),
         idle: Rc::new(idle),
         lines: Lines::new(attach.line()),
         costs: costs.map_err(NotAttached::Cost)?,
-        during: During::Other,
-        batch: Vec::new(),
         most_batch: match number("dispatch_max_batch") {
             0 => BATCH_DEFAULT,
             most => most,
         },
-        dispatched: 0,
-        picking: None,
-        leaving: Vec::new(),
-        timers: BTreeMap::new(),
-        walks: BTreeMap::new(),
-        css_walks: BTreeMap::new(),
-        leaders: BTreeMap::new(),
-        bound_to: None,
-        watches_migrations: events.has_migrations(),
-        migrated: Vec::new(),
-        kicks: Vec::new(),
-        again: Vec::new(),
-        finding: None,
-        variables: Variables::new(attach, guest, kernel, events.has_ticks())?,
+        watches_migrations: events.has(MIGRATE),
+        variables: Variables::new(attach, guest, kernel, events.has(TICK))?,
         cred: cred(kernel, guest)?,
         possible,
         online,
         random: seed | 1,
-        counts: Counts::default(),
-        ejected: None,
-        paid: 0,
-        profiler: None,
+        ..State::default()
     })
 }
 

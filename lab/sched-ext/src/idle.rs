@@ -20,7 +20,7 @@ pub(crate) struct Masks {
 }
 
 /// Idle CPUs, and the parts of the machine in which they are searched.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Idle {
     /// Whether the kernel keeps the masks: not where the program has `ops.update_idle`, unless it
     /// asks for both.

@@ -19,14 +19,14 @@ const RECENT: usize = 16;
 const MOST_PAGES: usize = (MEMORY / PAGE) as usize;
 
 /// A window of guest memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Window {
     begins: u64,
     pages: Vec<Option<Address>>,
 }
 
 /// Where guest memory is in the machine's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Lines {
     windows: [Window; 3],
     line: u64,

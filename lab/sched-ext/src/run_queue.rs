@@ -138,8 +138,7 @@ impl Machine {
         self.state.task_mut(task).queued = true;
         self.here(context).begin_wait(task);
         self.here(context).write_queued(task, true);
-        let runnable = self.callbacks.runnable;
-        self.call_task(context, runnable, task, &[flags]);
+        self.call_task(context, self.callbacks.runnable, task, &[flags]);
         self.give(context, task, flags);
     }
 
@@ -219,17 +218,14 @@ impl Machine {
         let in_custody =
             held == Held::Program || matches!(self.state.task(task).on, Some((Dsq::User(_), _)));
         if in_custody {
-            let dequeue = self.callbacks.dequeue;
-            self.call_task(context, dequeue, task, &[flags]);
+            self.call_task(context, self.callbacks.dequeue, task, &[flags]);
         }
         let cpu = self.state.task(task).cpu;
         if self.state.cpu(cpu).current == Some(task) {
             self.here(context).update_current(cpu);
-            let stopping = self.callbacks.stopping;
-            self.call_task(context, stopping, task, &[0]);
+            self.call_task(context, self.callbacks.stopping, task, &[0]);
         }
-        let quiescent = self.callbacks.quiescent;
-        self.call_task(context, quiescent, task, &[flags]);
+        self.call_task(context, self.callbacks.quiescent, task, &[flags]);
         self.here(context).unlink(task);
         self.here(context).set_direct(task, None);
         let state = self.state.task_mut(task);
@@ -278,10 +274,9 @@ impl Machine {
         // It goes on where it ran, through the own queue of its CPU.
         self.state.task_mut(task).queued = true;
         self.here(context).write_queued(task, true);
-        let (runnable, running) = (self.callbacks.runnable, self.callbacks.running);
         let flags = self.state.enq.restore;
-        self.call_task(context, runnable, task, &[flags]);
-        self.call_task(context, running, task, &[]);
+        self.call_task(context, self.callbacks.runnable, task, &[flags]);
+        self.call_task(context, self.callbacks.running, task, &[]);
     }
 
     /// The next task of this CPU (`pick_task_scx()`, `put_prev_task_scx()`, `set_next_task_scx()`).
@@ -414,8 +409,7 @@ impl Machine {
 
     fn stop(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) {
         self.here(context).update_current(cpu);
-        let stopping = self.callbacks.stopping;
-        self.call_task(context, stopping, task, &[1]);
+        self.call_task(context, self.callbacks.stopping, task, &[1]);
         self.here(context).begin_wait(task);
     }
 
@@ -482,8 +476,7 @@ impl Machine {
         state.current = Some(task);
         state.exec_start = now;
         self.here(context).count_wait(task);
-        let running = self.callbacks.running;
-        self.call_task(context, running, task, &[]);
+        self.call_task(context, self.callbacks.running, task, &[]);
         self.here(context).send_kicks();
         Pick::Task(task)
     }

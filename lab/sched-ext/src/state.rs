@@ -161,6 +161,7 @@ pub(crate) struct Counts {
 }
 
 /// All of it.
+#[derive(Default)]
 pub(crate) struct State {
     pub(crate) layouts: Layouts,
     pub(crate) enq: Enq,

@@ -44,6 +44,10 @@ const NAMES: [&str; 9] = [
     "fentry/scx_tick",
 ];
 
+/// The places of those in [`NAMES`] for which something is kept only if a program asks.
+pub(crate) const MIGRATE: usize = 4;
+pub(crate) const TICK: usize = 8;
+
 /// The one by which tasks name their data, for those whose profile says so.
 const PRCTL: &str = "fmod_ret/security_task_prctl";
 
@@ -108,14 +112,9 @@ impl AtEvents {
         all
     }
 
-    /// Whether a program wants to know that tasks change CPUs.
-    pub(crate) fn has_migrations(&self) -> bool {
-        !self.functions[4].is_empty()
-    }
-
-    /// Whether a program wants to know of ticks.
-    pub(crate) fn has_ticks(&self) -> bool {
-        !self.functions[8].is_empty()
+    /// Whether a program wants to know of the event `at` of [`NAMES`].
+    pub(crate) fn has(&self, at: usize) -> bool {
+        !self.functions[at].is_empty()
     }
 }
 
@@ -127,11 +126,11 @@ impl Event {
             Event::Waking(_) => 1,
             Event::Wakeup(_) => 2,
             Event::WakeupNew(_) => 3,
-            Event::Migrate(..) => 4,
+            Event::Migrate(..) => MIGRATE,
             Event::Fork(..) => 5,
             Event::Exec(_) => 6,
             Event::Exit(_) => 7,
-            Event::Tick => 8,
+            Event::Tick => TICK,
         }
     }
 }

@@ -49,10 +49,7 @@ fn a_program_that_is_turned_on_runs_too() {
 fn a_task_that_exits_is_dead_at_its_last_switch() {
     let workload = |boot: &mut Boot<'_>| -> Started {
         hog(boot, called("a"))?;
-        boot.task(called("b"), |task: Task| async move {
-            task.compute_for(ms(1)).await;
-        })?;
-        Ok(())
+        exits(boot, called("b"))
     };
     let written = written(8, 1, "", &workload);
     assert_eq!(written, "f-a na f-b nb r-a pab dba xb");

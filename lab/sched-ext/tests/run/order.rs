@@ -137,10 +137,7 @@ fn a_running_task_that_changes_stops_and_goes_on() {
 fn a_task_that_exits_is_disabled_and_forgotten() {
     let workload = |boot: &mut Boot<'_>| -> Started {
         hog(boot, called("b"))?;
-        boot.task(called("a"), |task: Task| async move {
-            task.compute_for(ms(1)).await;
-        })?;
-        Ok(())
+        exits(boot, called("a"))
     };
     let written = written(28, 1, &workload);
     assert!(

@@ -154,6 +154,14 @@ pub fn called(name: &str) -> TaskSpec {
     TaskSpec::new(name, None)
 }
 
+/// A task that computes for a millisecond and exits.
+pub fn exits(boot: &mut Boot<'_>, spec: TaskSpec) -> Started {
+    boot.task(spec, |task: Task| async move {
+        task.compute_for(ms(1)).await;
+    })?;
+    Ok(())
+}
+
 /// A task that computes without end.
 pub fn hog(boot: &mut Boot<'_>, spec: TaskSpec) -> Started {
     boot.task(spec, |task: Task| async move {
