@@ -13,64 +13,46 @@ use super::threads::{Facts, Thread};
 use super::tree::{endless, entry, flag, microseconds, step, step_with, text, whole as number};
 use crate::object::Class;
 
-/// What an event does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
-    Runtime,
-    Run,
-    Sleep,
-    MemRun,
-    Mem,
-    IoRun,
-    Lock,
-    Unlock,
-    Signal,
-    Broad,
-    Wait,
-    Sync,
-    Barrier,
-    Timer,
-    Resume,
-    Suspend,
-    Yield,
-    Fork,
-    SemPost,
-    SemWait,
-}
+/// How keys of an event begin, and what translates its value into steps.
+pub(super) type Verb = (&'static str, Translate);
+type Translate = fn(&mut Script<'_, '_>, &mut Body<'_, '_>, &Item<'_>) -> Steps;
 
-/// How keys of events begin. The first that fits counts.
-pub(super) const VERBS: &[(&str, Verb)] = &[
-    ("runtime", Verb::Runtime),
-    ("run", Verb::Run),
-    ("sleep", Verb::Sleep),
-    ("memrun", Verb::MemRun),
-    ("mem", Verb::Mem),
-    ("iorun", Verb::IoRun),
-    ("lock", Verb::Lock),
-    ("unlock", Verb::Unlock),
-    ("signal", Verb::Signal),
-    ("broad", Verb::Broad),
-    ("wait", Verb::Wait),
-    ("sync", Verb::Sync),
-    ("barrier", Verb::Barrier),
-    ("timer", Verb::Timer),
-    ("resume", Verb::Resume),
-    ("suspend", Verb::Suspend),
-    ("yield", Verb::Yield),
-    ("fork", Verb::Fork),
-    ("sem_post", Verb::SemPost),
-    ("sem_wait", Verb::SemWait),
+/// All events. Of those that fit a key the first counts.
+pub(super) const VERBS: &[Verb] = &[
+    ("runtime", |_, _, item| spun(item)),
+    ("run", |_, _, item| timed("run", item)),
+    ("sleep", |_, _, item| timed("sleep", item)),
+    ("memrun", |script, body, item| script.memrun(body, item)),
+    ("mem", |script, body, item| script.mem(body, item)),
+    ("iorun", |script, _, item| script.iorun(item)),
+    ("lock", |script, body, item| script.lock(body, item)),
+    ("unlock", |script, body, item| script.unlock(body, item)),
+    ("signal", |script, _, item| script.signal(item, false)),
+    ("broad", |script, _, item| script.signal(item, true)),
+    ("wait", |script, _, item| Some(vec![script.wait(item)?.2])),
+    ("sync", |script, body, item| script.sync(body, item)),
+    ("barrier", |script, _, item| script.barrier(item)),
+    ("timer", |script, body, item| script.timer(body, item)),
+    ("resume", |script, _, item| script.resume(item)),
+    ("suspend", |script, body, item| script.suspend(body, item)),
+    ("yield", |_, _, item| Some(vec![yields(item)])),
+    ("fork", |script, _, item| script.fork(item)),
+    ("sem_post", |script, _, item| {
+        script.semaphore("raise", item)
+    }),
+    ("sem_wait", |script, _, item| {
+        script.semaphore("lower", item)
+    }),
 ];
 
 /// The event that `key` stands for: its beginning counts, so that keys can be numbered.
-pub(super) fn verb(key: &str) -> Option<Verb> {
-    let found = VERBS.iter().find(|(name, _)| key.starts_with(name));
-    found.map(|(_, verb)| *verb)
+pub(super) fn verb(key: &str) -> Option<&'static Verb> {
+    VERBS.iter().find(|(name, _)| key.starts_with(name))
 }
 
 /// An event of a phase.
 pub(super) struct Event<'a> {
-    pub(super) verb: Verb,
+    pub(super) verb: &'static Verb,
     /// Its value.
     pub(super) item: Item<'a>,
 }
@@ -98,41 +80,24 @@ pub(super) struct Body<'b, 'a> {
     pub(super) held: BTreeSet<String>,
 }
 
-type Steps = Option<Vec<Node>>;
+pub(super) type Steps = Option<Vec<Node>>;
 
 impl Script<'_, '_> {
     pub(super) fn event(&mut self, body: &mut Body<'_, '_>, event: &Event<'_>) -> Steps {
-        let item = &event.item;
-        match event.verb {
-            Verb::Run => timed("run", item),
-            Verb::Runtime => spun(item),
-            Verb::Sleep => timed("sleep", item),
-            Verb::Mem => self.mem(body, item),
-            Verb::MemRun => self.memrun(body, item),
-            Verb::IoRun => self.iorun(item),
-            Verb::Lock => {
-                let mutex = self.mutex(&item.text()?, &item.node.place);
-                body.held.insert(mutex.clone());
-                Some(vec![step("lock", text(&item.node.place, mutex))])
-            }
-            Verb::Unlock => {
-                let mutex = self.mutex(&item.text()?, &item.node.place);
-                body.held.remove(&mutex);
-                Some(vec![step("unlock", text(&item.node.place, mutex))])
-            }
-            Verb::Signal => self.signal(item, false),
-            Verb::Broad => self.signal(item, true),
-            Verb::Wait => self.wait(item).map(|(_, _, wait)| vec![wait]),
-            Verb::Sync => self.sync(body, item),
-            Verb::Barrier => self.barrier(item),
-            Verb::Timer => self.timer(body.thread, item),
-            Verb::Resume => self.resume(item),
-            Verb::Suspend => self.suspend(body.thread, item),
-            Verb::Yield => Some(vec![step("yield", flag(&item.node.place, true))]),
-            Verb::Fork => self.fork(item),
-            Verb::SemPost => self.semaphore("raise", item),
-            Verb::SemWait => self.semaphore("lower", item),
-        }
+        let (_, translate) = event.verb;
+        translate(self, body, &event.item)
+    }
+
+    fn lock(&mut self, body: &mut Body<'_, '_>, item: &Item<'_>) -> Steps {
+        let mutex = self.mutex(&item.text()?, &item.node.place);
+        body.held.insert(mutex.clone());
+        Some(vec![step("lock", text(&item.node.place, mutex))])
+    }
+
+    fn unlock(&mut self, body: &mut Body<'_, '_>, item: &Item<'_>) -> Steps {
+        let mutex = self.mutex(&item.text()?, &item.node.place);
+        body.held.remove(&mutex);
+        Some(vec![step("unlock", text(&item.node.place, mutex))])
     }
 
     fn object(&mut self, class: Class, name: &str, place: &Place) -> String {
@@ -186,7 +151,7 @@ impl Script<'_, '_> {
         Some(vec![step("barrier", text(place, barrier))])
     }
 
-    fn timer(&mut self, thread: &Thread<'_>, item: &Item<'_>) -> Steps {
+    fn timer(&mut self, body: &Body<'_, '_>, item: &Item<'_>) -> Steps {
         let (fields, place) = (item.table()?, &item.node.place);
         let name = text_or(&fields, "ref", "unknown");
         let period = whole_or(&fields, "period", ANY, 0);
@@ -197,7 +162,7 @@ impl Script<'_, '_> {
         }
         let (own, absolute) = (
             name.starts_with("unique"),
-            self.facts.is_absolute(thread, &name),
+            self.facts.is_absolute(body.thread, &name),
         );
         let keys = || {
             let shared = (!own).then(|| entry("shared", flag(place, true)));
@@ -211,9 +176,9 @@ impl Script<'_, '_> {
     }
 
     /// As rt-app does it: a condition and a mutex of the thread's name.
-    fn suspend(&mut self, thread: &Thread<'_>, item: &Item<'_>) -> Steps {
+    fn suspend(&mut self, body: &Body<'_, '_>, item: &Item<'_>) -> Steps {
         let place = &item.node.place;
-        let name = self.suspended(thread, item)?;
+        let name = self.suspended(body.thread, item)?;
         let (condition, mutex) = (
             self.object(Class::Condition, &name, place),
             self.mutex(&name, place),
@@ -266,6 +231,10 @@ impl Script<'_, '_> {
         let semaphore = self.object(Class::Semaphore, &name, place);
         Some(vec![step(verb, text(place, semaphore))])
     }
+}
+
+fn yields(item: &Item<'_>) -> Node {
+    step("yield", flag(&item.node.place, true))
 }
 
 /// `run` and `sleep`: a negative time never ends.

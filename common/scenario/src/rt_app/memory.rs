@@ -1,8 +1,8 @@
 //! Events that access memory or a device.
 
-use warmq_config::{Fields, Item, Node};
+use warmq_config::{Fields, Item};
 
-use super::events::{Body, Script};
+use super::events::{Body, Script, Steps};
 use super::numbers::{ANY, LARGEST, text_or, whole, whole_or};
 use super::tree::{bytes, endless, entry, list, step_with, table, text, whole as number};
 use crate::object::Class;
@@ -17,8 +17,6 @@ pub(super) struct Shape {
     /// From one pointer of a chain to the next, and whether in random order; none: bytes.
     chain: Option<(i64, bool)>,
 }
-
-type Steps = Option<Vec<Node>>;
 
 impl Script<'_, '_> {
     /// Writes to a buffer that all instances of the thread share.

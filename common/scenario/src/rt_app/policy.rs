@@ -131,59 +131,48 @@ impl<'a> Scheduling<'a> {
         self.policy.as_ref().map_or(before, |(_, class)| *class)
     }
 
+    /// The policy of `class` as the language has it; none: it cannot be had.
+    fn policy(&self, class: Class, at: &Item<'_>, remarks: &Remarks) -> Option<String> {
+        match class {
+            Class::Fair(word) => Some(word.to_owned()),
+            Class::RealTime(word) => {
+                let priority = self.priority.as_ref().map(|(_, priority)| *priority);
+                Some(format!("{word} {}", priority.unwrap_or(REAL_TIME_PRIORITY)))
+            }
+            Class::Deadline => self.deadline(at, remarks),
+        }
+    }
+
     /// The keys of a thread's table.
     pub(super) fn keys(&self, table: &Item<'a>, default: Class, remarks: &Remarks) -> Vec<Entry> {
         let class = self.class(default);
         let at = self.policy.as_ref().map_or(table, |(item, _)| item);
-        let (place, priority) = (&at.node.place, self.priority.as_ref().map(|it| it.1));
-        let mut keys = Vec::new();
-        match class {
-            Class::Fair(word) => {
-                if word != "normal" {
-                    keys.push(entry("policy", text(place, word)));
-                }
-                if let Some((item, nice)) = &self.priority {
-                    keys.push(entry("nice", number(&item.node.place, *nice)));
-                }
-            }
-            Class::RealTime(word) => {
-                let priority = priority.unwrap_or(REAL_TIME_PRIORITY);
-                let policy = format!("{word} {priority}");
-                keys.push(entry("policy", text(place, policy)));
-            }
-            Class::Deadline => {
-                let policy = self.deadline(at, remarks);
-                keys.extend(policy.map(|policy| entry("policy", text(place, policy))));
-            }
-        }
+        let policy = self.policy(class, at, remarks);
+        let policy = policy.filter(|policy| policy != "normal");
+        let policy = policy.map(|policy| entry("policy", text(&at.node.place, policy)));
+        let nice = self.priority.as_ref();
+        let nice = nice.filter(|_| matches!(class, Class::Fair(_)));
+        let nice = nice.map(|(item, nice)| entry("nice", number(&item.node.place, *nice)));
         self.say_unused(class, remarks);
         let slice = self.slice(class, remarks);
-        keys.extend(slice.map(|slice| entry("slice", slice)));
-        keys
+        let slice = slice.map(|slice| entry("slice", slice));
+        [policy, nice, slice].into_iter().flatten().collect()
     }
 
     /// The steps at the beginning of a phase, in which the class is `class`.
     pub(super) fn steps(&self, class: Class, remarks: &Remarks) -> Vec<Node> {
         let mut steps = Vec::new();
-        let policy = self.policy.as_ref().map(|(item, _)| item);
-        let priority = self.priority.as_ref().map(|(item, _)| item);
-        if let Some(at) = policy.or(priority) {
-            let (place, priority) = (&at.node.place, self.priority.as_ref().map(|it| it.1));
-            match class {
-                Class::Fair(word) => {
-                    steps.extend(policy.map(|_| step("policy", text(place, word))));
-                    steps.push(step("nice", number(place, priority.unwrap_or(0))));
-                }
-                Class::RealTime(word) => {
-                    let priority = priority.unwrap_or(REAL_TIME_PRIORITY);
-                    steps.push(step("policy", text(place, format!("{word} {priority}"))));
-                }
-                Class::Deadline => {
-                    let policy = self.deadline(at, remarks);
-                    let policy = policy.unwrap_or_else(|| "normal".to_owned());
-                    steps.push(step("policy", text(place, policy)));
-                }
+        let (policy, priority) = (self.policy.as_ref(), self.priority.as_ref());
+        let at = policy.map(|(item, _)| item);
+        if let Some(at) = at.or(priority.map(|(item, _)| item)) {
+            let (place, fair) = (&at.node.place, matches!(class, Class::Fair(_)));
+            if policy.is_some() || !fair {
+                let policy = self.policy(class, at, remarks);
+                let policy = policy.unwrap_or_else(|| "normal".to_owned());
+                steps.push(step("policy", text(place, policy)));
             }
+            let nice = priority.map_or(0, |(_, nice)| *nice);
+            steps.extend(fair.then(|| step("nice", number(place, nice))));
         }
         self.say_unused(class, remarks);
         let slice = self.slice(class, remarks);

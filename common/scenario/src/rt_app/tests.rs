@@ -72,12 +72,9 @@ fn remarks(scenario: &Scenario) -> String {
 fn the_scripts_here_use_every_event() {
     let all: Vec<String> = SCRIPTS.iter().map(|name| script(name)).collect();
     let all = all.concat();
-    for (name, verb_of_name) in VERBS {
-        assert_eq!(
-            verb(name),
-            Some(*verb_of_name),
-            "another verb hides `{name}`"
-        );
+    for (name, _) in VERBS {
+        let first = verb(name).map(|(first, _)| *first);
+        assert_eq!(first, Some(*name), "another verb hides `{name}`");
         assert!(all.contains(&format!("\"{name}")), "{name}");
     }
 }

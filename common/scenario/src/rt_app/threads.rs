@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warmq_config::{Fields, Item, NodeKind};
+use warmq_config::{Entry, Fields, Item, NodeKind};
 
-use super::events::{Event, Verb, verb};
+use super::events::{Event, verb};
 use super::global::unknown;
-use super::numbers::{ANY, text_or, whole_or};
+use super::numbers::{ANY, whole_or};
 use super::policy::{Scheduling, knows};
 use super::remarks::Remarks;
 
@@ -119,7 +119,7 @@ fn properties(fields: &Fields<'_>, more: &[&str], has_phases: bool, remarks: &Re
 }
 
 fn events<'a>(fields: &Fields<'a>) -> Option<Vec<Event<'a>>> {
-    let event = |(entry, item): (&warmq_config::Entry, Item<'a>)| {
+    let event = |(entry, item): (&Entry, Item<'a>)| {
         let verb = verb(&entry.key)?;
         Some(Event { verb, item })
     };
@@ -157,49 +157,29 @@ impl Facts {
     }
 
     fn see(&mut self, thread: &Thread<'_>, event: &Event<'_>) {
-        if event.verb == Verb::Timer {
-            self.see_timer(thread, event);
-        }
-        // What is no text is reported where the event is translated.
-        let NodeKind::Text(name) = &event.item.node.kind else {
-            return;
-        };
-        match event.verb {
-            Verb::Resume => {
-                self.resumed.insert(name.clone());
-            }
-            Verb::Fork => {
-                self.forked.insert(name.clone());
-            }
-            Verb::Barrier => {
+        // What is neither is reported where the event is translated.
+        match (event.verb.0, &event.item.node.kind) {
+            ("timer", NodeKind::Table(keys)) => self.see_timer(thread, keys),
+            ("resume", NodeKind::Text(name)) => _ = self.resumed.insert(name.clone()),
+            ("fork", NodeKind::Text(name)) => _ = self.forked.insert(name.clone()),
+            ("barrier", NodeKind::Text(name)) => {
                 *self.barriers.entry(name.clone()).or_default() += thread.instances;
             }
             _ => {}
         }
     }
 
-    fn see_timer(&mut self, thread: &Thread<'_>, event: &Event<'_>) {
-        let NodeKind::Table(_) = &event.item.node.kind else {
-            return;
+    fn see_timer(&mut self, thread: &Thread<'_>, keys: &[Entry]) {
+        let written = |key: &str| Some(&keys.iter().find(|entry| entry.key == key)?.node.kind);
+        let text = |key: &str, otherwise| match written(key) {
+            None => Some(otherwise),
+            Some(NodeKind::Text(text)) => Some(text.as_str()),
+            Some(_) => None,
         };
-        let Some(fields) = event.item.table() else {
-            return;
-        };
-        let is_text = |key: &str| {
-            let item = fields.find(key);
-            item.is_none_or(|item| matches!(item.node.kind, NodeKind::Text(_)))
-        };
-        if !is_text("ref") || !is_text("mode") {
-            return;
-        }
-        let (Some(name), Some(mode)) = (
-            text_or(&fields, "ref", "unknown"),
-            text_or(&fields, "mode", "relative"),
-        ) else {
-            return;
-        };
-        if mode.starts_with("absolute") {
-            self.absolute.insert(Facts::timer(thread, &name));
+        if let (Some(name), Some(mode)) = (text("ref", "unknown"), text("mode", "relative"))
+            && mode.starts_with("absolute")
+        {
+            self.absolute.insert(Facts::timer(thread, name));
         }
     }
 
