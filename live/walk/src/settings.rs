@@ -1,5 +1,7 @@
 //! What to measure: plain data, a reason on every field, checked before anything runs.
 
+use std::fmt::Display;
+
 use warmq_units::{Bytes, CpuId, Duration, Seed};
 
 use super::geometry::Geometry;
@@ -89,35 +91,19 @@ impl WalkSettings {
     }
 
     fn check_blocks(&self) -> Result<(), WalkError> {
-        let size = self.block_size;
+        let (size, listed) = (self.block_size, || format!("{:?}", self.blocks));
         if !size.0.is_power_of_two() || !(256..=1 << 20).contains(&size.0) {
-            let problem = "a block is a power of two from 256 B to 1 MB";
-            return Err(WalkError::setting(
-                "block_size",
-                size,
-                problem,
-                "write 8 KB",
-            ));
+            let (problem, fix) = ("a block is a power of two from 256 B to 1 MB", "write 8 KB");
+            return Err(WalkError::setting("block_size", size, problem, fix));
         }
         if self.blocks.is_empty() || self.blocks.contains(&0) {
-            let value = format!("{:?}", self.blocks);
-            let problem = "a list has at least one block";
-            return Err(WalkError::setting(
-                "blocks",
-                value,
-                problem,
-                "write 256,512,1024,2048",
-            ));
+            let (problem, fix) = ("a list has at least one block", "write 256,512,1024,2048");
+            return Err(WalkError::setting("blocks", listed(), problem, fix));
         }
         if self.largest_list().0 > LARGEST_ARENA {
             let problem = format!("these blocks take {}", self.largest_list());
             let fix = format!("write at most {}", LARGEST_ARENA / size.0);
-            return Err(WalkError::setting(
-                "blocks",
-                format!("{:?}", self.blocks),
-                problem,
-                fix,
-            ));
+            return Err(WalkError::setting("blocks", listed(), problem, fix));
         }
         Ok(())
     }
@@ -136,12 +122,8 @@ impl WalkSettings {
         let listed = || format!("{:?}", self.colors);
         if self.colors.is_empty() || self.colors.iter().any(|colors| !colors.is_power_of_two()) {
             let problem = "colors are bits of an address, so their number is a power of two";
-            return Err(WalkError::setting(
-                "colors",
-                listed(),
-                problem,
-                "write 1,4,32",
-            ));
+            let fix = "write 1,4,32";
+            return Err(WalkError::setting("colors", listed(), problem, fix));
         }
         let most = self.colors.iter().copied().max().unwrap_or(1);
         if self.layout(most, cache).end_of_hot() > self.block_size.0 {
@@ -159,44 +141,28 @@ impl WalkSettings {
             return Err(WalkError::setting("color_bits", bits, problem, fix));
         }
         if bits + most.ilog2() > 47 {
-            let problem = "an address ends at bit 47".to_owned();
-            return Err(WalkError::setting(
-                "color_bits",
-                bits,
-                problem,
-                "write less",
-            ));
+            let (problem, fix) = ("an address ends at bit 47", "write less");
+            return Err(WalkError::setting("color_bits", bits, problem, fix));
         }
         Ok(())
     }
 
     fn check_repetitions(&self) -> Result<(), WalkError> {
-        if !(1..=10_000).contains(&self.repetitions) {
-            let (value, problem) = (self.repetitions, "the median is of 1 to 10000 measurements");
-            return Err(WalkError::setting(
-                "repetitions",
-                value,
-                problem,
-                "write 15",
-            ));
+        let refuse = |field, value: &dyn Display, problem, fix| {
+            Err(WalkError::setting(field, value, problem, fix))
+        };
+        let (repetitions, span) = (self.repetitions, self.min_time);
+        if !(1..=10_000).contains(&repetitions) {
+            let problem = "the median is of 1 to 10000 measurements";
+            return refuse("repetitions", &repetitions, problem, "write 15");
         }
-        if self.min_time < Duration::from_us(1) || self.min_time > Duration::from_s(10) {
+        if span < Duration::from_us(1) || span > Duration::from_s(10) {
             let problem = "a measurement lasts from 1 us to 10 s";
-            return Err(WalkError::setting(
-                "min_time",
-                self.min_time,
-                problem,
-                "write 4 ms",
-            ));
+            return refuse("min_time", &span, problem, "write 4 ms");
         }
         if self.search_time > Duration::from_s(600) {
-            let (value, problem) = (self.search_time, "the search lasts at most 10 minutes");
-            return Err(WalkError::setting(
-                "search_time",
-                value,
-                problem,
-                "write 20 s",
-            ));
+            let problem = "the search lasts at most 10 minutes";
+            return refuse("search_time", &self.search_time, problem, "write 20 s");
         }
         Ok(())
     }
