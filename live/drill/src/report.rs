@@ -21,6 +21,12 @@ pub fn lasts() -> Duration {
 #[error("{0}")]
 pub struct Failure(pub String);
 
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        Failure(error.to_string())
+    }
+}
+
 /// The outcome of a drill.
 pub enum Outcome {
     /// The law holds; with the figures.

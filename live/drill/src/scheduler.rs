@@ -4,8 +4,11 @@ use std::fs::{self, File};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use serde::Deserialize;
 use serde_json::Value;
 
+use crate::group::Group;
+use crate::must;
 use crate::report::Failure;
 use crate::sys;
 use crate::workers::wait_until;
@@ -76,6 +79,17 @@ impl Scheduler {
     /// Whether the process still runs.
     pub fn runs(&mut self) -> bool {
         self.child.try_wait().ok().flatten().is_none()
+    }
+
+    /// Fails unless it still schedules.
+    pub fn still_there(&mut self) -> Result<(), Failure> {
+        must!(
+            self.runs() && state() == "enabled",
+            "it is gone; sched_ext is {}: {}",
+            state(),
+            self.complaint()
+        );
+        Ok(())
     }
 
     /// Waits for it to end by itself.
@@ -166,11 +180,12 @@ impl Figures {
     }
 
     /// The groups of the process `tgid` (0: of everybody).
-    pub fn groups(&self, tgid: u32) -> Vec<crate::group::Group> {
+    pub fn groups(&self, tgid: u32) -> Vec<Group> {
         let all = self.0["groups"].as_array().map_or(&[][..], |groups| groups);
         let of_process = all
             .iter()
             .filter(|group| tgid == 0 || group["tgid"].as_u64() == Some(u64::from(tgid)));
-        of_process.map(crate::group::Group::read).collect()
+        let read = |group| Group::deserialize(group).expect("all that a group has");
+        of_process.map(read).collect()
     }
 }

@@ -51,11 +51,6 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// A crew without threads.
-    pub fn new() -> Crew {
-        Crew::default()
-    }
-
     /// One more thread, which does `work`.
     pub fn add(&mut self, name: &str, work: impl FnOnce(&Shift) + Send + 'static) {
         let had = Arc::new(AtomicU64::new(0));

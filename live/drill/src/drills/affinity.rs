@@ -61,8 +61,8 @@ fn during(time: Duration) -> Result<Vec<Group>, Failure> {
     let mut after = ours()?;
     for group in &mut after {
         if let Some(earlier) = before.iter().find(|earlier| earlier.slot == group.slot) {
-            group.ran_home -= earlier.ran_home;
-            group.ran_away -= earlier.ran_away;
+            group.ran_home_ns -= earlier.ran_home_ns;
+            group.ran_away_ns -= earlier.ran_away_ns;
             group.batches -= earlier.batches;
             group.runs -= earlier.runs;
             group.moves -= earlier.moves;
@@ -74,8 +74,8 @@ fn during(time: Duration) -> Result<Vec<Group>, Failure> {
 
 /// Holds if `groups` ran at least 3 s, and 99 % of their time at home.
 fn at_home(groups: &[Group]) -> Result<Outcome, Failure> {
-    let home: u64 = groups.iter().map(|group| group.ran_home).sum();
-    let away: u64 = groups.iter().map(|group| group.ran_away).sum();
+    let home: u64 = groups.iter().map(|group| group.ran_home_ns).sum();
+    let away: u64 = groups.iter().map(|group| group.ran_away_ns).sum();
     must!(home > 3_000_000_000, "they ran for {home} ns only");
     must!(
         home * 100 >= (home + away) * 99,
@@ -90,7 +90,7 @@ fn at_home(groups: &[Group]) -> Result<Outcome, Failure> {
 
 fn stay_home() -> Result<Outcome, Failure> {
     let _scheduler = Scheduler::start(&["--place", "cpu"])?;
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     (0..4).for_each(|fragment| hogs(&mut crew, fragment, 4));
     thread::sleep(SETTLE);
     let groups = during(Duration::from_secs(3))?;
@@ -100,7 +100,7 @@ fn stay_home() -> Result<Outcome, Failure> {
 
 fn succession() -> Result<Outcome, Failure> {
     let _scheduler = Scheduler::start(&["--place", "cpu", "--batch-budget", "40ms"])?;
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     (0..4).for_each(|fragment| hogs(&mut crew, fragment, 4));
     thread::sleep(SETTLE);
     let groups = during(Duration::from_secs(3))?;
@@ -119,7 +119,7 @@ fn succession() -> Result<Outcome, Failure> {
         let had: Vec<_> = groups
             .iter()
             .filter(|group| group.home == home)
-            .map(|group| group.ran_home)
+            .map(|group| group.ran_home_ns)
             .collect();
         let (least, most) = (had.iter().min(), had.iter().max());
         // A batch more or less, and a tenth.
@@ -136,7 +136,7 @@ fn succession() -> Result<Outcome, Failure> {
 
 fn move_whole() -> Result<Outcome, Failure> {
     let _scheduler = Scheduler::start(&["--place", "cpu"])?;
-    let mut crews: Vec<Crew> = (0..4).map(|_| Crew::new()).collect();
+    let mut crews: Vec<Crew> = (0..4).map(|_| Crew::default()).collect();
     for (fragment, crew) in crews.iter_mut().enumerate() {
         hogs(crew, fragment as u32, 3);
     }
@@ -149,7 +149,7 @@ fn move_whole() -> Result<Outcome, Failure> {
         "groups are not spread two by two: {before:?}"
     );
     for group in before.iter().filter(|group| group.home != crowded) {
-        crews[group.fragment as usize].stop();
+        crews[group.fragment.unwrap_or(0) as usize].stop();
     }
     let spread = || {
         ours().is_ok_and(|now| {
@@ -172,7 +172,7 @@ fn move_whole() -> Result<Outcome, Failure> {
     must!(
         alive
             .iter()
-            .all(|group| group.ran_away * 50 < group.ran_home),
+            .all(|group| group.ran_away_ns * 50 < group.ran_home_ns),
         "they run away from home: {groups:?}"
     );
     must!(
@@ -185,7 +185,7 @@ fn move_whole() -> Result<Outcome, Failure> {
 
 fn split_last() -> Result<Outcome, Failure> {
     let _scheduler = Scheduler::start(&["--place", "cpu", "--patience", "100ms"])?;
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     hogs(&mut crew, 1, 4);
     let split = || ours().is_ok_and(|groups| groups.iter().any(|group| group.splits > 0));
     must!(
@@ -207,7 +207,7 @@ fn split_last() -> Result<Outcome, Failure> {
 
 fn change_moves() -> Result<Outcome, Failure> {
     let _scheduler = Scheduler::start(&["--place", "cpu", "--imbalance", "400"])?;
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     hogs(&mut crew, 1, 2);
     hogs(&mut crew, 2, 2);
     thread::sleep(SETTLE);
@@ -215,7 +215,7 @@ fn change_moves() -> Result<Outcome, Failure> {
     let home = |fragment: u64| {
         homes
             .iter()
-            .find(|group| group.fragment == fragment)
+            .find(|group| group.fragment == Some(fragment))
             .map(|group| group.home)
     };
     must!(

@@ -52,7 +52,7 @@ fn leaves() -> Result<Outcome, Failure> {
         ));
     };
     let _scheduler = Scheduler::start(&[])?;
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     let tasks = [0, sibling].map(|cpu| released(&mut crew, cpu));
     thread::sleep(Duration::from_secs(2));
     let before = figures()?.counter("core_moves");

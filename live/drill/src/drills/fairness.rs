@@ -16,7 +16,7 @@ pub const DRILLS: &[Drill] = &[Drill {
 
 fn storm() -> Result<Outcome, Failure> {
     let mut scheduler = Scheduler::start(&[])?;
-    let (mut crew, gate) = (Crew::new(), Gate::default());
+    let (mut crew, gate) = (Crew::default(), Gate::default());
     crew.add("hog", hog);
     for number in 0..2000_u64 {
         let gate = gate.clone();

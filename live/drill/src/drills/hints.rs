@@ -36,7 +36,7 @@ pub const DRILLS: &[Drill] = &[
 /// Honest hogs beside as many that do `lie` all the time. No share may change by more than a tenth.
 fn beside_liars(options: &[&str], lie: fn(u32)) -> Result<String, Failure> {
     let _scheduler = Scheduler::start(options)?;
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     for _ in 0..4 {
         crew.add("honest", hog);
     }
@@ -98,13 +98,12 @@ fn flood() -> Result<Outcome, Failure> {
 
 fn label() -> Result<Outcome, Failure> {
     let _scheduler = Scheduler::start(&["--place", "cpu"])?;
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     (0..4).for_each(|_| crew.add("worker-a", hog));
     (0..4).for_each(|_| crew.add("other-b", hog));
     let status = Command::new("scx_warmq")
         .args(["label", "--name", "worker-*", "7"])
-        .output();
-    let status = status.map_err(|error| Failure(error.to_string()))?;
+        .output()?;
     must!(
         status.status.success(),
         "scx_warmq label: {}",
@@ -114,7 +113,7 @@ fn label() -> Result<Outcome, Failure> {
         figures().is_ok_and(|seen| {
             seen.groups(0)
                 .iter()
-                .any(|group| group.fragment == 7 && group.members == 4)
+                .any(|group| group.fragment == Some(7) && group.members == 4)
         })
     };
     must!(
@@ -170,7 +169,7 @@ fn rooms(crew: &mut Crew, rooms: usize, users: usize) {
 
 fn inference() -> Result<Outcome, Failure> {
     let _scheduler = Scheduler::start(&["--infer", "--place", "cpu"])?;
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     rooms(&mut crew, 4, 6);
     let found = || {
         figures().is_ok_and(|seen| {

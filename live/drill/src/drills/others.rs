@@ -73,12 +73,10 @@ fn members(origin: &str) -> u64 {
 fn group_by() -> Result<Outcome, Failure> {
     for (by, origin) in [("mm", "memory"), ("tgid", "process"), ("cgroup", "cgroup")] {
         let _scheduler = Scheduler::start(&["--group-by", by, "--place", "cpu"])?;
-        let mut crew = Crew::new();
+        let mut crew = Crew::default();
         (0..4).for_each(|_| crew.add("hog", hog));
         let cgroup = (by == "cgroup").then(|| Cgroup::enter("/sys/fs/cgroup/warmq-drill"));
-        let cgroup = cgroup
-            .transpose()
-            .map_err(|error| Failure(error.to_string()))?;
+        let cgroup = cgroup.transpose()?;
         must!(
             wait_until(SOON, || members(origin) >= 4),
             "--group-by {by}: {:?}",
@@ -111,7 +109,7 @@ fn threads_called(name: &str) -> Vec<i32> {
 fn task_hint_map() -> Result<Outcome, Failure> {
     const MAP: &str = "/sys/fs/bpf/warmq-drill-hints";
     let _scheduler = Scheduler::start(&["--task-hint-map", MAP, "--place", "cpu"])?;
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     (0..6).for_each(|_| crew.add("hinted", hog));
     // A thread takes its name when it first runs.
     must!(
@@ -160,8 +158,7 @@ fn access_group() -> Result<Outcome, Failure> {
     const GROUP: u32 = 4711;
     let pins = "/sys/fs/bpf/scx_warmq";
     let _scheduler = Scheduler::start(&["--access-group", "4711"])?;
-    let folder = fs::set_permissions("/sys/fs/bpf", Permissions::from_mode(0o701));
-    folder.map_err(|error| Failure(error.to_string()))?;
+    fs::set_permissions("/sys/fs/bpf", Permissions::from_mode(0o701))?;
     for (pin, mode) in [("slots", 0o660), ("state", 0o640), ("labels", 0o600)] {
         let found = fs::metadata(format!("{pins}/{pin}"));
         let found = found.map_err(|error| Failure(format!("{pin}: {error}")))?;
@@ -188,7 +185,7 @@ fn access_group() -> Result<Outcome, Failure> {
 fn scx_stats() -> Result<Outcome, Failure> {
     const SOCKET: &str = "/var/run/scx/root/stats";
     let _scheduler = Scheduler::start(&[])?;
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     (0..2).for_each(|_| {
         crew.add("sleeper", |shift| {
             crate::workers::sleeper(shift, Duration::from_micros(100), Duration::from_millis(2))

@@ -62,7 +62,7 @@ pub const DRILLS: &[Drill] = &[
 
 fn leaves() -> Result<Outcome, Failure> {
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        let mut crew = Crew::new();
+        let mut crew = Crew::default();
         (0..4).for_each(|_| crew.add("hog", hog));
         let mut scheduler = Scheduler::start(&[])?;
         let status = scheduler
@@ -108,7 +108,7 @@ fn without_hooks() -> Result<Outcome, Failure> {
     }
     let scheduler = Scheduler::start(&[]);
     let heard = sys::hint(Some((1, 1)));
-    allow(1).map_err(|error| Failure(error.to_string()))?;
+    allow(1)?;
     let said = scheduler?.said();
     must!(!heard, "a hint was heard");
     must!(said.contains("programs cannot hint"), "it says: {said}");
@@ -117,9 +117,7 @@ fn without_hooks() -> Result<Outcome, Failure> {
 
 fn one_at_a_time() -> Result<Outcome, Failure> {
     let mut first = Scheduler::start(&[])?;
-    let second = Command::new("scx_warmq")
-        .output()
-        .map_err(|error| Failure(error.to_string()))?;
+    let second = Command::new("scx_warmq").output()?;
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
     must!(
         !second.status.success(),
@@ -130,10 +128,7 @@ fn one_at_a_time() -> Result<Outcome, Failure> {
         said.contains("warmq"),
         "it does not name the one that is loaded: {said}"
     );
-    must!(
-        first.runs() && state() == "enabled",
-        "the first one is gone"
-    );
+    first.still_there()?;
     Ok(Outcome::Holds(format!(
         "status {}",
         second.status.code().unwrap_or(-1)
@@ -158,10 +153,7 @@ fn ejected() -> Result<Outcome, Failure> {
         "it does not say why: {said}"
     );
     let mut again = Scheduler::start(&[])?;
-    must!(
-        again.runs() && state() == "enabled",
-        "it cannot be loaded again"
-    );
+    again.still_there()?;
     Ok(Outcome::Holds(format!(
         "status {}, loaded again",
         status.code().unwrap_or(-1)
@@ -171,7 +163,7 @@ fn ejected() -> Result<Outcome, Failure> {
 fn hotplug() -> Result<Outcome, Failure> {
     let online = "/sys/devices/system/cpu/cpu1/online";
     let mut scheduler = Scheduler::start(&["--place", "cpu"])?;
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     for fragment in 0..4 {
         crew.add("hog", move |shift| {
             sys::hint(Some((1, fragment)));
@@ -225,7 +217,7 @@ fn cgroup(name: &str) -> Result<String, Failure> {
 fn churn() -> Result<Outcome, Failure> {
     let mut scheduler = Scheduler::start(&["--infer"])?;
     let paths = [cgroup("drill-a")?, cgroup("drill-b")?];
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     for number in 0..8_usize {
         crew.add("turncoat", move |shift| {
             let mut turn = number;
@@ -255,8 +247,7 @@ fn churn() -> Result<Outcome, Failure> {
     for turn in 0..40 {
         let mut child = Command::new("/bin/sh")
             .args(["-c", "while :; do :; done"])
-            .spawn()
-            .map_err(|error| Failure(error.to_string()))?;
+            .spawn()?;
         for step in 0..4 {
             let _ = fs::write(
                 format!("{}/cgroup.procs", paths[(turn + step) % 2]),
@@ -270,11 +261,7 @@ fn churn() -> Result<Outcome, Failure> {
     crew.stop();
     thread::sleep(Duration::from_millis(500));
     paths.iter().for_each(|path| drop(fs::remove_dir(path)));
-    must!(
-        scheduler.runs() && state() == "enabled",
-        "it is gone; sched_ext is {}",
-        state()
-    );
+    scheduler.still_there()?;
     // The process that reads the statistics is runnable meanwhile; others may be at one time or
     // another.
     let (mut left, mut one) = (u64::MAX, 0);
@@ -295,7 +282,7 @@ fn churn() -> Result<Outcome, Failure> {
 
 fn ten_thousand() -> Result<Outcome, Failure> {
     let mut scheduler = Scheduler::start(&[])?;
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     for _ in 0..10_000 {
         crew.add("one-of-many", |shift| {
             while shift.goes_on() {
@@ -312,11 +299,7 @@ fn ten_thousand() -> Result<Outcome, Failure> {
         "{} tasks never ran",
         crew.had().iter().filter(|had| had.is_zero()).count()
     );
-    must!(
-        scheduler.runs() && state() == "enabled",
-        "sched_ext is {}",
-        state()
-    );
+    scheduler.still_there()?;
     crew.stop();
     let over = figures()?.counter("over_bound");
     must!(over == 0, "{over} waits over the bound");
@@ -357,12 +340,7 @@ fn stress() -> Result<Outcome, Failure> {
         .args(["--timeout", "60", "--temp-path", "/tmp"])
         .output();
     let output = output.map_err(|error| Failure(format!("stress-ng: {error}")))?;
-    must!(
-        scheduler.runs() && state() == "enabled",
-        "sched_ext is {}: {}",
-        state(),
-        scheduler.complaint()
-    );
+    scheduler.still_there()?;
     must!(
         output.status.success(),
         "stress-ng: {}",

@@ -1,5 +1,6 @@
 //! Wakeup preemption.
 
+use std::fmt;
 use std::thread;
 use std::time::Duration;
 
@@ -44,6 +45,13 @@ struct Counted {
     refused: u64,
 }
 
+impl fmt::Display for Counted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counted { granted, refused } = self;
+        write!(formatter, "{granted} granted, {refused} refused")
+    }
+}
+
 fn count(figures: &Figures) -> Counted {
     let refused = ["too_close", "too_soon", "short_sleep"];
     Counted {
@@ -56,7 +64,7 @@ fn count(figures: &Figures) -> Counted {
 /// another CPU, the drill itself uses that one.
 fn beside_a_hog(options: &[&str], busy: Duration, idle: Duration) -> Result<Counted, Failure> {
     let _scheduler = Scheduler::start(options)?;
-    let mut crew = Crew::new();
+    let mut crew = Crew::default();
     crew.add("hog", |shift| {
         sys::run_on(&[sys::last_cpu()]);
         hog(shift);
@@ -84,36 +92,15 @@ fn frequent() -> Result<Outcome, Failure> {
         SHORT,
         Duration::from_micros(500),
     )?;
-    must!(
-        seen.refused > 200,
-        "only {} wakeups were refused, {} granted",
-        seen.refused,
-        seen.granted
-    );
-    must!(
-        seen.refused > 2 * seen.granted,
-        "{} granted, {} refused",
-        seen.granted,
-        seen.refused
-    );
-    Ok(Outcome::Holds(format!(
-        "{} granted, {} refused",
-        seen.granted, seen.refused
-    )))
+    must!(seen.refused > 200, "too few were refused: {seen}");
+    must!(seen.refused > 2 * seen.granted, "{seen}");
+    Ok(Outcome::Holds(seen.to_string()))
 }
 
 fn rare() -> Result<Outcome, Failure> {
     let seen = beside_a_hog(&["--alpha", "20us"], SHORT, RARE)?;
-    must!(
-        seen.granted >= 20,
-        "{} granted in {TIME:?}, {} refused",
-        seen.granted,
-        seen.refused
-    );
-    Ok(Outcome::Holds(format!(
-        "{} granted, {} refused",
-        seen.granted, seen.refused
-    )))
+    must!(seen.granted >= 20, "{seen} in {TIME:?}");
+    Ok(Outcome::Holds(seen.to_string()))
 }
 
 fn interval() -> Result<Outcome, Failure> {
@@ -145,16 +132,9 @@ fn min_sleep() -> Result<Outcome, Failure> {
     let long = beside_a_hog(&options, SHORT, RARE)?;
     must!(
         short.refused > 10 * short.granted.max(1),
-        "short sleeps: {} granted, {} refused",
-        short.granted,
-        short.refused
+        "short sleeps: {short}"
     );
-    must!(
-        long.granted >= 20,
-        "long sleeps: {} granted, {} refused",
-        long.granted,
-        long.refused
-    );
+    must!(long.granted >= 20, "long sleeps: {long}");
     Ok(Outcome::Holds(format!(
         "short: {} of {}, long: {} of {}",
         short.granted,

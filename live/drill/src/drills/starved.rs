@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::members::{Limited, Members, Where, Work};
 use crate::must;
 use crate::report::{Drill, Failure, Outcome, lasts};
-use crate::scheduler::{Scheduler, state};
+use crate::scheduler::Scheduler;
 use crate::sys;
 use crate::workers::{Crew, Longest};
 
@@ -46,20 +46,9 @@ pub const DRILLS: &[Drill] = &[
 /// The longest wait that is allowed.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Fails if the scheduler is gone.
-fn still_there(scheduler: &mut Scheduler) -> Result<(), Failure> {
-    must!(
-        scheduler.runs() && state() == "enabled",
-        "it is gone; sched_ext is {}: {}",
-        state(),
-        scheduler.complaint()
-    );
-    Ok(())
-}
-
 /// Fails if one of them has waited for too long, or if the scheduler is gone.
 fn nobody_starved(scheduler: &mut Scheduler, members: &[Members]) -> Result<(), Failure> {
-    still_there(scheduler)?;
+    scheduler.still_there()?;
     let waits = members.iter().map(Members::longest_wait);
     let longest = waits.max().unwrap_or_default();
     must!(longest <= LONGEST, "a task waited for {longest:.1?}");
@@ -75,7 +64,7 @@ struct Others {
 
 impl Others {
     fn begin() -> Others {
-        let mut crew = Crew::new();
+        let mut crew = Crew::default();
         Others {
             readers: Longest::of(&mut crew, "readers", sys::await_readers),
             locks: Longest::of(&mut crew, "locks", call_the_kernel),
@@ -204,7 +193,7 @@ fn cgroups_removed() -> Result<Outcome, Failure> {
         let members = Members::start(30, place, compute)?;
         thread::sleep(Duration::from_millis(250));
         let ended = members.kill(LONGEST);
-        still_there(&mut scheduler)?;
+        scheduler.still_there()?;
         must!(
             ended,
             "{removed} cgroups were removed, then a task did not end"

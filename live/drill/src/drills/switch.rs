@@ -16,10 +16,6 @@ pub const DRILLS: &[Drill] = &[Drill {
     run: cost,
 }];
 
-fn measured() -> Result<f64, Failure> {
-    switch_cost::ratio().map_err(|error| Failure(error.to_string()))
-}
-
 /// The same under scx_bpfland, if the guest has it.
 fn beside() -> Result<String, Failure> {
     let started = Command::new("scx_bpfland")
@@ -30,7 +26,7 @@ fn beside() -> Result<String, Failure> {
         return Ok("scx_bpfland is not in this guest".to_owned());
     };
     wait_until(Duration::from_secs(60), || state() == "enabled");
-    let cost = measured();
+    let cost = switch_cost::ratio();
     sys::signal(other.id(), libc::SIGINT);
     let _ = other.wait();
     Ok(format!("scx_bpfland {:.2}", cost?))
@@ -45,7 +41,7 @@ const LOADS: u32 = 3;
 fn ours() -> Result<f64, Failure> {
     (0..LOADS).try_fold(f64::INFINITY, |least, _| {
         let _scheduler = Scheduler::start(&[])?;
-        Ok(least.min(measured()?))
+        Ok(least.min(switch_cost::ratio()?))
     })
 }
 
@@ -53,7 +49,7 @@ fn cost() -> Result<Outcome, Failure> {
     let ours = ours()?;
     let beside = beside()?;
     wait_until(Duration::from_secs(10), || state() == "disabled");
-    let own = measured()?;
+    let own = switch_cost::ratio()?;
     must!(
         ours <= 4.2,
         "scx_warmq {ours:.2}, the kernel's own {own:.2}, {beside}"
