@@ -57,7 +57,10 @@ fn run_once(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
     let layout = topology::read()?;
     let mut objects = [MaybeUninit::uninit(), MaybeUninit::uninit()];
     let (mut loaded, with_hooks) = load_what_can_be(&mut objects, schedule, &layout)?;
-    pins::open_inherited(schedule.access_group, schedule.task_hint_map.as_deref())?;
+    pins::open_inherited(
+        schedule.access_group,
+        schedule.groups.task_hint_map.as_deref(),
+    )?;
     let link = scx_ops_attach!(loaded, warmq_ops)?;
     let hooks = with_hooks.then(|| hooks::attach(&loaded));
     let published = pins::publish(&mut loaded, schedule.access_group)?;
@@ -95,7 +98,7 @@ fn load_into<'obj>(
 ) -> anyhow::Result<BpfSkel<'obj>> {
     let mut opened = open(object)?;
     configure(&mut opened, schedule, layout)?;
-    pins::inherit(&mut opened, schedule.task_hint_map.as_deref())?;
+    pins::inherit(&mut opened, schedule.groups.task_hint_map.as_deref())?;
     hooks::prepare(&mut opened, with_hooks);
     load(opened)
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use clap::builder::RangedI64ValueParser;
 use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use warmq_hint::abi;
@@ -13,6 +14,11 @@ use crate::access;
 /// The most groups that there may be: number 0 is never used.
 fn most_groups() -> i64 {
     i64::from(abi::MAX_GROUPS) - 1
+}
+
+/// A parser of a number of groups, or of tasks in one.
+fn count(least: i64) -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(least..=most_groups())
 }
 
 static VERSION: LazyLock<String> =
@@ -93,220 +99,6 @@ pub struct Options {
 /// How to schedule. The defaults are those of decide.h.
 #[derive(Clone, Debug, Args)]
 pub struct Schedule {
-    /// What the home of a group is [default: llc, or cpu if all CPUs share one cache]
-    ///
-    /// llc: the CPUs that share a last-level cache. A group's data stays in that cache, and its
-    /// tasks may use all of these CPUs. cpu: a single CPU, for groups whose data fits the CPU's own
-    /// caches and whose tasks mostly take turns. Such a group uses only that CPU until an imbalance
-    /// splits it. If all CPUs share one cache, llc would give all groups the same home; therefore
-    /// cpu is the default there.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "WHAT",
-        help_heading = "Groups",
-        hide_possible_values = false
-    )]
-    pub place: Option<Place>,
-
-    /// The longest slice: how long a task may run before the next is picked
-    ///
-    /// Longer: fewer switches and warmer caches. Shorter: less waiting. A task that shares its core
-    /// goes to a better one that has been there for a slice. 100us to 1s.
-    #[arg(
-        long, value_name = "TIME", default_value = "4ms", value_parser = span("100us", "1s"),
-        help_heading = "Time"
-    )]
-    pub slice: Duration,
-
-    /// The shortest slice, however many tasks wait
-    ///
-    /// Longer: more throughput under overload. 50us to 100ms, and no more than --slice.
-    #[arg(
-        long, value_name = "TIME", default_value = "500us", value_parser = span("50us", "100ms"),
-        help_heading = "Time"
-    )]
-    pub slice_min: Duration,
-
-    /// The time in which every task runs once while few are runnable
-    ///
-    /// The slice is this time divided by the number of tasks that wait for a CPU, between
-    /// --slice-min and --slice. Sleeps are counted per period (see --alpha), and labels are looked
-    /// up once per period. 1ms to 1s.
-    #[arg(
-        long, value_name = "TIME", default_value = "20ms", value_parser = span("1ms", "1s"),
-        help_heading = "Time"
-    )]
-    pub period: Duration,
-
-    /// How much lag (service owed to it) a task keeps at most when it wakes
-    ///
-    /// In CPU time at nice 0. More: a task runs sooner after waking, and others wait longer for it.
-    /// 0 to 1s, and no more than --lag-max.
-    #[arg(
-        long, value_name = "TIME", default_value = "2ms", value_parser = span("0", "1s"),
-        help_heading = "Time"
-    )]
-    pub wakeup_lag_max: Duration,
-
-    /// The bound of lag: how far the service of a task may be from its fair share
-    ///
-    /// In CPU time at nice 0. Lag beyond it is forgotten, which bounds the longest wait. Less:
-    /// shorter waits, but less exact shares where tasks are bound to CPUs. From --slice to 1s.
-    #[arg(
-        long, value_name = "TIME", default_value = "40ms", value_parser = span("1ms", "1s"),
-        help_heading = "Time"
-    )]
-    pub lag_max: Duration,
-
-    /// The wakeup granularity for one sleep per second
-    ///
-    /// A task that wakes preempts the running one only if its deadline is earlier by more than this
-    /// times its sleeps per second (formula 5-1 of A. Al-Mane's thesis; a heavier task needs less).
-    /// More: tasks that wake often (packets) disturb others less, and wait longer. 0 is the same as
-    /// --no-granularity. 0 to 1ms.
-    #[arg(
-        long, value_name = "TIME", default_value = "1us", value_parser = span("0", "1ms"),
-        help_heading = "Wakeups"
-    )]
-    pub alpha: Duration,
-
-    /// The least time between two wakeup preemptions of one CPU
-    ///
-    /// It bounds how often running tasks are preempted, whichever task wakes. Raise it if a
-    /// CPU-bound task suffers from frequent wakeups; a task that wakes then waits up to that long.
-    /// 0 (off) to 1s.
-    #[arg(
-        long, value_name = "TIME", default_value = "1ms", value_parser = span("0", "1s"),
-        help_heading = "Wakeups"
-    )]
-    pub preempt_interval: Duration,
-
-    /// After a shorter sleep a task keeps no lag and does not preempt
-    ///
-    /// A simple rule against tasks that take short naps to run sooner. It also affects tasks that
-    /// sleep briefly for a good reason, so it is off by default. 0 (off) to 1s.
-    #[arg(
-        long, value_name = "TIME", default_value = "0", value_parser = span("0", "1s"),
-        help_heading = "Wakeups"
-    )]
-    pub min_sleep: Duration,
-
-    /// No wakeup preemption: a task that wakes waits until the running task's slice ends
-    ///
-    /// This gives the most throughput and the longest latency.
-    #[arg(long, help_heading = "Wakeups")]
-    pub no_preempt: bool,
-
-    /// No wakeup granularity, however often a task sleeps: the same as --alpha 0
-    #[arg(long, conflicts_with = "alpha", help_heading = "Wakeups")]
-    pub no_granularity: bool,
-
-    /// How long tasks of one group run one after another on a CPU while others wait
-    ///
-    /// Longer: data that is loaded once serves more tasks; others wait longer for the group, and
-    /// then run longer in turn. 0 (off) to 1s.
-    #[arg(
-        long, value_name = "TIME", default_value = "8ms", value_parser = span("0", "1s"),
-        help_heading = "Groups"
-    )]
-    pub batch_budget: Duration,
-
-    /// By how many percent one home may be busier than another before groups move
-    ///
-    /// More: fewer moves and warmer caches. Less: more even load. 0 to 1000.
-    #[arg(
-        long, value_name = "PERCENT", default_value_t = 25,
-        value_parser = clap::value_parser!(u64).range(0..=1000),
-        help_heading = "Groups")]
-    pub imbalance: u64,
-
-    /// How long an imbalance that no move can correct must last before a group is split
-    ///
-    /// Then idle CPUs elsewhere run single tasks of a group that is larger than its home. A task
-    /// that shares its core goes to a better one under another cache after so long. 0 to 60s.
-    #[arg(
-        long, value_name = "TIME", default_value = "20ms", value_parser = span("0", "60s"),
-        help_heading = "Groups"
-    )]
-    pub patience: Duration,
-
-    /// How often the load of busy homes is compared
-    ///
-    /// A CPU without work looks for some at once, independent of this. 1ms to 1s.
-    #[arg(
-        long, value_name = "TIME", default_value = "10ms", value_parser = span("1ms", "1s"),
-        help_heading = "Groups"
-    )]
-    pub balance_interval: Duration,
-
-    /// Ignore hints and labels: no groups
-    #[arg(long, help_heading = "Groups")]
-    pub no_groups: bool,
-
-    /// Also group the tasks that name nothing: by the memory that they share, their process, or
-    /// their cgroup
-    ///
-    /// For programs that give no hints. By memory and by process, only programs of several threads
-    /// get a group. Hints and labels come first.
-    #[arg(
-        long, value_enum, value_name = "WHAT", conflicts_with_all = ["no_groups", "infer"],
-        help_heading = "Groups"
-    )]
-    pub group_by: Option<GroupBy>,
-
-    /// Within what equal fragments mean the same data: a process, a user, or the whole system
-    ///
-    /// With user or system, processes can share groups, and can also interfere with each other's
-    /// groups. Labels always hold for the whole system.
-    #[arg(
-        long, value_enum, value_name = "WHOSE", default_value_t = Scope::Process,
-        help_heading = "Groups"
-    )]
-    pub scope: Scope,
-
-    /// How many groups there may be at a time
-    ///
-    /// Tasks of further fragments are scheduled without a group. 1 to 1023.
-    #[arg(long, value_name = "N", default_value_t = most_groups() as u32,
-        value_parser = clap::value_parser!(u32).range(1..=most_groups()), help_heading = "Groups")]
-    pub groups: u32,
-
-    /// How many groups one process may have (with --scope user: one user)
-    ///
-    /// This keeps one program from taking all groups. 1 to 1023.
-    #[arg(
-        long, value_name = "N", default_value_t = 256,
-        value_parser = clap::value_parser!(u32).range(1..=most_groups()),
-        help_heading = "Groups")]
-    pub groups_per_process: u32,
-
-    /// How many groups all processes of one user may have
-    ///
-    /// This keeps two users from taking all groups. Users of a user namespace count as the one who
-    /// made it. Labels are nobody's. 1 to 1023.
-    #[arg(
-        long, value_name = "N", default_value_t = 384,
-        value_parser = clap::value_parser!(u32).range(1..=most_groups()),
-        help_heading = "Groups")]
-    pub groups_per_user: u32,
-
-    /// Also infer groups of tasks without hints, from which task wakes which
-    ///
-    /// For programs that give no hints. It is a guess: check in --monitor whether the groups make
-    /// sense.
-    #[arg(long, conflicts_with = "no_groups", help_heading = "Groups")]
-    pub infer: bool,
-
-    /// The most tasks in an inferred group
-    ///
-    /// 2 to 1023. Only with --infer.
-    #[arg(
-        long, value_name = "N", default_value_t = 64,
-        value_parser = clap::value_parser!(u32).range(2..=most_groups()),
-        requires = "infer", help_heading = "Groups")]
-    pub infer_size: u32,
-
     /// Members of this Unix group may give slots to the scheduler, and look at it
     ///
     /// A name or a number. Else only root may: whoever can write to the map of slots can void those
@@ -325,21 +117,6 @@ pub struct Schedule {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub stats: Option<f64>,
 
-    /// Also read hints from a map of task storage that is pinned at this file
-    ///
-    /// As scx_layered's option of this name: values of 32 bytes that begin with a hint of 64 bits,
-    /// by pidfd. For programs that give such hints already. A thread's own slot comes first, a
-    /// label before both. The map is made if there is none, and stays. Only root may write to it
-    /// or, with --access-group, the members of that group, whereas everybody may write to
-    /// scx_layered's.
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with = "no_groups",
-        help_heading = "Groups"
-    )]
-    pub task_hint_map: Option<PathBuf>,
-
     /// Stop after SECONDS seconds
     ///
     /// For trying it on a machine that you might lose access to.
@@ -350,6 +127,203 @@ pub struct Schedule {
     /// scheduler because of a fault
     #[arg(short, long)]
     pub verbose: bool,
+
+    /// Which tasks are together, and where.
+    #[command(flatten)]
+    pub groups: Groups,
+
+    /// How long tasks run, and how much lag counts.
+    #[command(flatten)]
+    pub time: Time,
+
+    /// What a task that wakes may do.
+    #[command(flatten)]
+    pub wakeups: Wakeups,
+}
+
+/// Which tasks are together, and where.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Groups")]
+pub struct Groups {
+    /// What the home of a group is [default: llc, or cpu if all CPUs share one cache]
+    ///
+    /// llc: the CPUs that share a last-level cache. A group's data stays in that cache, and its
+    /// tasks may use all of these CPUs. cpu: a single CPU, for groups whose data fits the CPU's own
+    /// caches and whose tasks mostly take turns. Such a group uses only that CPU until an imbalance
+    /// splits it. If all CPUs share one cache, llc would give all groups the same home; therefore
+    /// cpu is the default there.
+    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = false)]
+    pub place: Option<Place>,
+
+    /// How long tasks of one group run one after another on a CPU while others wait
+    ///
+    /// Longer: data that is loaded once serves more tasks; others wait longer for the group, and
+    /// then run longer in turn. 0 (off) to 1s.
+    #[arg(long, value_name = "TIME", default_value = "8ms", value_parser = span("0", "1s"))]
+    pub batch_budget: Duration,
+
+    /// By how many percent one home may be busier than another before groups move
+    ///
+    /// More: fewer moves and warmer caches. Less: more even load. 0 to 1000.
+    #[arg(
+        long, value_name = "PERCENT", default_value_t = 25,
+        value_parser = clap::value_parser!(u64).range(0..=1000)
+    )]
+    pub imbalance: u64,
+
+    /// How long an imbalance that no move can correct must last before a group is split
+    ///
+    /// Then idle CPUs elsewhere run single tasks of a group that is larger than its home. A task
+    /// that shares its core goes to a better one under another cache after so long. 0 to 60s.
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = span("0", "60s"))]
+    pub patience: Duration,
+
+    /// How often the load of busy homes is compared
+    ///
+    /// A CPU without work looks for some at once, independent of this. 1ms to 1s.
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = span("1ms", "1s"))]
+    pub balance_interval: Duration,
+
+    /// Ignore hints and labels: no groups
+    #[arg(long)]
+    pub no_groups: bool,
+
+    /// Also group the tasks that name nothing: by the memory that they share, their process, or
+    /// their cgroup
+    ///
+    /// For programs that give no hints. By memory and by process, only programs of several threads
+    /// get a group. Hints and labels come first.
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["no_groups", "infer"])]
+    pub group_by: Option<GroupBy>,
+
+    /// Within what equal fragments mean the same data: a process, a user, or the whole system
+    ///
+    /// With user or system, processes can share groups, and can also interfere with each other's
+    /// groups. Labels always hold for the whole system.
+    #[arg(long, value_enum, value_name = "WHOSE", default_value_t = Scope::Process)]
+    pub scope: Scope,
+
+    /// How many groups there may be at a time
+    ///
+    /// Tasks of further fragments are scheduled without a group. 1 to 1023.
+    #[arg(long, value_name = "N", default_value_t = most_groups() as u32, value_parser = count(1))]
+    pub groups: u32,
+
+    /// How many groups one process may have (with --scope user: one user)
+    ///
+    /// This keeps one program from taking all groups. 1 to 1023.
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = count(1))]
+    pub groups_per_process: u32,
+
+    /// How many groups all processes of one user may have
+    ///
+    /// This keeps two users from taking all groups. Users of a user namespace count as the one who
+    /// made it. Labels are nobody's. 1 to 1023.
+    #[arg(long, value_name = "N", default_value_t = 384, value_parser = count(1))]
+    pub groups_per_user: u32,
+
+    /// Also infer groups of tasks without hints, from which task wakes which
+    ///
+    /// For programs that give no hints. It is a guess: check in --monitor whether the groups make
+    /// sense.
+    #[arg(long, conflicts_with = "no_groups")]
+    pub infer: bool,
+
+    /// The most tasks in an inferred group
+    ///
+    /// 2 to 1023. Only with --infer.
+    #[arg(long, value_name = "N", default_value_t = 64, requires = "infer")]
+    #[arg(value_parser = count(2))]
+    pub infer_size: u32,
+
+    /// Also read hints from a map of task storage that is pinned at this file
+    ///
+    /// As scx_layered's option of this name: values of 32 bytes that begin with a hint of 64 bits,
+    /// by pidfd. For programs that give such hints already. A thread's own slot comes first, a
+    /// label before both. The map is made if there is none, and stays. Only root may write to it
+    /// or, with --access-group, the members of that group, whereas everybody may write to
+    /// scx_layered's.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_groups")]
+    pub task_hint_map: Option<PathBuf>,
+}
+
+/// How long tasks run, and how much lag counts.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Time")]
+pub struct Time {
+    /// The longest slice: how long a task may run before the next is picked
+    ///
+    /// Longer: fewer switches and warmer caches. Shorter: less waiting. A task that shares its core
+    /// goes to a better one that has been there for a slice. 100us to 1s.
+    #[arg(long, value_name = "TIME", default_value = "4ms", value_parser = span("100us", "1s"))]
+    pub slice: Duration,
+
+    /// The shortest slice, however many tasks wait
+    ///
+    /// Longer: more throughput under overload. 50us to 100ms, and no more than --slice.
+    #[arg(long, value_name = "TIME", default_value = "500us", value_parser = span("50us", "100ms"))]
+    pub slice_min: Duration,
+
+    /// The time in which every task runs once while few are runnable
+    ///
+    /// The slice is this time divided by the number of tasks that wait for a CPU, between
+    /// --slice-min and --slice. Sleeps are counted per period (see --alpha), and labels are looked
+    /// up once per period. 1ms to 1s.
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = span("1ms", "1s"))]
+    pub period: Duration,
+
+    /// How much lag (service owed to it) a task keeps at most when it wakes
+    ///
+    /// In CPU time at nice 0. More: a task runs sooner after waking, and others wait longer for it.
+    /// 0 to 1s, and no more than --lag-max.
+    #[arg(long, value_name = "TIME", default_value = "2ms", value_parser = span("0", "1s"))]
+    pub wakeup_lag_max: Duration,
+
+    /// The bound of lag: how far the service of a task may be from its fair share
+    ///
+    /// In CPU time at nice 0. Lag beyond it is forgotten, which bounds the longest wait. Less:
+    /// shorter waits, but less exact shares where tasks are bound to CPUs. From --slice to 1s.
+    #[arg(long, value_name = "TIME", default_value = "40ms", value_parser = span("1ms", "1s"))]
+    pub lag_max: Duration,
+}
+
+/// What a task that wakes may do.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Wakeups")]
+pub struct Wakeups {
+    /// The wakeup granularity for one sleep per second
+    ///
+    /// A task that wakes preempts the running one only if its deadline is earlier by more than this
+    /// times its sleeps per second (formula 5-1 of A. Al-Mane's thesis; a heavier task needs less).
+    /// More: tasks that wake often (packets) disturb others less, and wait longer. 0 is the same as
+    /// --no-granularity. 0 to 1ms.
+    #[arg(long, value_name = "TIME", default_value = "1us", value_parser = span("0", "1ms"))]
+    pub alpha: Duration,
+
+    /// The least time between two wakeup preemptions of one CPU
+    ///
+    /// It bounds how often running tasks are preempted, whichever task wakes. Raise it if a
+    /// CPU-bound task suffers from frequent wakeups; a task that wakes then waits up to that long.
+    /// 0 (off) to 1s.
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = span("0", "1s"))]
+    pub preempt_interval: Duration,
+
+    /// After a shorter sleep a task keeps no lag and does not preempt
+    ///
+    /// A simple rule against tasks that take short naps to run sooner. It also affects tasks that
+    /// sleep briefly for a good reason, so it is off by default. 0 (off) to 1s.
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = span("0", "1s"))]
+    pub min_sleep: Duration,
+
+    /// No wakeup preemption: a task that wakes waits until the running task's slice ends
+    ///
+    /// This gives the most throughput and the longest latency.
+    #[arg(long)]
+    pub no_preempt: bool,
+
+    /// No wakeup granularity, however often a task sleeps: the same as --alpha 0
+    #[arg(long, conflicts_with = "alpha")]
+    pub no_granularity: bool,
 }
 
 /// The home of a group.
@@ -494,13 +468,13 @@ impl Schedule {
                 "--{name} {small} is more than --{other} {large}: lower --{name} or raise --{other}"
             ))
         };
-        no_more_than("slice-min", self.slice_min, "slice", self.slice)?;
-        no_more_than("slice", self.slice, "lag-max", self.lag_max)?;
+        no_more_than("slice-min", self.time.slice_min, "slice", self.time.slice)?;
+        no_more_than("slice", self.time.slice, "lag-max", self.time.lag_max)?;
         no_more_than(
             "wakeup-lag-max",
-            self.wakeup_lag_max,
+            self.time.wakeup_lag_max,
             "lag-max",
-            self.lag_max,
+            self.time.lag_max,
         )
     }
 }

@@ -15,27 +15,27 @@ fn ns(span: Duration) -> u64 {
 /// The policy; see decide.h.
 pub fn policy(schedule: &Schedule) -> warmq_policy {
     warmq_policy {
-        period: ns(schedule.period),
-        slice_max: ns(schedule.slice),
-        slice_min: ns(schedule.slice_min),
-        wakeup_lag_max: ns(schedule.wakeup_lag_max),
-        lag_max: ns(schedule.lag_max),
-        alpha: if schedule.no_granularity {
+        period: ns(schedule.time.period),
+        slice_max: ns(schedule.time.slice),
+        slice_min: ns(schedule.time.slice_min),
+        wakeup_lag_max: ns(schedule.time.wakeup_lag_max),
+        lag_max: ns(schedule.time.lag_max),
+        alpha: if schedule.wakeups.no_granularity {
             0
         } else {
-            ns(schedule.alpha)
+            ns(schedule.wakeups.alpha)
         },
-        preempt_interval: ns(schedule.preempt_interval),
-        min_sleep: ns(schedule.min_sleep),
-        batch_budget: ns(schedule.batch_budget),
-        imbalance: schedule.imbalance,
-        patience: ns(schedule.patience),
+        preempt_interval: ns(schedule.wakeups.preempt_interval),
+        min_sleep: ns(schedule.wakeups.min_sleep),
+        batch_budget: ns(schedule.groups.batch_budget),
+        imbalance: schedule.groups.imbalance,
+        patience: ns(schedule.groups.patience),
     }
 }
 
 /// Writes the options into the program before it is loaded.
 pub fn configure(settings: &mut rodata, state: &mut bss, schedule: &Schedule, layout: &Layout) {
-    let place = schedule.place.unwrap_or(layout.natural_place());
+    let place = schedule.groups.place.unwrap_or(layout.natural_place());
     state.policy = policy(schedule);
     settings.nr_cpus = layout.cpu_ids as u32;
     settings.nr_domains = layout.domains.len() as u32;
@@ -56,15 +56,15 @@ pub fn configure(settings: &mut rodata, state: &mut bss, schedule: &Schedule, la
     for (place, fast) in settings.cpu_fast.iter_mut().zip(&layout.fast) {
         *place = u8::from(*fast);
     }
-    settings.nr_groups = schedule.groups + 1; // number 0 is none
-    settings.groups_per_process = schedule.groups_per_process;
-    settings.groups_per_user = schedule.groups_per_user;
-    settings.preempts = !schedule.no_preempt;
-    settings.keeps_groups = !schedule.no_groups;
-    settings.infer = schedule.infer;
-    settings.group_by = schedule.group_by.map_or(Origin::Named, Origin::from) as u32;
-    settings.infer_size = schedule.infer_size;
-    settings.scope = schedule.scope as u32;
-    settings.reads_task_hints = schedule.task_hint_map.is_some();
-    settings.balance_interval = ns(schedule.balance_interval);
+    settings.nr_groups = schedule.groups.groups + 1; // number 0 is none
+    settings.groups_per_process = schedule.groups.groups_per_process;
+    settings.groups_per_user = schedule.groups.groups_per_user;
+    settings.preempts = !schedule.wakeups.no_preempt;
+    settings.keeps_groups = !schedule.groups.no_groups;
+    settings.infer = schedule.groups.infer;
+    settings.group_by = schedule.groups.group_by.map_or(Origin::Named, Origin::from) as u32;
+    settings.infer_size = schedule.groups.infer_size;
+    settings.scope = schedule.groups.scope as u32;
+    settings.reads_task_hints = schedule.groups.task_hint_map.is_some();
+    settings.balance_interval = ns(schedule.groups.balance_interval);
 }

@@ -11,7 +11,7 @@ pub fn started(schedule: &Schedule, layout: &Layout) -> String {
 }
 
 fn started_on(release: &str, schedule: &Schedule, layout: &Layout) -> String {
-    let place = schedule.place.unwrap_or(layout.natural_place());
+    let place = schedule.groups.place.unwrap_or(layout.natural_place());
     format!(
         "scx_warmq {} schedules this machine: Linux {release}, {} in {}; the home of a group is {} \
          (--place {}). {}. Stop it with Ctrl-C or SIGTERM; observe it with: scx_warmq --monitor 1",
@@ -53,15 +53,18 @@ fn home(place: Place) -> &'static str {
 fn switched_off(schedule: &Schedule) -> String {
     let zero = |span: warmq_units::Duration| span.0 == 0;
     let off = [
-        (schedule.no_groups, "groups"),
-        (schedule.no_preempt, "wakeup preemption"),
+        (schedule.groups.no_groups, "groups"),
+        (schedule.wakeups.no_preempt, "wakeup preemption"),
         (
-            schedule.no_granularity || zero(schedule.alpha),
+            schedule.wakeups.no_granularity || zero(schedule.wakeups.alpha),
             "wakeup granularity",
         ),
-        (zero(schedule.preempt_interval), "preemption interval"),
-        (zero(schedule.min_sleep), "minimum sleep"),
-        (!schedule.infer, "inference"),
+        (
+            zero(schedule.wakeups.preempt_interval),
+            "preemption interval",
+        ),
+        (zero(schedule.wakeups.min_sleep), "minimum sleep"),
+        (!schedule.groups.infer, "inference"),
     ];
     let off: Vec<&str> = off
         .iter()

@@ -71,16 +71,16 @@ fn the_other_defaults_are_those_of_the_bpf_program() {
     let schedule = read("").expect("nothing is right").schedule;
     let set = |name: &str| number(STATE, &format!("{name} ="));
     assert_eq!(
-        u64::from(schedule.groups_per_process),
+        u64::from(schedule.groups.groups_per_process),
         set("u32 groups_per_process")
     );
     assert_eq!(
-        u64::from(schedule.groups_per_user),
+        u64::from(schedule.groups.groups_per_user),
         set("u32 groups_per_user")
     );
-    assert_eq!(u64::from(schedule.infer_size), set("u32 infer_size"));
+    assert_eq!(u64::from(schedule.groups.infer_size), set("u32 infer_size"));
     assert_eq!(
-        schedule.balance_interval.0 / 1_000,
+        schedule.groups.balance_interval.0 / 1_000,
         set("u64 balance_interval")
     );
 }
