@@ -3,6 +3,7 @@
 
 use maud::{Markup, html};
 
+use super::table::figures;
 use crate::chart::{color, hex};
 use crate::profile::{callback_names, columns, figure, short_columns};
 use crate::{Profile, Spot};
@@ -161,44 +162,34 @@ fn callbacks(profile: &Profile) -> Markup {
         work: profile.work.clone(),
         ..Spot::default()
     };
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="Callbacks" {
-            table.figures {
-                caption { "Callbacks, for each switch" }
-                thead { tr {
-                    th.key scope="col" { "callback" }
-                    th.number scope="col" { "times" }
-                    @for column in &columns { th.number scope="col" { (column.name) } }
-                } }
-                tbody { @for spot in profile.callbacks.iter().chain([&all]) { tr {
-                    th.key scope="row" { (spot.name) }
-                    td.number { @if let Some(times) = spot.times { (figure(profile.a_switch(times as f64))) } }
-                    @for column in &columns { td.number { (figure(column.of(profile, &spot.work))) } }
-                } } }
-            }
-        }
-    }
+    let caption = html! { "Callbacks, for each switch" };
+    let heads = html! { tr {
+        th.key scope="col" { "callback" }
+        th.number scope="col" { "times" }
+        @for column in &columns { th.number scope="col" { (column.name) } }
+    } };
+    let lines = html! { @for spot in profile.callbacks.iter().chain([&all]) { tr {
+        th.key scope="row" { (spot.name) }
+        td.number { @if let Some(times) = spot.times { (figure(profile.a_switch(times as f64))) } }
+        @for column in &columns { td.number { (figure(column.of(profile, &spot.work))) } }
+    } } };
+    figures("Callbacks", caption, heads, lines)
 }
 
 fn lines(profile: &Profile) -> Markup {
     let columns = short_columns();
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="Lines" {
-            table.figures {
-                caption { "The most expensive lines, for each switch" }
-                thead { tr {
-                    th.key scope="col" { "line" }
-                    th.key scope="col" { "function" }
-                    @for column in &columns { th.number scope="col" { (column.name) } }
-                    th.key scope="col" { "text" }
-                } }
-                tbody { @for (function, line) in profile.lines().iter().take(LINES_SHOWN) { tr {
-                    th.key scope="row" { (line.name) }
-                    td { (function) }
-                    @for column in &columns { td.number { (figure(column.of(profile, &line.work))) } }
-                    td { code { (line.text) } }
-                } } }
-            }
-        }
-    }
+    let caption = html! { "The most expensive lines, for each switch" };
+    let heads = html! { tr {
+        th.key scope="col" { "line" }
+        th.key scope="col" { "function" }
+        @for column in &columns { th.number scope="col" { (column.name) } }
+        th.key scope="col" { "text" }
+    } };
+    let lines = html! { @for (function, line) in profile.lines().iter().take(LINES_SHOWN) { tr {
+        th.key scope="row" { (line.name) }
+        td { (function) }
+        @for column in &columns { td.number { (figure(column.of(profile, &line.work))) } }
+        td { code { (line.text) } }
+    } } };
+    figures("Lines", caption, heads, lines)
 }

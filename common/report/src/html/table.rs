@@ -29,15 +29,22 @@ fn table(section: &Section, pivot: &Pivot) -> Markup {
         })
         .map(|mut rows| rows.any(|row| row.published.is_some()))
         .collect();
+    let caption = html! {
+        code { (pivot.metric) }
+        @if !pivot.unit.is_empty() { ", " (pivot.unit) }
+    };
+    let lines = html! { @for line in &pivot.lines { (body_line(section, line, &compared)) } };
+    figures(pivot.metric, caption, heads(pivot, &compared), lines)
+}
+
+/// A table of figures, of which readers of screens hear what it is of.
+pub(super) fn figures(of: &str, caption: Markup, heads: Markup, lines: Markup) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label=(pivot.metric) {
+        div.scroll tabindex="0" role="region" aria-label=(of) {
             table.figures {
-                caption {
-                    code { (pivot.metric) }
-                    @if !pivot.unit.is_empty() { ", " (pivot.unit) }
-                }
-                (heads(pivot, &compared))
-                tbody { @for line in &pivot.lines { (body_line(section, line, &compared)) } }
+                caption { (caption) }
+                thead { (heads) }
+                tbody { (lines) }
             }
         }
     }
@@ -47,23 +54,21 @@ fn table(section: &Section, pivot: &Pivot) -> Markup {
 fn heads(pivot: &Pivot, compared: &[bool]) -> Markup {
     let lines = if compared.contains(&true) { 2 } else { 1 };
     html! {
-        thead {
-            tr {
-                @for key in &pivot.keys { th.key scope="col" rowspan=(lines) { (key) } }
-                @for (name, compared) in pivot.columns.iter().zip(compared) {
-                    th.group scope="colgroup" colspan=(if *compared { 3 } else { 1 }) { (name) }
-                }
+        tr {
+            @for key in &pivot.keys { th.key scope="col" rowspan=(lines) { (key) } }
+            @for (name, compared) in pivot.columns.iter().zip(compared) {
+                th.group scope="colgroup" colspan=(if *compared { 3 } else { 1 }) { (name) }
             }
-            @if lines == 2 {
-                tr {
-                    @for compared in compared {
-                        @if *compared {
-                            th.number.group scope="col" { "published" }
-                            th.number scope="col" { "ours" }
-                            th.number scope="col" { "ratio" }
-                        } @else {
-                            th.number.group scope="col" { "ours" }
-                        }
+        }
+        @if lines == 2 {
+            tr {
+                @for compared in compared {
+                    @if *compared {
+                        th.number.group scope="col" { "published" }
+                        th.number scope="col" { "ours" }
+                        th.number scope="col" { "ratio" }
+                    } @else {
+                        th.number.group scope="col" { "ours" }
                     }
                 }
             }
