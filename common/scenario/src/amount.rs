@@ -59,16 +59,20 @@ impl Amount {
     /// What it counts.
     pub fn quantity(&self) -> Quantity {
         match &self.draw {
-            Draw::Constant(it) | Draw::Exponential(it) | Draw::Uniform(it, _) => it.quantity,
+            Draw::Constant(expr) | Draw::Exponential(expr) | Draw::Uniform(expr, _) => {
+                expr.quantity
+            }
             Draw::Pareto { least, .. } => least.quantity,
-            Draw::Among(values) => values.first().map_or(Quantity::Count, |it| it.quantity),
+            Draw::Among(values) => values
+                .first()
+                .map_or(Quantity::Count, |value| value.quantity),
         }
     }
 
     /// Its expressions.
     pub(crate) fn expressions(&self) -> Vec<&Expr> {
         match &self.draw {
-            Draw::Constant(it) | Draw::Exponential(it) => vec![it],
+            Draw::Constant(expr) | Draw::Exponential(expr) => vec![expr],
             Draw::Uniform(low, high) => vec![low, high],
             Draw::Pareto { least, .. } => vec![least],
             Draw::Among(values) => values.iter().collect(),

@@ -82,8 +82,8 @@ fn number(setting: &Setting, chosen: &Chosen) -> i64 {
         Value::Text(word) => match &setting.kind {
             Kind::Choice(words) => words
                 .iter()
-                .position(|it| it == word)
-                .map_or(-1, |it| it as i64),
+                .position(|choice| choice == word)
+                .map_or(-1, |place| place as i64),
             _ => -1,
         },
     }
@@ -116,7 +116,9 @@ impl Bound {
             for number in 0..looked_at {
                 let size = self.eval(bytes, &self.indexes_of_object(id, number))?;
                 let size = size.next_multiple_of(page.0);
-                let sum = size.checked_mul(times).and_then(|it| all.checked_add(it));
+                let sum = size
+                    .checked_mul(times)
+                    .and_then(|product| all.checked_add(product));
                 let sum = sum.filter(|sum| i64::try_from(*sum).is_ok());
                 all = sum.ok_or_else(|| self.fault(bytes, Fault::Overflow))?;
             }

@@ -173,7 +173,7 @@ impl Card {
 
     /// The model called `name`.
     pub(crate) fn named(name: &str) -> Option<Card> {
-        let named = Card::NAMES.iter().find(|(it, _)| *it == name);
+        let named = Card::NAMES.iter().find(|(known, _)| *known == name);
         named.map(|(_, card)| *card)
     }
 

@@ -33,8 +33,11 @@ impl Place {
     pub(crate) fn expressions(&self) -> Vec<&Expr> {
         match self {
             Place::All | Place::Cpus(_) => Vec::new(),
-            Place::Cpu(it) | Place::Llc(it) | Place::Node(it) | Place::Socket(it) => vec![it],
-            Place::Core(it) => vec![it],
+            Place::Cpu(number)
+            | Place::Llc(number)
+            | Place::Node(number)
+            | Place::Socket(number) => vec![number],
+            Place::Core(number) => vec![number],
             Place::Part { part, of } => vec![part, of],
         }
     }

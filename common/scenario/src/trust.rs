@@ -68,7 +68,11 @@ mod tests {
         );
         let scenario = Scenario::read("evil.toml", &text).unwrap();
         let refused = scenario.check_untrusted().unwrap_err();
-        let lines: Vec<String> = refused.list.iter().map(|it| it.headline()).collect();
+        let lines: Vec<String> = refused
+            .list
+            .iter()
+            .map(|problem| problem.headline())
+            .collect();
         assert_eq!(
             lines,
             [

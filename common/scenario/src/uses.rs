@@ -81,10 +81,13 @@ fn nice_values(scenario: &Scenario) -> Vec<&Expr> {
 }
 
 fn nice_of_autogroups(scenario: &Scenario) -> Vec<&Expr> {
-    let own = scenario.objects().iter().filter_map(|it| match &it.kind {
-        ObjectKind::Autogroup { nice } => Some(nice),
-        _ => None,
-    });
+    let own = scenario
+        .objects()
+        .iter()
+        .filter_map(|object| match &object.kind {
+            ObjectKind::Autogroup { nice } => Some(nice),
+            _ => None,
+        });
     own.chain(changed_nice(scenario, true)).collect()
 }
 
@@ -105,7 +108,7 @@ fn nice_of(set: &Set) -> Option<&Expr> {
 
 fn has_quota(scenario: &Scenario) -> bool {
     let mut groups = scenario.objects().iter();
-    let own = groups.any(|it| matches!(it.kind, ObjectKind::Group { quota: Some(_), .. }));
+    let own = groups.any(|object| matches!(object.kind, ObjectKind::Group { quota: Some(_), .. }));
     own || scenario.sets().any(|set| matches!(set, Set::Quota(_)))
 }
 
@@ -115,7 +118,8 @@ mod tests {
 
     fn used(task: &str, rest: &str) -> Vec<&'static str> {
         let text = format!("[task.t]\n{task}\nbody = [{{ run = \"1ms\" }}]\n{rest}");
-        let scenario = Scenario::read("t.toml", &text).unwrap_or_else(|it| panic!("{it}\n{text}"));
+        let scenario =
+            Scenario::read("t.toml", &text).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
         by_value(&scenario).collect()
     }
 

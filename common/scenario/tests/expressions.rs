@@ -142,7 +142,7 @@ proptest! {
     fn an_even_draw_lies_between_its_ends_and_has_their_mean(low in 0..1_000_000_u64, width in 0..1_000_000_u64) {
         let high = low + width;
         let draws = drawn(&running(&format!("{{ uniform = [\"{low}ns\", \"{high}ns\"] }}")), 7, 20_000);
-        prop_assert!(draws.iter().all(|it| (low * 1_000..=high * 1_000).contains(it)));
+        prop_assert!(draws.iter().all(|draw| (low * 1_000..=high * 1_000).contains(draw)));
         let mean = draws.iter().sum::<u64>() / 20_000;
         // The standard deviation of the mean is 0.2 % of the width.
         let error = mean.abs_diff((low + high) * 500);

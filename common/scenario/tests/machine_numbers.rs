@@ -99,7 +99,9 @@ fn datagrams_of_all_sources_have_numbers_of_their_own() {
     let bound = bound(text, &SITE);
     let mut numbers: Vec<u64> = [(1, 0), (1, 1), (1, 2), (2, 0)]
         .into_iter()
-        .flat_map(|(table, source)| [0, 1, (1 << 40) - 1].map(|it| (ObjectId(table), source, it)))
+        .flat_map(|(table, source)| {
+            [0, 1, (1 << 40) - 1].map(|number| (ObjectId(table), source, number))
+        })
         .map(|(table, source, datagram)| bound.echo_number(table, source, datagram))
         .collect();
     numbers.sort_unstable();

@@ -14,8 +14,8 @@ fn texts(folder: &str, extension: &str) -> Vec<String> {
     let mut files: Vec<_> = fs::read_dir(folder)
         .expect("the folder")
         .flatten()
-        .map(|it| it.path())
-        .filter(|file| file.extension().is_some_and(|it| it == extension))
+        .map(|entry| entry.path())
+        .filter(|file| file.extension().is_some_and(|ending| ending == extension))
         .collect();
     files.sort();
     files
@@ -109,7 +109,7 @@ fn is_read_or_refused(
                 problems
                     .list
                     .iter()
-                    .all(|it| text.get(it.span.clone()).is_some())
+                    .all(|problem| text.get(problem.span.clone()).is_some())
             );
             Ok(None)
         }

@@ -40,7 +40,7 @@ fn step(steps: &[&str]) -> String {
     };
     let told: Vec<String> = steps
         .iter()
-        .map(|it| format!("{it}\n=> {}", told(&scenario(it))))
+        .map(|text| format!("{text}\n=> {}", told(&scenario(text))))
         .collect();
     told.join("\n")
 }

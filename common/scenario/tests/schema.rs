@@ -35,7 +35,7 @@ fn shipped_scenarios_laws_and_the_examples_of_the_documentation_fit_the_schema()
         .iter()
         .flat_map(|folder| fs::read_dir(here(folder)).expect("the folder"));
     let files = files.map(|entry| entry.expect("an entry").path());
-    let files = files.filter(|file| file.extension().is_some_and(|it| it == "toml"));
+    let files = files.filter(|file| file.extension().is_some_and(|ending| ending == "toml"));
     let mut texts: Vec<String> = files
         .map(|file| fs::read_to_string(file).expect("a text"))
         .collect();
@@ -43,7 +43,7 @@ fn shipped_scenarios_laws_and_the_examples_of_the_documentation_fit_the_schema()
     let page = |name| fs::read_to_string(here(name)).expect("the page");
     let pages = page("../../docs/scenarios.md") + &page("../../README.md");
     let examples = pages.split("```toml\n").skip(1);
-    texts.extend(examples.filter_map(|it| it.split("```").next().map(str::to_owned)));
+    texts.extend(examples.filter_map(|example| example.split("```").next().map(str::to_owned)));
     for text in texts {
         assert_eq!(told(&validator, &text), Vec::<String>::new(), "{text}");
     }

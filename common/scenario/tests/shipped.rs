@@ -12,7 +12,7 @@ fn shipped() -> Vec<(String, String)> {
         .expect("the folder")
         .map(|entry| entry.expect("an entry").path());
     let mut files: Vec<_> = files
-        .filter(|file| file.extension().is_some_and(|it| it == "toml"))
+        .filter(|file| file.extension().is_some_and(|ending| ending == "toml"))
         .collect();
     files.sort();
     let read = |file: &Path| fs::read_to_string(file).expect("a text");
@@ -69,13 +69,13 @@ fn chat_has_the_settings_of_the_program_that_it_describes() {
     let settings = scenario("chat").settings();
     let listed: Vec<String> = settings
         .iter()
-        .map(|it| {
+        .map(|setting| {
             format!(
                 "{} = {} {}: {}",
-                it.name,
-                it.default,
-                it.unit,
-                it.kind.allowed()
+                setting.name,
+                setting.default,
+                setting.unit,
+                setting.kind.allowed()
             )
         })
         .collect();
@@ -116,7 +116,7 @@ fn the_examples_of_the_documentation_are_sound() {
     let examples = pages
         .split("```toml\n")
         .skip(1)
-        .filter_map(|it| it.split("```").next());
+        .filter_map(|example| example.split("```").next());
     let examples: Vec<&str> = examples.collect();
     assert_eq!(examples.len(), 9);
     for example in examples {

@@ -97,7 +97,10 @@ impl Crew {
         let _ = stage.objects.set(made?);
         self.open_sender_sockets()?;
         stage.groups.make()?;
-        let own = stage.processes.iter().filter(|it| it.session.is_none());
+        let own = stage
+            .processes
+            .iter()
+            .filter(|process| process.session.is_none());
         for process in own {
             self.fork(&process.slots, || play(stage, &process.slots))?;
         }
@@ -202,7 +205,7 @@ fn reaped(stage: &Stage, pid: i32, end: End) {
     let task = tasks.find(|(_, slot)| slot.pid.load(Ordering::Relaxed) == pid);
     let task = task.map(|(_, slot)| stage.name_of(slot));
     let leader = || {
-        let found = stage.sessions.leaders().find(|(_, it)| *it == pid);
+        let found = stage.sessions.leaders().find(|(_, leader)| *leader == pid);
         found.map(|(session, _)| format!("the leader of the autogroup {}", session.name))
     };
     let who = task.or_else(leader);

@@ -74,7 +74,7 @@ fn into_file(path: &Path, bound: Bound, options: Options) -> Result<(), PlayErro
     let played = play(bound, options, BufWriter::new(&file));
     if file
         .metadata()
-        .is_ok_and(|it| it.is_file() && it.len() == 0)
+        .is_ok_and(|file| file.is_file() && file.len() == 0)
     {
         return played;
     }
@@ -108,8 +108,8 @@ fn chosen(scenario: &Scenario, set: &[(String, String)]) -> Result<Chosen, PlayE
     let read = document.read(|fields| {
         let mut values = std::collections::BTreeMap::new();
         for (entry, item) in fields.entries() {
-            let Some(setting) = settings.iter().find(|it| it.name == entry.key) else {
-                let known = settings.iter().map(|it| it.name.as_str());
+            let Some(setting) = settings.iter().find(|setting| setting.name == entry.key) else {
+                let known = settings.iter().map(|setting| setting.name.as_str());
                 item.unknown("the scenario has no such setting", &entry.key, known);
                 return None;
             };

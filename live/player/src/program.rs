@@ -94,7 +94,7 @@ mod tests {
         let logs = |marks| {
             programs
                 .iter()
-                .map(|it| logs(it, marks))
+                .map(|program| logs(program, marks))
                 .collect::<Vec<_>>()
         };
         assert_eq!(logs(false), [false, false, true, false]);

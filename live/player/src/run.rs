@@ -179,7 +179,7 @@ fn check_priorities(scenario: &Scenario) -> Result<(), PlayError> {
 
 /// Says which tasks name a process in which they cannot be.
 fn say_other_processes(scenario: &Scenario, notes: &Notes) {
-    let object = |kind: &TaskKind| kind.process.as_ref().map(|it| it.object);
+    let object = |kind: &TaskKind| kind.process.as_ref().map(|process| process.object);
     for spawner in scenario.tasks() {
         for step in spawner.steps() {
             let Action::Spawn(task) = &step.action else {
@@ -326,7 +326,9 @@ fn late_datagrams(stage: &Stage, notes: &Notes) {
 fn threads(stage: &Stage) -> Vec<(u32, TaskId)> {
     let tasks = stage.tasks();
     // Only the recorder reports those that hear no answers.
-    let senders = (0..).zip(&stage.senders).filter(|(_, it)| it.echoes);
+    let senders = (0..)
+        .zip(&stage.senders)
+        .filter(|(_, sender)| sender.echoes);
     let senders = senders.map(|(index, _)| {
         let slot = stage.sender_slots.of(index);
         (stage.sender_id(index), slot)

@@ -51,7 +51,7 @@ impl Used {
         let line = text.lines().next().unwrap_or_default();
         let ticks: Vec<u64> = line
             .split_whitespace()
-            .filter_map(|it| it.parse().ok())
+            .filter_map(|word| word.parse().ok())
             .collect();
         Used {
             all: ticks.iter().sum(),

@@ -122,7 +122,7 @@ impl Tries {
         let near = self
             .took_ns
             .iter()
-            .filter(|it| **it - fastest <= fastest / 200);
+            .filter(|time| **time - fastest <= fastest / 200);
         let known = near.count() >= CONFIRMED || passed_ns >= PATIENCE_NS;
         let per_s = u128::from(self.rounds) * 1_000_000_000 / u128::from(fastest);
         known.then(|| u64::try_from(per_s).unwrap_or(u64::MAX))

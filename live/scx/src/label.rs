@@ -201,7 +201,7 @@ fn table(all: &[Labelled]) -> String {
     if all.is_empty() {
         return "no thread has a label".to_owned();
     }
-    let widths = all.iter().map(|it| it.name.chars().count());
+    let widths = all.iter().map(|row| row.name.chars().count());
     // The kernel's names have 15 bytes at most, and escapes make them longer.
     let width = widths.max().unwrap_or(0).max(15);
     let mut table = format!(

@@ -190,7 +190,7 @@ fn sharded(domains: &[Vec<usize>], online: &[CpuPlace]) -> Vec<Vec<usize>> {
         }
         let here: Vec<CpuPlace> = online
             .iter()
-            .filter(|it| domain.contains(&it.cpu))
+            .filter(|place| domain.contains(&place.cpu))
             .copied()
             .collect();
         let cores = together(&here, |cpu| (cpu.cache, cpu.core));
@@ -228,13 +228,13 @@ fn domains_by_cpu(cpu_ids: usize, domains: &[Vec<usize>]) -> Vec<u32> {
 
 /// A CPU of each domain.
 fn first_of_each(domains: &[Vec<usize>], online: &[CpuPlace]) -> Vec<CpuPlace> {
-    let first = |cpus: &Vec<usize>| online.iter().find(|it| cpus.contains(&it.cpu));
+    let first = |cpus: &Vec<usize>| online.iter().find(|place| cpus.contains(&place.cpu));
     domains.iter().filter_map(first).copied().collect()
 }
 
 fn nodes_by_domain(firsts: &[CpuPlace]) -> Vec<u32> {
-    let nodes: BTreeSet<usize> = firsts.iter().map(|it| it.node).collect();
-    let number = |it: &CpuPlace| nodes.range(..it.node).count() as u32;
+    let nodes: BTreeSet<usize> = firsts.iter().map(|place| place.node).collect();
+    let number = |place: &CpuPlace| nodes.range(..place.node).count() as u32;
     firsts.iter().map(number).collect()
 }
 
@@ -265,14 +265,16 @@ fn fast_cpus(cpu_ids: usize, domains: &[Vec<usize>], online: &[CpuPlace]) -> Vec
     for domain in domains {
         let cpus: Vec<&CpuPlace> = online
             .iter()
-            .filter(|it| domain.contains(&it.cpu))
+            .filter(|place| domain.contains(&place.cpu))
             .collect();
-        let capacities = || cpus.iter().map(|it| it.capacity);
+        let capacities = || cpus.iter().map(|place| place.capacity);
         let (least, most) = (capacities().min(), capacities().max());
         let (least, most) = (least.unwrap_or(0), most.unwrap_or(0));
         if most * 100 >= least * (100 + UNLIKE) {
-            let is_fast = |it: &CpuPlace| 2 * it.capacity > least + most || it.capacity == most;
-            cpus.iter().for_each(|it| fast[it.cpu] = is_fast(it));
+            let is_fast =
+                |place: &CpuPlace| 2 * place.capacity > least + most || place.capacity == most;
+            cpus.iter()
+                .for_each(|place| fast[place.cpu] = is_fast(place));
         }
     }
     fast
@@ -438,9 +440,15 @@ mod tests {
             ..NOWHERE
         };
         let layout = layout(256, &(0..256).map(cpu).collect::<Vec<_>>()).expect("it has room");
-        let caches: Vec<usize> = layout.domains.iter().map(|it| cpu(it[0]).cache).collect();
+        let caches: Vec<usize> = layout
+            .domains
+            .iter()
+            .map(|domain| cpu(domain[0]).cache)
+            .collect();
         for (domain, near) in layout.near.iter().enumerate() {
-            let same = near.iter().map(|it| caches[*it as usize] == caches[domain]);
+            let same = near
+                .iter()
+                .map(|other| caches[*other as usize] == caches[domain]);
             assert!(same.is_sorted_by(|a, b| a >= b), "{near:?} of {caches:?}");
         }
     }

@@ -58,6 +58,6 @@ fn is_longer_than_zero(bound: &Bound, amount: &Amount) -> bool {
         _ => amount
             .expressions()
             .into_iter()
-            .any(|it| bound.constant(it) != Some(0)),
+            .any(|times| bound.constant(times) != Some(0)),
     }
 }

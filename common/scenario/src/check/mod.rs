@@ -53,7 +53,7 @@ impl<'s> Findings<'s> {
         for problem in found {
             // There are few at one place.
             let here = list.iter().rev();
-            let mut here = here.take_while(|it| it.span.start == problem.span.start);
+            let mut here = here.take_while(|other| other.span.start == problem.span.start);
             if !here.any(|known| *known == problem) {
                 list.push(problem);
             }

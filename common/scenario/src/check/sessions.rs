@@ -68,7 +68,9 @@ fn members(scenario: &Scenario) -> BTreeSet<TaskKindId> {
     let mut members = BTreeSet::new();
     while let Some(id) = left.pop() {
         if members.insert(id) {
-            let started = starts(scenario.task(id)).into_iter().map(|it| it.task);
+            let started = starts(scenario.task(id))
+                .into_iter()
+                .map(|start| start.task);
             left.extend(started.filter(|id| scenario.task(*id).group.is_none()));
         }
     }
@@ -127,7 +129,7 @@ type InGroup = Option<(ObjectId, u64)>;
 pub(super) fn bound(bound: &Bound, findings: &mut Findings<'_>) {
     let scenario = bound.scenario();
     let mut objects = scenario.objects().iter();
-    if !objects.any(|it| matches!(it.kind, ObjectKind::Autogroup { .. })) {
+    if !objects.any(|object| matches!(object.kind, ObjectKind::Autogroup { .. })) {
         return;
     }
     let mut processes: BTreeMap<(ObjectId, u64), (&TaskKind, InGroup)> = BTreeMap::new();
@@ -165,7 +167,8 @@ fn place(
 ) -> Result<((ObjectId, u64), InGroup), EvalError> {
     let process = (process.object, bound.object_number(process, at)?);
     let group = task.group.as_ref();
-    let group = group.map(|it| Ok::<_, EvalError>((it.object, bound.object_number(it, at)?)));
+    let group =
+        group.map(|group| Ok::<_, EvalError>((group.object, bound.object_number(group, at)?)));
     Ok((process, group.transpose()?))
 }
 
@@ -193,7 +196,10 @@ fn apart(
         second.key,
         name(group)
     );
-    let spot = second.group.as_ref().map_or(&second.spot, |it| &it.spot);
+    let spot = second
+        .group
+        .as_ref()
+        .map_or(&second.spot, |group| &group.spot);
     let help = "name the same autogroup in both tables, or give them processes of their own";
     findings.report(spot, what, help);
 }

@@ -70,7 +70,11 @@ fn named<'t>(
 }
 
 fn is_on_a_cycle(scenario: &Scenario, start: TaskKindId) -> bool {
-    let next = |id: TaskKindId| starts(scenario.task(id)).into_iter().map(|it| it.task);
+    let next = |id: TaskKindId| {
+        starts(scenario.task(id))
+            .into_iter()
+            .map(|start| start.task)
+    };
     let (mut seen, mut left) = (BTreeSet::new(), next(start).collect::<Vec<_>>());
     while let Some(id) = left.pop() {
         if id == start {
@@ -178,7 +182,9 @@ impl Counting<'_> {
                     body,
                 } => {
                     let times = self.bound.eval(times, indexes).unwrap_or(0);
-                    let except = except.as_ref().map(|it| self.bound.eval(it, indexes).ok());
+                    let except = except
+                        .as_ref()
+                        .map(|except| self.bound.eval(except, indexes).ok());
                     self.repeat(times, except.flatten(), body, indexes);
                 }
                 _ => {}

@@ -33,16 +33,16 @@ pub(super) fn check(bound: &Bound, findings: &mut Findings<'_>) {
         let id = ObjectId(number);
         corner.each(
             bound.objects(id),
-            |it| bound.indexes_of_object(id, it),
-            |it| it.object(object),
+            |expr| bound.indexes_of_object(id, expr),
+            |site| site.object(object),
         );
     }
     for (number, task) in (0..).zip(scenario.tasks()) {
         let id = TaskKindId(number);
         corner.each(
             bound.tasks(id),
-            |it| bound.indexes_of_task(id, it),
-            |it| it.task(task),
+            |expr| bound.indexes_of_task(id, expr),
+            |site| site.task(task),
         );
     }
     corner.indexes = Vec::new();
@@ -118,7 +118,7 @@ impl Corner<'_, '_> {
             ObjectKind::Stream { buffer, .. } | ObjectKind::Datagram { buffer } => {
                 buffer
                     .iter()
-                    .for_each(|it| self.more_than_zero(it, "a buffer"));
+                    .for_each(|bytes| self.more_than_zero(bytes, "a buffer"));
             }
             ObjectKind::Source(source) => self.source(source),
             ObjectKind::Group {
@@ -130,7 +130,7 @@ impl Corner<'_, '_> {
                 cpus,
             } => {
                 self.within(weight, WEIGHTS, "a weight");
-                parent.iter().for_each(|it| self.reference(it));
+                parent.iter().for_each(|group| self.reference(group));
                 if let Some((quota, period)) = quota {
                     self.more_than_zero(quota, "a quota");
                     self.more_than_zero(period, "a period");
@@ -185,7 +185,7 @@ impl Corner<'_, '_> {
             Arrivals::Every(amount) => {
                 self.amount(amount);
                 let mut all = amount.expressions().into_iter();
-                if all.all(|it| self.bound.constant(it) == Some(0)) {
+                if all.all(|count| self.bound.constant(count) == Some(0)) {
                     let spot = &amount.expressions()[0].spot;
                     let what = "a source that sends after no time sends without end";
                     self.findings.report(spot, what, "write a longer time");
@@ -202,7 +202,7 @@ impl Corner<'_, '_> {
             self.rate(rate);
             self.more_than_zero(over, "`over`");
         }
-        source.cpu.iter().for_each(|it| self.place(it));
+        source.cpu.iter().for_each(|place| self.place(place));
         if source.echo.is_some() {
             self.numbered(&source.bytes);
         }
@@ -223,14 +223,16 @@ impl Corner<'_, '_> {
 
     fn task(&mut self, task: &TaskKind) {
         let references = [&task.process, &task.group].into_iter().flatten();
-        references.for_each(|it| self.reference(it));
-        task.nice.iter().for_each(|it| self.nice(it));
-        task.cpus.iter().for_each(|it| self.place(it));
-        task.fragment.iter().for_each(|it| self.fragment(it));
+        references.for_each(|reference| self.reference(reference));
+        task.nice.iter().for_each(|nice| self.nice(nice));
+        task.cpus.iter().for_each(|place| self.place(place));
+        task.fragment
+            .iter()
+            .for_each(|fragment| self.fragment(fragment));
         [&task.start, &task.every]
             .into_iter()
             .flatten()
-            .for_each(|it| self.amount(it));
+            .for_each(|amount| self.amount(amount));
         self.all([&task.slice, &task.end, &task.times].into_iter().flatten());
         self.steps(&task.setup);
         self.steps(&task.body);
@@ -310,15 +312,20 @@ impl Corner<'_, '_> {
             }
             Action::Set(set) => self.set(set),
             Action::Touch(touch) => self.touch(touch),
-            Action::Lock(it) | Action::Unlock(it) | Action::Raise(it) | Action::Lower(it) => {
-                self.reference(it);
+            Action::Lock(object)
+            | Action::Unlock(object)
+            | Action::Raise(object)
+            | Action::Lower(object) => {
+                self.reference(object);
             }
-            Action::Barrier(it) | Action::Put(it) | Action::Take(it) => self.reference(it),
+            Action::Barrier(object) | Action::Put(object) | Action::Take(object) => {
+                self.reference(object)
+            }
             Action::Signal { condition, .. } => self.reference(condition),
             Action::Wait { condition, mutex } => {
                 [condition, mutex]
                     .into_iter()
-                    .for_each(|it| self.reference(it));
+                    .for_each(|reference| self.reference(reference));
             }
             Action::Send { to, bytes } => {
                 self.reference(to);
@@ -350,7 +357,7 @@ impl Corner<'_, '_> {
         self.reference(&touch.region);
         self.all(&touch.first);
         match &touch.share {
-            Share::Lines(it) | Share::Bytes(it) => self.all([it]),
+            Share::Lines(expr) | Share::Bytes(expr) => self.all([expr]),
             Share::Whole => {}
         }
         if let Pattern::Stride(stride) = &touch.pattern {
@@ -404,8 +411,8 @@ impl Corner<'_, '_> {
             Set::Cpus(place) | Set::Arrival(place) => self.place(place),
             Set::Rate(rate) => self.rate(rate),
             Set::Nice(nice) => self.nice(nice),
-            Set::Slice(it) | Set::Burst(it) => self.all([it]),
-            Set::Quota(it) => self.more_than_zero(it, "a quota"),
+            Set::Slice(expr) | Set::Burst(expr) => self.all([expr]),
+            Set::Quota(quota) => self.more_than_zero(quota, "a quota"),
             Set::Group(group) => self.reference(group),
             Set::Fragment(Fragment::Number(number)) => self.fragment(number),
             Set::Weight(weight) => self.within(weight, WEIGHTS, "a weight"),

@@ -138,7 +138,7 @@ fn from_outside(view: View<'_>) -> BTreeSet<Awaited> {
     for (number, object) in (0..).zip(view.scenario.objects()) {
         let id = ObjectId(number);
         match &object.kind {
-            ObjectKind::Source(source) if view.bound.is_none_or(|it| it.objects(id) > 0) => {
+            ObjectKind::Source(source) if view.bound.is_none_or(|bound| bound.objects(id) > 0) => {
                 fed.insert((source.to.object, None));
             }
             ObjectKind::Semaphore { initial } => {

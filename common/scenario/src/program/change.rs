@@ -37,7 +37,7 @@ impl Iterator for Occurrences {
     fn next(&mut self) -> Option<Instant> {
         let now = self.next?;
         let next = now.0.checked_add(self.period.0).map(Instant);
-        self.next = next.filter(|it| *it < self.end);
+        self.next = next.filter(|time| *time < self.end);
         Some(now)
     }
 }
@@ -124,10 +124,12 @@ impl Bound {
         Ok(match target {
             Target::Task(task) => Whom::Tasks(task.task, one(self.task_number(task, &[])?)),
             Target::Tasks(kind) => Whom::Tasks(*kind, 0..self.tasks(*kind)),
-            Target::Group(it) => groups(it.object, one(self.object_number(it, &[])?)),
+            Target::Group(group) => groups(group.object, one(self.object_number(group, &[])?)),
             Target::Groups(id) => groups(*id, 0..self.objects(*id)),
             Target::Cpus(place) => Whom::Cpus(cpus.at(self, place, &[])?),
-            Target::Source(it) => Whom::Sources(it.object, one(self.object_number(it, &[])?)),
+            Target::Source(source) => {
+                Whom::Sources(source.object, one(self.object_number(source, &[])?))
+            }
             Target::Sources(id) => Whom::Sources(*id, 0..self.objects(*id)),
             Target::Scheduler => Whom::Scheduler,
         })
@@ -147,7 +149,9 @@ impl Bound {
             Set::Slice(slice) => To::Slice(time(slice)?),
             Set::Group(group) => To::Group(self.object_place(group, indexes)?),
             Set::Fragment(Fragment::None) => To::Fragment(None),
-            Set::Fragment(Fragment::Number(it)) => To::Fragment(Some(number(it)? as u32)),
+            Set::Fragment(Fragment::Number(fragment)) => {
+                To::Fragment(Some(number(fragment)? as u32))
+            }
             Set::Stop => To::Stopped(true),
             Set::Continue => To::Stopped(false),
             Set::Weight(weight) => To::Weight(number(weight)? as u32),
@@ -177,7 +181,8 @@ mod tests {
             "[group.g]\ncount = 2\n[group.h]\n[datagram.d]\n[source.s]\ncount = 3\nto = \"d\"\n\
              bytes = \"1B\"\nrate = \"9 per s\"\n[task.t]\ncount = 4\nbody = [{{ run = \"1ms\" }}]\n{changes}"
         );
-        let scenario = Scenario::read("test.toml", &text).unwrap_or_else(|it| panic!("{it}"));
+        let scenario =
+            Scenario::read("test.toml", &text).unwrap_or_else(|problems| panic!("{problems}"));
         let defaults = Chosen::new(scenario.settings(), Default::default()).unwrap();
         let bound = scenario.bind(&defaults, &Site::default());
         let cpu = |id| Cpu {
@@ -190,7 +195,7 @@ mod tests {
         let planned = bound
             .unwrap()
             .planned(&[2, 5].map(cpu).into_iter().collect());
-        planned.unwrap_or_else(|it| panic!("{it}"))
+        planned.unwrap_or_else(|problems| panic!("{problems}"))
     }
 
     fn times(when: &str) -> Vec<u64> {

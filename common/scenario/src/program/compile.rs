@@ -55,11 +55,12 @@ impl Compiler<'_> {
     fn program(&mut self, kind: &TaskKind) -> Program {
         let mut program = Program::default();
         let draws = |compiler: &mut Self, amount: Option<&Amount>, program: &mut Program| {
-            amount.map(|it| compiler.draws(it, &mut program.streams))
+            amount.map(|amount| compiler.draws(amount, &mut program.streams))
         };
         program.start = draws(self, kind.start.as_ref(), &mut program);
         program.every = draws(self, kind.every.as_ref(), &mut program);
-        let [times, end] = [&kind.times, &kind.end].map(|it| it.as_ref().map(|it| self.number(it)));
+        let [times, end] =
+            [&kind.times, &kind.end].map(|bound| bound.as_ref().map(|bound| self.number(bound)));
         let mut setup = Ops::default();
         self.append(&kind.setup, &mut setup, &mut program, 1);
         let mut body = Ops::default();
@@ -108,7 +109,7 @@ impl Compiler<'_> {
                     ops.add(Op::Loop(Edge::Again { first: at + 1 }), &step.spot);
                     ops.list[at] = Op::Loop(Edge::Repeat {
                         times: self.number(times),
-                        except: except.as_ref().map(|it| self.number(it)),
+                        except: except.as_ref().map(|except| self.number(except)),
                         after: ops.list.len(),
                     });
                 }
@@ -182,7 +183,7 @@ impl Compiler<'_> {
             Action::Exit => Do::Exit,
             Action::Yield => Do::Yield,
             Action::Fragment(Fragment::None) => Do::Fragment(None),
-            Action::Fragment(Fragment::Number(it)) => Do::Fragment(Some(self.number(it))),
+            Action::Fragment(Fragment::Number(number)) => Do::Fragment(Some(self.number(number))),
             Action::Set(set) => Do::Set(set.clone()),
             Action::Begin(span) => Do::Span(span.clone(), true),
             Action::End(span) => Do::Span(span.clone(), false),
@@ -221,7 +222,7 @@ impl Compiler<'_> {
             Pattern::Stride(stride) => Some(self.number(stride)),
             Pattern::Random => None,
         };
-        let first = touch.first.as_ref().map(|it| self.number(it));
+        let first = touch.first.as_ref().map(|line| self.number(line));
         let lines = match stride {
             Some(stride) => Lines::Stride {
                 first: first.unwrap_or(Number::Fixed(0)),
@@ -280,7 +281,7 @@ impl Ops {
 
 /// The place of `wanted` in `list`, appended if it is not there.
 fn place<T: PartialEq + Clone>(list: &mut Vec<T>, wanted: &T) -> usize {
-    let found = list.iter().position(|it| it == wanted);
+    let found = list.iter().position(|known| known == wanted);
     found.unwrap_or_else(|| {
         list.push(wanted.clone());
         list.len() - 1
@@ -295,10 +296,11 @@ mod tests {
     use warmq_config::Chosen;
 
     fn bound(text: &str) -> Bound {
-        let scenario = Scenario::read("test.toml", text).unwrap_or_else(|it| panic!("{it}"));
+        let scenario =
+            Scenario::read("test.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
         let defaults = Chosen::new(scenario.settings(), Default::default()).unwrap();
         let bound = scenario.bind(&defaults, &Site::default());
-        bound.unwrap_or_else(|it| panic!("{it}"))
+        bound.unwrap_or_else(|problems| panic!("{problems}"))
     }
 
     #[test]
@@ -335,7 +337,7 @@ mod tests {
             panic!("{:?}", list[4]);
         };
         // The mutexes of the table before come first.
-        let places = [fixed, free].map(|it| it.places(&bound));
+        let places = [fixed, free].map(|number| number.places(&bound));
         assert_eq!(places, [4..5, 2..5]);
         let repeat = &list[6];
         let Op::Loop(Edge::Repeat { times, after, .. }) = repeat else {
@@ -361,7 +363,7 @@ mod tests {
             body = [{ run = { exponential = \"1us\", stream = \"both\" } }]",
         );
         let compiled = bound.compile();
-        let streams = compiled.tasks.iter().map(|it| it.streams.len());
+        let streams = compiled.tasks.iter().map(|task| task.streams.len());
         assert_eq!(streams.collect::<Vec<_>>(), [2, 0]);
         assert_eq!(compiled.shared, ["both"]);
     }

@@ -95,12 +95,20 @@ impl Bound {
         let kind = self.scenario().task(kind);
         let place = |reference: &Option<Reference>| {
             let reference = reference.as_ref();
-            reference.map(|it| self.object_place(it, at)).transpose()
+            reference
+                .map(|group| self.object_place(group, at))
+                .transpose()
         };
-        let fragment = kind.fragment.as_ref().map(|it| self.eval(it, at));
+        let fragment = kind
+            .fragment
+            .as_ref()
+            .map(|fragment| self.eval(fragment, at));
         Ok(Spec {
             policy: kind.policy,
-            nice: kind.nice.as_ref().map_or(Ok(0), |it| self.nice(it, at))?,
+            nice: kind
+                .nice
+                .as_ref()
+                .map_or(Ok(0), |nice| self.nice(nice, at))?,
             slice: self.time(&kind.slice, at)?,
             cpus: self.cpus(cpus, &kind.cpus, at)?,
             process: place(&kind.process)?,
@@ -150,7 +158,7 @@ impl Bound {
                 let limit = quota
                     .as_ref()
                     .map(|(quota, period)| (span(quota), span(period)));
-                let parent = parent.as_ref().map(|it| self.object_place(it, at));
+                let parent = parent.as_ref().map(|parent| self.object_place(parent, at));
                 GroupSpec::Cgroup(CgroupSpec {
                     weight: self.eval(weight, at)? as u32,
                     parent: parent.transpose()?,

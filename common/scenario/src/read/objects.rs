@@ -260,7 +260,7 @@ impl Table<'_, '_, '_> {
         let text = item.text()?;
         let words = text.split_ascii_whitespace();
         let gaps: Result<Arc<[Duration]>, _> = words.map(str::parse).collect();
-        let gaps = gaps.ok().filter(|it| it.iter().any(|gap| gap.0 > 0));
+        let gaps = gaps.ok().filter(|gaps| gaps.iter().any(|gap| gap.0 > 0));
         gaps.or_else(|| item.wrong("times in a row, as in \"1ms 20us 1ms\""))
     }
 

@@ -23,7 +23,7 @@ impl Lookup for Scope<'_> {
         let index = self
             .indexes
             .iter()
-            .position(|it| it.as_deref() == Some(name));
+            .position(|known| known.as_deref() == Some(name));
         index
             .map(Known::Index)
             .or_else(|| self.names.settings.get(name).copied())

@@ -54,7 +54,7 @@ fn setting(name: &str, item: &Item<'_>) -> Option<(Setting, Option<Quantity>)> {
     let unordered = choices.is_some()
         || default
             .as_ref()
-            .is_some_and(|it| matches!(it.node.kind, NodeKind::Bool(_)));
+            .is_some_and(|item| matches!(item.node.kind, NodeKind::Bool(_)));
     if let Some(bound) = least.as_ref().or(most.as_ref()).filter(|_| unordered) {
         bound.report("only numbers have bounds", "leave it out");
     }

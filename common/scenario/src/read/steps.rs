@@ -88,7 +88,7 @@ fn when_holds(item: &Item<'_>, scope: &Scope<'_>) -> Option<When> {
         item.report(format!("no setting `{name}` is a choice"), help);
         return None;
     };
-    let Some(number) = words.iter().position(|it| it == word) else {
+    let Some(number) = words.iter().position(|known| known == word) else {
         let known = words.iter().map(String::as_str);
         item.unknown(format!("`{name}` is never \"{word}\""), word, known);
         return None;

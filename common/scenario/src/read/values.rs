@@ -111,7 +111,7 @@ fn pareto_shape(table: &Fields<'_>, item: Option<Item<'_>>) -> Option<u64> {
         NodeKind::Text(text) | NodeKind::Decimal(text) => thousandths(text),
         NodeKind::Integer(whole) => u64::try_from(*whole)
             .ok()
-            .and_then(|it| it.checked_mul(1_000)),
+            .and_then(|ms| ms.checked_mul(1_000)),
         _ => None,
     };
     match shape {
@@ -176,8 +176,8 @@ pub(super) fn policy(item: &Item<'_>) -> Option<Policy> {
     let mut words = text.split_whitespace();
     let (name, priority) = (words.next().unwrap_or(""), words.next());
     let number = priority
-        .and_then(|it| it.parse().ok())
-        .filter(|it| (1..=99).contains(it));
+        .and_then(|digits| digits.parse().ok())
+        .filter(|number| (1..=99).contains(number));
     match (name, priority, number, words.next()) {
         ("normal", None, ..) => Some(Policy::Normal),
         ("batch", None, ..) => Some(Policy::Batch),

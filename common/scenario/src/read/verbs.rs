@@ -29,73 +29,73 @@ const ENDS: crate::keys::Kind = Object(&[Class::Stream, Class::Pipe, Class::Data
 #[rustfmt::skip]
 pub(crate) const VERBS: &[Verb] = &[
     Verb { key: [must("run", AmountOfWork, "Computes, for a time that a free CPU needs.", "")],
-           keys: &[], read: |it| it.get("run").map(Action::Run) },
+           keys: &[], read: |table| table.get("run").map(Action::Run) },
     Verb { key: [must("spin", AmountOfTime, "Computes until so much time has passed.", "")],
-           keys: &[], read: |it| it.get("spin").map(Action::Spin) },
+           keys: &[], read: |table| table.get("spin").map(Action::Spin) },
     Verb { key: [must("touch", Object(&[Class::Region]), "Accesses memory.", "")],
            keys: TOUCH, read: touch },
     Verb { key: [must("sleep", AmountOfTime, "Sleeps.", "")],
-           keys: &[], read: |it| it.get("sleep").map(Action::Sleep) },
+           keys: &[], read: |table| table.get("sleep").map(Action::Sleep) },
     Verb { key: [must("timer", Object(&[Class::Timer]), "Sleeps until the timer expires.", "")],
            keys: &[must("period", AmountOfTime, "How long after it expired last.", "write period = \"10ms\"")],
-           read: |it| Some(Action::Timer { timer: it.get("timer")?, period: it.get("period")? }) },
+           read: |table| Some(Action::Timer { timer: table.get("timer")?, period: table.get("period")? }) },
     Verb { key: [must("lock", Object(&[Class::Mutex]), "Locks a mutex.", "")],
-           keys: &[], read: |it| it.get("lock").map(Action::Lock) },
+           keys: &[], read: |table| table.get("lock").map(Action::Lock) },
     Verb { key: [must("unlock", Object(&[Class::Mutex]), "Unlocks a mutex.", "")],
-           keys: &[], read: |it| it.get("unlock").map(Action::Unlock) },
+           keys: &[], read: |table| table.get("unlock").map(Action::Unlock) },
     Verb { key: [must("wait", Object(&[Class::Condition]), "Waits for a condition.", "")],
            keys: &[must("mutex", Object(&[Class::Mutex]), "The mutex that is unlocked meanwhile.",
                         "name the mutex that is unlocked while it waits")],
-           read: |it| Some(Action::Wait { condition: it.get("wait")?, mutex: it.get("mutex")? }) },
+           read: |table| Some(Action::Wait { condition: table.get("wait")?, mutex: table.get("mutex")? }) },
     Verb { key: [must("signal", Object(&[Class::Condition]), "Wakes who waits for a condition.", "")],
            keys: &[may("all", Flag, "Everyone, not only one.")],
-           read: |it| Some(Action::Signal { condition: it.get("signal")?, all: it.flag("all") }) },
+           read: |table| Some(Action::Signal { condition: table.get("signal")?, all: table.flag("all") }) },
     Verb { key: [must("raise", Object(&[Class::Semaphore]), "Adds one to a semaphore.", "")],
-           keys: &[], read: |it| it.get("raise").map(Action::Raise) },
+           keys: &[], read: |table| table.get("raise").map(Action::Raise) },
     Verb { key: [must("lower", Object(&[Class::Semaphore]), "Takes one from a semaphore.", "")],
-           keys: &[], read: |it| it.get("lower").map(Action::Lower) },
+           keys: &[], read: |table| table.get("lower").map(Action::Lower) },
     Verb { key: [must("barrier", Object(&[Class::Barrier]), "Waits at a barrier.", "")],
-           keys: &[], read: |it| it.get("barrier").map(Action::Barrier) },
+           keys: &[], read: |table| table.get("barrier").map(Action::Barrier) },
     Verb { key: [must("put", Object(&[Class::Queue]), "Puts an item into a queue.", "")],
-           keys: &[], read: |it| it.get("put").map(Action::Put) },
+           keys: &[], read: |table| table.get("put").map(Action::Put) },
     Verb { key: [must("take", Object(&[Class::Queue]), "Takes an item out of a queue.", "")],
-           keys: &[], read: |it| it.get("take").map(Action::Take) },
+           keys: &[], read: |table| table.get("take").map(Action::Take) },
     Verb { key: [must("send", ENDS, "Sends to a stream's end, a pipe or a datagram socket.", "")],
            keys: &[must("bytes", Size, "How much.", "write how much: bytes = \"100B\"")],
-           read: |it| Some(Action::Send { to: it.get("send")?, bytes: it.get("bytes")? }) },
+           read: |table| Some(Action::Send { to: table.get("send")?, bytes: table.get("bytes")? }) },
     Verb { key: [must("reply", Object(&[Class::Datagram]), "Answers the last datagram received on a socket.", "")],
            keys: &[must("bytes", Size, "How much.", "write how much: bytes = \"64B\"")],
-           read: |it| Some(Action::Reply { socket: it.get("reply")?, bytes: it.get("bytes")? }) },
+           read: |table| Some(Action::Reply { socket: table.get("reply")?, bytes: table.get("bytes")? }) },
     Verb { key: [must("receive", ENDS, "Receives from a stream's end, a pipe or a datagram socket.", "")],
            keys: &[may("bytes", Size, "Exactly so much; of a datagram socket one datagram.")],
            read: receive },
     Verb { key: [must("write", Object(&[Class::File]), "Writes to a file.", "")],
            keys: &[must("bytes", Size, "How much.", "write how much: bytes = \"4KB\"")],
-           read: |it| Some(Action::Write { file: it.get("write")?, bytes: it.get("bytes")? }) },
+           read: |table| Some(Action::Write { file: table.get("write")?, bytes: table.get("bytes")? }) },
     Verb { key: [must("spawn", Task, "Starts a thread.", "")],
-           keys: &[], read: |it| it.get("spawn").map(Action::Spawn) },
+           keys: &[], read: |table| table.get("spawn").map(Action::Spawn) },
     Verb { key: [must("fork", Task, "Starts a process.", "")],
-           keys: &[], read: |it| it.get("fork").map(Action::Fork) },
+           keys: &[], read: |table| table.get("fork").map(Action::Fork) },
     Verb { key: [must("exit", True, "Ends the task.", "")],
-           keys: &[], read: |it| it.get("exit").map(|()| Action::Exit) },
+           keys: &[], read: |table| table.get("exit").map(|()| Action::Exit) },
     Verb { key: [must("yield", True, "Gives the CPU away.", "")],
-           keys: &[], read: |it| it.get("yield").map(|()| Action::Yield) },
+           keys: &[], read: |table| table.get("yield").map(|()| Action::Yield) },
     Verb { key: [must("fragment", Fragment, "Names the data that the task is about to use.", "")],
-           keys: &[], read: |it| it.get("fragment").map(Action::Fragment) },
+           keys: &[], read: |table| table.get("fragment").map(Action::Fragment) },
     Verb { key: [must("nice", Count, "Sets the task's own nice value.", "")],
-           keys: &[], read: |it| own(it, "nice") },
+           keys: &[], read: |table| own(table, "nice") },
     Verb { key: [must("cpus", Place, "Sets the CPUs that the task may use.", "")],
-           keys: &[], read: |it| own(it, "cpus") },
+           keys: &[], read: |table| own(table, "cpus") },
     Verb { key: [must("policy", Policy, "Sets the task's own policy.", "")],
-           keys: &[], read: |it| own(it, "policy") },
+           keys: &[], read: |table| own(table, "policy") },
     Verb { key: [must("slice", Time, "Sets the task's own slice.", "")],
-           keys: &[], read: |it| own(it, "slice") },
+           keys: &[], read: |table| own(table, "slice") },
     Verb { key: [must("group", Cgroup, "Moves the task to a cgroup.", "")],
-           keys: &[], read: |it| own(it, "group") },
+           keys: &[], read: |table| own(table, "group") },
     Verb { key: [must("begin", Span, "Begins a latency span.", "")],
-           keys: &[], read: |it| it.get("begin").map(Action::Begin) },
+           keys: &[], read: |table| table.get("begin").map(Action::Begin) },
     Verb { key: [must("end", Span, "Ends a latency span.", "")],
-           keys: &[], read: |it| it.get("end").map(Action::End) },
+           keys: &[], read: |table| table.get("end").map(Action::End) },
     Verb { key: [must("count", Text, "Adds to a counter.", "")],
            keys: &[may("by", Count, "How much; 1.")], read: count },
     Verb { key: [must("recorded", Text, "Does what a task was seen to do: words that are times to compute \
@@ -104,14 +104,14 @@ pub(crate) const VERBS: &[Verb] = &[
            keys: &[may("steps", NamedSteps, "The steps, by their names."),
                    may("senders", NamedTasks, "The tasks whose messages begin parts, by the names that words \
                        have for them.")],
-           read: |it| recorded(it).map(Action::Recorded) },
+           read: |table| recorded(table).map(Action::Recorded) },
     Verb { key: [must("repeat", Count, "Does its body so many times.", "")],
            keys: &[may("as", Text, "An index of the body, which counts from 0."), BODY],
-           read: |it| repeated(it, ("repeat", "as"), None) },
+           read: |table| repeated(table, ("repeat", "as"), None) },
     Verb { key: [must("each", Text, "Does its body for each value of an index.", "")],
            keys: &[must("of", Count, "How many values there are.", "write how many there are"),
                    may("except", Count, "A value that is left out."), BODY],
-           read: |it| { let except = it.get("except"); repeated(it, ("of", "each"), except) } },
+           read: |table| { let except = table.get("except"); repeated(table, ("of", "each"), except) } },
 ];
 
 #[rustfmt::skip]
@@ -141,55 +141,56 @@ pub(crate) fn verbs() -> impl Iterator<Item = &'static str> {
 }
 
 /// What a change of the task could set under the same key.
-fn own(it: &mut Table<'_, '_, '_>, key: &str) -> Option<Action> {
-    set(it, key).map(Box::new).map(Action::Set)
+fn own(table: &mut Table<'_, '_, '_>, key: &str) -> Option<Action> {
+    set(table, key).map(Box::new).map(Action::Set)
 }
 
-fn touch(it: &mut Table<'_, '_, '_>) -> Option<Action> {
-    let region = it.get("touch");
-    if let (Some(_), Some(item)) = (it.item("lines"), it.item("bytes")) {
+fn touch(table: &mut Table<'_, '_, '_>) -> Option<Action> {
+    let region = table.get("touch");
+    if let (Some(_), Some(item)) = (table.item("lines"), table.item("bytes")) {
         let what = "`lines` says how much is touched already";
         item.report(what, "leave one of them out");
         return None;
     }
-    let share = it.get("lines").map(Share::Lines);
+    let share = table.get("lines").map(Share::Lines);
     Some(Action::Touch(Box::new(Touch {
         share: share
-            .or_else(|| it.get("bytes").map(Share::Bytes))
+            .or_else(|| table.get("bytes").map(Share::Bytes))
             .unwrap_or(Share::Whole),
-        first: it.get("first"),
-        pattern: it.get("pattern").unwrap_or(step::Pattern::Sequential),
-        write_percent: it.or("write", 0)?,
+        first: table.get("first"),
+        pattern: table.get("pattern").unwrap_or(step::Pattern::Sequential),
+        write_percent: table.or("write", 0)?,
         region: region?,
     })))
 }
 
-fn receive(it: &mut Table<'_, '_, '_>) -> Option<Action> {
-    let (from, class): (Reference, Class) = it.get("receive")?;
-    match (class, it.item("bytes")) {
+fn receive(table: &mut Table<'_, '_, '_>) -> Option<Action> {
+    let (from, class): (Reference, Class) = table.get("receive")?;
+    match (class, table.item("bytes")) {
         (Class::Datagram, Some(item)) => {
             let what = "one datagram is received, whatever its size";
             item.report(what, "leave `bytes` out");
         }
         (Class::Stream | Class::Pipe, None) => {
-            it.fields
+            table
+                .fields
                 .required("bytes", "write how much: bytes = \"100B\"");
         }
         _ => {}
     }
-    let bytes = it.get("bytes");
+    let bytes = table.get("bytes");
     Some(Action::Receive { from, bytes })
 }
 
-fn count(it: &mut Table<'_, '_, '_>) -> Option<Action> {
-    let by = it.or("by", 1);
-    let name: String = it.get("count")?;
-    let counter = it.scope.names.counter(&name);
+fn count(table: &mut Table<'_, '_, '_>) -> Option<Action> {
+    let by = table.or("by", 1);
+    let name: String = table.get("count")?;
+    let counter = table.scope.names.counter(&name);
     Some(Action::Count { counter, by: by? })
 }
 
-fn recorded(it: &mut Table<'_, '_, '_>) -> Option<Recorded> {
-    let named = it.item("steps");
+fn recorded(table: &mut Table<'_, '_, '_>) -> Option<Recorded> {
+    let named = table.item("steps");
     let fields = match &named {
         Some(item) => Some(item.table()?),
         None => None,
@@ -197,15 +198,16 @@ fn recorded(it: &mut Table<'_, '_, '_>) -> Option<Recorded> {
     let (mut names, mut steps) = (Vec::new(), Vec::new());
     for (entry, item) in fields.iter().flat_map(Fields::entries) {
         names.push(entry.key.clone());
-        steps.push(steps::step(&item, it.scope).filter(|step| steps::in_a_row(step, &item)));
+        steps.push(steps::step(&item, table.scope).filter(|step| steps::in_a_row(step, &item)));
     }
-    let (known, senders) = senders(it)?;
-    let text: String = it.get("recorded")?;
+    let (known, senders) = senders(table)?;
+    let text: String = table.get("recorded")?;
     let moments = recorded::moments(&text, &names, &known).map_err(|word| {
         let what = format!("`{word}` is no moment");
         let help = "write times such as 12us, sleeps such as ~1ms and @10ms, names of `steps`, \
                     and wait<a where `wait` is a step and `a` one of `senders`";
-        it.item("recorded")
+        table
+            .item("recorded")
             .iter()
             .for_each(|item| item.report(what.as_str(), help));
     });
@@ -217,13 +219,16 @@ fn recorded(it: &mut Table<'_, '_, '_>) -> Option<Recorded> {
 }
 
 /// The tasks whose messages begin parts of a row, and what the row calls them.
-fn senders(it: &mut Table<'_, '_, '_>) -> Option<(Vec<String>, Vec<TaskKindId>)> {
-    let Some(item) = it.item("senders") else {
+fn senders(table: &mut Table<'_, '_, '_>) -> Option<(Vec<String>, Vec<TaskKindId>)> {
+    let Some(item) = table.item("senders") else {
         return Some(Default::default());
     };
     let fields = item.table()?;
     let sender = |(entry, item): (&Entry, Item<'_>)| {
-        Some((entry.key.clone(), references::task(&item, it.scope)?.task))
+        Some((
+            entry.key.clone(),
+            references::task(&item, table.scope)?.task,
+        ))
     };
     let all: Vec<Option<_>> = fields.entries().map(sender).collect();
     Some(
@@ -236,15 +241,15 @@ fn senders(it: &mut Table<'_, '_, '_>) -> Option<(Vec<String>, Vec<TaskKindId>)>
 
 /// Repeats the body as often as the key `times` says; the key `index` names what counts.
 fn repeated(
-    it: &mut Table<'_, '_, '_>,
+    table: &mut Table<'_, '_, '_>,
     (times, index): (&str, &str),
     except: Option<Expr>,
 ) -> Option<Action> {
-    let (times, index) = (it.get(times), it.get(index));
-    let (verb, body) = (it.fields.entries().next()?.1, it.item("body"));
-    it.scope.push(index, &verb);
-    let body = steps::list(body, it.scope);
-    it.scope.pop();
+    let (times, index) = (table.get(times), table.get(index));
+    let (verb, body) = (table.fields.entries().next()?.1, table.item("body"));
+    table.scope.push(index, &verb);
+    let body = steps::list(body, table.scope);
+    table.scope.pop();
     Some(Action::Repeat {
         times: times?,
         except,

@@ -241,7 +241,7 @@ impl<'t> Parser<'t> {
                 self.at += if escaped { 2 } else { 0 };
                 let low = self
                     .four_digits()
-                    .filter(|it| (0xdc00..0xe000).contains(it));
+                    .filter(|unit| (0xdc00..0xe000).contains(unit));
                 low.and_then(|low| char::from_u32(0x10000 + ((high - 0xd800) << 10) + low - 0xdc00))
             }
             other => other.and_then(char::from_u32),

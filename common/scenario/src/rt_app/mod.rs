@@ -82,7 +82,7 @@ fn translate(name: &str, place: &Place, fields: &Fields<'_>, remarks: &Remarks) 
         facts: &facts,
         remarks,
         objects: Objects::default(),
-        threads: threads.iter().map(|it| it.name.clone()).collect(),
+        threads: threads.iter().map(|thread| thread.name.clone()).collect(),
         forks,
         regions: BTreeMap::new(),
     };

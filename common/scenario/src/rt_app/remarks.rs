@@ -37,7 +37,7 @@ impl Remarks {
     pub(super) fn of(self, document: &Document) -> Vec<Problem> {
         let list = self.list.into_inner().into_iter();
         let mut list: Vec<Problem> = list
-            .map(|it| document.problem(&it.key, &it.place, it.what, it.why))
+            .map(|remark| document.problem(&remark.key, &remark.place, remark.what, remark.why))
             .collect();
         list.sort_by_key(|problem| problem.span.start);
         list

@@ -118,10 +118,13 @@ impl Script<'_, '_> {
             key,
             held: BTreeSet::new(),
         };
-        let with_phases = thread.phases.iter().filter(|it| it.scheduling.is_some());
+        let with_phases = thread
+            .phases
+            .iter()
+            .filter(|phase| phase.scheduling.is_some());
         let moves = with_phases
             .clone()
-            .any(|it| it.fields.find("cpus").is_some());
+            .any(|phase| phase.fields.find("cpus").is_some());
         let mut steps = Vec::new();
         for phase in &thread.phases {
             if let Some(scheduling) = &phase.scheduling {

@@ -64,7 +64,11 @@ fn translated(text: &str) -> Node {
 }
 
 fn remarks(scenario: &Scenario) -> String {
-    let remarks: Vec<String> = scenario.remarks().iter().map(|it| it.to_string()).collect();
+    let remarks: Vec<String> = scenario
+        .remarks()
+        .iter()
+        .map(|remark| remark.to_string())
+        .collect();
     remarks.join("\n")
 }
 

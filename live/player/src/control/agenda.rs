@@ -37,7 +37,7 @@ impl Agenda {
     pub fn new(bound: &Bound, changes: &[Planned], times: Times) -> Result<Agenda, EvalError> {
         let mut agenda = Agenda {
             events: vec![(times.warmup.as_ns(), Event::WarmedUp)],
-            changes: changes.iter().map(|it| it.times).collect(),
+            changes: changes.iter().map(|change| change.times).collect(),
             end_ns: (times.warmup + times.time).as_ns(),
         };
         (0..changes.len()).for_each(|change| agenda.add_next(change as u32));
@@ -79,7 +79,10 @@ impl Agenda {
     /// Takes the first event for which `is_meant` says so, if it is due by `now`; those before it
     /// stay.
     pub fn take_due(&mut self, now: u64, is_meant: impl Fn(Event) -> bool) -> Option<Event> {
-        let place = self.events.iter().rposition(|(_, it)| is_meant(*it))?;
+        let place = self
+            .events
+            .iter()
+            .rposition(|(_, event)| is_meant(*event))?;
         let (at, _) = self.events[place];
         (at <= now).then(|| self.take_at(place))
     }
@@ -113,7 +116,8 @@ mod tests {
 
     fn made(changes: &str, warmup: u64, time: u64) -> Agenda {
         let text = format!("[task.hog]\nbody = [{{ run = \"1ms\" }}]\n{changes}");
-        let scenario = Scenario::read("test", &text).unwrap_or_else(|it| panic!("{it}"));
+        let scenario =
+            Scenario::read("test", &text).unwrap_or_else(|problems| panic!("{problems}"));
         let defaults = Chosen::new(scenario.settings(), Default::default()).expect("defaults");
         let bound = scenario
             .bind(&defaults, &warmq_scenario::Site::default())

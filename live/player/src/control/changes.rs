@@ -71,11 +71,11 @@ impl<'n> Changes<'n> {
     /// Tells a source what it is to do.
     fn source(&self, sets: &[To], table: ObjectId, number: u64) -> Result<(), PlayError> {
         let (stage, bound) = (self.stage, &self.stage.bound);
-        let Some(place) = stage.sources.iter().position(|it| it.id == table) else {
+        let Some(place) = stage.sources.iter().position(|source| source.id == table) else {
             return Ok(());
         };
         let orders = &stage.orders[bound.object_of_class(table, number) as usize];
-        let sends = |it: &SenderThread| it.sources.contains(&(place, number));
+        let sends = |thread: &SenderThread| thread.sources.contains(&(place, number));
         let Some(thread) = stage.senders.iter().position(sends) else {
             return Ok(());
         };
@@ -194,8 +194,9 @@ impl<'n> Changes<'n> {
     fn signal(&self, slot: &Slot, signal: i32) -> io::Result<Vec<Record>> {
         let pid = slot.pid.load(Ordering::Relaxed);
         let mut others = self.stage.tasks();
-        let shared =
-            others.any(|(_, it)| !std::ptr::eq(it, slot) && it.pid.load(Ordering::Relaxed) == pid);
+        let shared = others.any(|(_, other)| {
+            !std::ptr::eq(other, slot) && other.pid.load(Ordering::Relaxed) == pid
+        });
         if shared {
             let what = format!("stop of {}", self.stage.name_of(slot));
             self.notes

@@ -42,7 +42,7 @@ impl Control {
         let mut pause = || {
             self.look_again()?;
             let now = now_ns() - self.start_ns();
-            while let Some(event) = course.agenda.take_due(now, |it| !waits(it)) {
+            while let Some(event) = course.agenda.take_due(now, |event| !waits(event)) {
                 course.happen(self.stage, event)?;
             }
             Ok(())

@@ -183,7 +183,7 @@ impl Control {
             let attributes = attributes(&spec);
             let wanted = attributes.slice_ns;
             let tid = stage.slots.of(index).tid.load(Ordering::Relaxed);
-            let given = Attributes::of(tid).map_or(wanted, |it| it.slice_ns);
+            let given = Attributes::of(tid).map_or(wanted, |attributes| attributes.slice_ns);
             if attributes.is_fair() && wanted > 0 && given != wanted {
                 let what = format!("slice of `{}`", stage.scenario().task(*kind).key);
                 let why = match given {
@@ -272,7 +272,7 @@ impl Control {
     /// A run in which nobody counts anything is hardly what was wanted.
     fn say_if_nothing_happened(&self, notes: &Notes, seen: &Seen) {
         let (first, last) = (seen.moments.first(), seen.moments.last());
-        let counts = |moment: Option<&Moment>| moment.map(|it| it.counts.clone());
+        let counts = |moment: Option<&Moment>| moment.map(|moment| moment.counts.clone());
         let standing = self.stage.standing();
         if seen.moments.len() > 1 && counts(first) == counts(last) && !standing.is_empty() {
             notes.say("nothing was counted after the warm-up", &standing);

@@ -218,7 +218,7 @@ impl Groups {
     /// # Errors
     /// What the system refuses.
     pub fn set_quota(&self, number: u32, quota: Duration) -> io::Result<()> {
-        let own = self.cgroup(number).and_then(|it| it.quota);
+        let own = self.cgroup(number).and_then(|group| group.quota);
         let period = own.map_or(Duration::from_ms(100), |(_, period)| period);
         self.write_quota(number, quota, period)
     }

@@ -49,7 +49,7 @@ impl Mounts {
     pub fn cpu(&self) -> Option<Mount> {
         let unified = self.unified().filter(|mount| {
             let controllers = fs::read_to_string(mount.own.join("cgroup.controllers"));
-            controllers.is_ok_and(|it| it.split_whitespace().any(|it| it == "cpu"))
+            controllers.is_ok_and(|line| line.split_whitespace().any(|word| word == "cpu"))
         });
         unified.or_else(|| self.legacy("cpu"))
     }
@@ -75,7 +75,7 @@ impl Mounts {
         }
         let (top, own) = (self.unified_folder()?, self.unified()?.own);
         // What is mounted need not be the root of the hierarchy: that has no weight.
-        let mut upwards = own.ancestors().take_while(|it| it.starts_with(top));
+        let mut upwards = own.ancestors().take_while(|folder| folder.starts_with(top));
         let found = upwards.find(|folder| folder.join("cpu.weight").exists());
         found.map(Path::to_path_buf)
     }
@@ -97,7 +97,7 @@ impl Mounts {
     }
 
     fn legacy(&self, controller: &str) -> Option<Mount> {
-        let has = |list: &str| list.split(',').any(|it| it == controller);
+        let has = |list: &str| list.split(',').any(|known| known == controller);
         let mut lines = self.mounts.lines().map(fields);
         let (folder, ..) = lines.find(|(_, kind, options)| *kind == "cgroup" && has(options))?;
         // `NUMBER:CONTROLLERS:/PATH`
@@ -137,7 +137,7 @@ mod tests {
                 .to_owned(),
             own: "3:cpuset:/x\n2:cpu,cpuacct:/a/b\n1:freezer:/\n0::/user\n".to_owned(),
         };
-        let own = |mount: Option<Mount>| mount.map(|it| it.own.display().to_string());
+        let own = |mount: Option<Mount>| mount.map(|mount| mount.own.display().to_string());
         assert_eq!(
             own(mounts.legacy("cpu")),
             Some("/sys/fs/cgroup/cpu,cpuacct/a/b".to_owned())

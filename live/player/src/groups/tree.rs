@@ -93,7 +93,7 @@ impl Tree {
     /// `cpu`.
     fn enable(&self, folder: &Path) -> Result<(), Refused> {
         let has = fs::read_to_string(folder.join("cgroup.controllers"));
-        if !self.mount.is_unified() || !has.is_ok_and(|it| it.contains("cpu")) {
+        if !self.mount.is_unified() || !has.is_ok_and(|list| list.contains("cpu")) {
             return Ok(());
         }
         let file = folder.join("cgroup.subtree_control");

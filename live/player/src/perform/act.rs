@@ -336,7 +336,11 @@ impl Performer {
             Some(number) => warmq_hint::enter(APP, number),
             None => warmq_hint::leave(),
         };
-        self.tell(Mark::Fragment, 0, number.map_or(0, |it| 1 + u64::from(it)));
+        self.tell(
+            Mark::Fragment,
+            0,
+            number.map_or(0, |number| 1 + u64::from(number)),
+        );
     }
 
     /// Names the fragment that a change of the scenario gave this task, if there is a new one.

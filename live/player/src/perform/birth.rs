@@ -74,12 +74,12 @@ impl Performer {
             timers: program
                 .timers
                 .iter()
-                .map(|it| vec![0; objects(it)])
+                .map(|id| vec![0; objects(id)])
                 .collect(),
             received: program
                 .answered
                 .iter()
-                .map(|it| vec![Datagram::default(); objects(it)])
+                .map(|id| vec![Datagram::default(); objects(id)])
                 .collect(),
             fragment_turn: 0,
         }

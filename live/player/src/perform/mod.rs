@@ -100,7 +100,8 @@ impl Performer {
     fn rounds(&mut self) -> Result<(), Left> {
         let stage = self.stage;
         let program: &Program = &stage.programs[self.kind.0 as usize];
-        let number = |number: &Option<Number>| number.as_ref().map(|it| self.get(it)).transpose();
+        let number =
+            |number: &Option<Number>| number.as_ref().map(|number| self.get(number)).transpose();
         let (times, end) = (number(&program.times)?, number(&program.end)?);
         let end = end.map(|end| self.start_ns() + end / PS_PER_NS);
         let rounds = stage.scenario().counters().len();

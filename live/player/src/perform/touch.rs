@@ -101,7 +101,7 @@ pub fn populate_regions(stage: &Stage, slots: &[u32]) {
             };
             let places = touch.region.places(&stage.bound);
             let regions = &stage.objects().regions[places];
-            let bytes: usize = regions.iter().map(|it| size_of_val(*it)).sum();
+            let bytes: usize = regions.iter().map(|region| size_of_val(*region)).sum();
             if regions.len() == 1 || bytes <= MOST_BYTES {
                 regions.iter().for_each(|region| memory::populate(region));
             }

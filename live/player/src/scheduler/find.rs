@@ -30,7 +30,9 @@ fn find_in(name: &str, path: &OsStr, beside: Option<&Path>) -> Option<PathBuf> {
     }
     let folders = std::env::split_paths(path);
     let folders = folders.chain(beside.map(Path::to_path_buf));
-    let mut files = folders.chain([PathBuf::from(BIN)]).map(|it| it.join(name));
+    let mut files = folders
+        .chain([PathBuf::from(BIN)])
+        .map(|folder| folder.join(name));
     files.find(|file| file.is_file())
 }
 

@@ -160,7 +160,7 @@ impl Schedulers {
         loop {
             // Whether it lives is asked first: one that was thrown out at once was enabled before.
             let ended = loaded.has_ended();
-            if !ended && fs::read_to_string(&state).is_ok_and(|it| it.trim() == ENABLED) {
+            if !ended && fs::read_to_string(&state).is_ok_and(|state| state.trim() == ENABLED) {
                 return Ok(());
             }
             if ended || now_ns() >= deadline {
@@ -274,7 +274,7 @@ impl Loaded {
 
 /// The last lines of what a program said, in one.
 fn last_lines(output: &File) -> String {
-    let length = output.metadata().map_or(0, |it| it.len());
+    let length = output.metadata().map_or(0, |file| file.len());
     let mut bytes = vec![0; length.min(LAST_BYTES) as usize];
     let from = length - bytes.len() as u64;
     let read = output.read_at(&mut bytes, from).unwrap_or(0);

@@ -24,7 +24,8 @@ pub fn say_if_without(sessions: &Sessions, bound: &Bound, loads: bool, notes: &N
         notes.say("autogroups", &format!("they have no effect: {why}"));
     }
     let mut sets = bound.scenario().sets();
-    if loads || running_scheduler() != "kernel" || sets.any(|it| matches!(it, Set::Scheduler(_))) {
+    if loads || running_scheduler() != "kernel" || sets.any(|set| matches!(set, Set::Scheduler(_)))
+    {
         let why = "a scheduler of sched_ext sees their tasks in the root cgroup";
         notes.say("autogroups", why);
     }

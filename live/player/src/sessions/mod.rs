@@ -84,7 +84,9 @@ impl Sessions {
 
     /// The place in [`Sessions::list`] of group `number`; none if it is a cgroup.
     pub fn place_of(&self, number: u32) -> Option<usize> {
-        let found = self.list.binary_search_by_key(&number, |it| it.number);
+        let found = self
+            .list
+            .binary_search_by_key(&number, |session| session.number);
         found.ok()
     }
 
@@ -95,7 +97,7 @@ impl Sessions {
 
     /// The leaders that there are, each with its session; their pids are also process groups.
     pub fn leaders(&self) -> impl Iterator<Item = (&Session, i32)> {
-        let pids = self.leaders.iter().map(|it| it.load(Ordering::Acquire));
+        let pids = self.leaders.iter().map(|pid| pid.load(Ordering::Acquire));
         self.list.iter().zip(pids).filter(|(_, pid)| *pid != 0)
     }
 
@@ -158,7 +160,7 @@ mod tests {
         let sessions = Sessions::plan(&bound, &Cpus::default()).expect("numbers");
         let found = sessions.list().iter();
         let found: Vec<(u32, &str, i8)> = found
-            .map(|it| (it.number, it.name.as_str(), it.nice))
+            .map(|session| (session.number, session.name.as_str(), session.nice))
             .collect();
         let wanted = [(3, "`desk` 0", -1), (4, "`desk` 1", 0), (6, "`last`", 0)];
         assert_eq!(found, wanted);

@@ -27,7 +27,7 @@ pub fn work(stage: &'static Stage, index: u32, notes: &Notes) -> ! {
     slot.tid.store(process::tid(), Ordering::Relaxed);
     slot.pid.store(process::pid(), Ordering::Relaxed);
     slot.set_state(TaskState::Started);
-    if let Err(error) = Working::new(stage, index, notes).and_then(|mut it| it.work()) {
+    if let Err(error) = Working::new(stage, index, notes).and_then(|mut working| working.work()) {
         stage.board.fail(&error);
     }
     process::exit_now(0)
@@ -162,10 +162,12 @@ impl Working {
     fn answered(&self, stamp: &Stamp) {
         let (number, sent_ns) = read_stamp(stamp);
         let now_ns = now_ns();
-        let after = self.senders.partition_point(|it| it.first_number <= number);
+        let after = self
+            .senders
+            .partition_point(|sender| sender.first_number <= number);
         let sender = after.checked_sub(1).map(|index| &self.senders[index]);
-        let of = |it: &&Sender| number - it.first_number < it.sequence;
-        let Some(span) = sender.filter(of).and_then(|it| it.echo) else {
+        let of = |sender: &&Sender| number - sender.first_number < sender.sequence;
+        let Some(span) = sender.filter(of).and_then(|sender| sender.echo) else {
             return;
         };
         if (self.start_ns..=now_ns).contains(&sent_ns) {

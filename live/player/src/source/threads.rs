@@ -88,14 +88,18 @@ fn thread(cpus: Option<CpuSet>) -> Result<SenderThread, PlayError> {
 fn give_cpus(threads: &mut [(Common, SenderThread)], all: &CpuSet, busy: &CpuSet) {
     let claims: Vec<CpuSet> = threads
         .iter()
-        .map(|(_, it)| it.cpus.clone().unwrap_or_default())
+        .map(|(_, claim)| claim.cpus.clone().unwrap_or_default())
         .collect();
     // Where a source moves to is not known before: it may be anywhere.
     let moves = |common: &Common| matches!(common, Common::Moving(..));
     let any_moves = threads.iter().any(|(common, _)| moves(common));
     for (index, (common, thread)) in threads.iter_mut().enumerate() {
         let mut others = busy.clone();
-        for (_, claim) in claims.iter().enumerate().filter(|(it, _)| *it != index) {
+        for (_, claim) in claims
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != index)
+        {
             claim.iter().for_each(|cpu| others.insert(cpu));
         }
         let free = |cpus: &CpuSet| cpus.iter().all(|cpu| !others.contains(cpu));
@@ -151,7 +155,7 @@ fn busy(bound: &Bound, cpus: &Cpus, changes: &[Planned]) -> Result<CpuSet, EvalE
     }
     let of_tasks = changes
         .iter()
-        .filter(|it| matches!(it.whom, Whom::Tasks(..)));
+        .filter(|change| matches!(change.whom, Whom::Tasks(..)));
     for to in of_tasks.flat_map(|change| &change.set) {
         if let To::Cpus(those) = to {
             add(those);
@@ -180,9 +184,9 @@ mod tests {
 
     fn told(text: &str) -> Vec<(Option<String>, usize, bool)> {
         let threads = threads(text).unwrap_or_else(|error| panic!("{error}"));
-        let told = threads.iter().map(|it| {
-            let cpus = it.cpus.as_ref().map(ToString::to_string);
-            (cpus, it.sources.len(), it.spins)
+        let told = threads.iter().map(|thread| {
+            let cpus = thread.cpus.as_ref().map(ToString::to_string);
+            (cpus, thread.sources.len(), thread.spins)
         });
         told.collect()
     }

@@ -153,15 +153,15 @@ impl Maker<'_> {
     fn table(&mut self, kind: &ObjectKind, objects: &mut Objects) -> Result<(), PlayError> {
         match kind {
             ObjectKind::Region { bytes } => objects.regions.extend(self.regions(bytes)?),
-            ObjectKind::Mutex => objects.mutexes.extend(self.each_new(|it: &Mutex, _| {
-                it.init();
+            ObjectKind::Mutex => objects.mutexes.extend(self.each_new(|mutex: &Mutex, _| {
+                mutex.init();
                 Ok(())
             })?),
             ObjectKind::Condition => {
                 objects
                     .conditions
-                    .extend(self.each_new(|it: &Condition, _| {
-                        it.init();
+                    .extend(self.each_new(|condition: &Condition, _| {
+                        condition.init();
                         Ok(())
                     })?)
             }
@@ -169,11 +169,13 @@ impl Maker<'_> {
                 objects.semaphores.extend(self.semaphores(initial)?);
             }
             ObjectKind::Barrier { tasks } => {
-                objects.barriers.extend(self.each_new(|it: &Barrier, at| {
-                    let tasks = self.bound.eval(tasks, at)?;
-                    it.init(u32::try_from(tasks).unwrap_or(u32::MAX));
-                    Ok(())
-                })?);
+                objects
+                    .barriers
+                    .extend(self.each_new(|barrier: &Barrier, at| {
+                        let tasks = self.bound.eval(tasks, at)?;
+                        barrier.init(u32::try_from(tasks).unwrap_or(u32::MAX));
+                        Ok(())
+                    })?);
             }
             ObjectKind::Queue { holds } => objects.queues.extend(self.queues(holds)?),
             ObjectKind::Pipe { buffer } => objects.pipes.extend(self.pipes(buffer)?),
@@ -340,7 +342,7 @@ impl Maker<'_> {
 
     fn buffer(&self, buffer: Option<&Expr>, number: u64) -> Result<Option<u64>, EvalError> {
         buffer
-            .map(|it| self.bound.eval(it, &self.at(number)))
+            .map(|expr| self.bound.eval(expr, &self.at(number)))
             .transpose()
     }
 }

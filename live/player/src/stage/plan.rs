@@ -68,11 +68,16 @@ impl Stage {
             sources,
             shared: names,
         } = bound.compile();
-        programs.iter_mut().for_each(|it| in_rounds(it, speed));
+        programs
+            .iter_mut()
+            .for_each(|program| in_rounds(program, speed));
         let spawns = bound.scenario().tasks().iter().any(|kind| kind.spawned);
         let senders = source::plan(bound, &wanted.cpus, &sources, &changes)?;
         let (of_tasks, of_senders) = log_entries(&first, &programs, &senders, &wanted);
-        let all_sources = sources.iter().map(|it| bound.objects(it.id) as usize).sum();
+        let all_sources = sources
+            .iter()
+            .map(|source| bound.objects(source.id) as usize)
+            .sum();
         let room = Room {
             first: of_tasks,
             more: if spawns { MORE } else { 0 },
@@ -145,7 +150,7 @@ fn log_entries(
     let tasks = first.iter();
     let tasks = tasks.map(|(kind, _)| logs(&programs[kind.0 as usize], wanted.marks));
     let tasks: Vec<bool> = tasks.collect();
-    let senders: Vec<bool> = senders.iter().map(|it| it.echoes).collect();
+    let senders: Vec<bool> = senders.iter().map(|sender| sender.echoes).collect();
     let sharing = tasks.iter().chain(&senders).filter(|logs| **logs).count();
     let share = wanted.log_bytes / size_of::<Entry>() as u64 / sharing.max(1) as u64;
     let share = share.clamp(FEW.into(), MOST) as u32;
@@ -179,14 +184,16 @@ fn processes(
     for (slot, (kind, number)) in (0..).zip(first) {
         let spec = bound.spec(cpus, *kind, *number)?;
         let next = processes.len();
-        let named = spec.process.map(|it| *named.entry(it).or_insert(next));
+        let named = spec
+            .process
+            .map(|process| *named.entry(process).or_insert(next));
         match processes.get_mut(named.unwrap_or(next)) {
             Some(process) => process.slots.push(slot),
             None => processes.push(Process {
                 slots: vec![slot],
                 session: spec
                     .group
-                    .and_then(|it| sessions.place_of(group_number(it))),
+                    .and_then(|group| sessions.place_of(group_number(group))),
             }),
         }
     }

@@ -332,7 +332,7 @@ mod tests {
         for (task, kept) in [(0, 3), (1, 2), (2, 1), (3, 1)] {
             let (all, lost) = slots.logged(task);
             let wanted: Vec<_> = (0..kept)
-                .map(|it| entry(it + 10 * u64::from(task)))
+                .map(|number| entry(number + 10 * u64::from(task)))
                 .collect();
             assert_eq!((all, lost), (wanted, 5 - kept));
         }

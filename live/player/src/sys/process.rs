@@ -283,7 +283,7 @@ pub fn readable<const N: usize>(fds: [i32; N], ms: i32) -> [bool; N] {
     unsafe {
         libc::poll(polled.as_mut_ptr(), N as libc::nfds_t, ms);
     }
-    polled.map(|it| it.revents != 0)
+    polled.map(|poll| poll.revents != 0)
 }
 
 /// Waits until one of `fds` can be read (those below 0 are left out), or until `until_ns` of the

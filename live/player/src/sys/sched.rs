@@ -105,7 +105,7 @@ impl Attributes {
         checked_long(answer)?;
         let policy = Policy::ALL
             .iter()
-            .find(|it| **it as u32 == attributes.sched_policy);
+            .find(|policy| **policy as u32 == attributes.sched_policy);
         let policy = policy.copied().unwrap_or(Policy::Other);
         let priority = attributes.sched_priority as u8;
         let read = Attributes {

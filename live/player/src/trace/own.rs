@@ -114,7 +114,7 @@ impl Collected<'_> {
         );
         let spec = stage.bound.spec(&stage.cpus, kind, number)?;
         // Who names no group is in the session of the task that starts it.
-        let inherited = parent.and_then(|it| self.autogroups.get(&it).copied());
+        let inherited = parent.and_then(|parent| self.autogroups.get(&parent).copied());
         let group = spec.group.map(group_number).or(inherited);
         let own = group.filter(|group| stage.sessions.place_of(*group).is_some());
         self.autogroups.extend(own.map(|group| (task, group)));
@@ -205,7 +205,9 @@ impl Collected<'_> {
                 self.put(at, Record::Affinity { task, from, cpus });
             }
             Mark::Policy => {
-                let known = Policy::ALL.iter().find(|it| **it as u32 == entry.id);
+                let known = Policy::ALL
+                    .iter()
+                    .find(|policy| **policy as u32 == entry.id);
                 let policy = known.copied().unwrap_or(Policy::Other);
                 let priority = number as u8;
                 let record = Record::Policy {

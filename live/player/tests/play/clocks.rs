@@ -39,7 +39,7 @@ fn an_absolute_timer_keeps_its_times_and_a_relative_one_at_least_its_distance() 
     }
     for timer in ["", "shared = true"] {
         let begins = rounds(timer, busy);
-        let distances = begins.windows(2).map(|it| it[1].since(it[0]));
+        let distances = begins.windows(2).map(|pair| pair[1].since(pair[0]));
         // The end of one period and the begin of the next round are not read at the same time.
         let all = distances.clone().sum::<Duration>();
         assert!(all >= Duration::from_ms(24), "{timer}: {begins:?}");
@@ -137,7 +137,7 @@ fn a_full_device_ends_the_run_with_a_reason() {
 }
 
 fn has(played: &Played, wanted: Record) {
-    assert!(played.all().any(|it| *it == wanted), "{wanted:?}");
+    assert!(played.all().any(|record| *record == wanted), "{wanted:?}");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn what_tasks_set_of_themselves_is_told() {
     has(&played, Record::Nice { task, nice: 4 });
     let masks = played
         .all()
-        .filter(|it| matches!(it, Record::Affinity { .. }));
+        .filter(|record| matches!(record, Record::Affinity { .. }));
     assert!(masks.count() >= 2, "at its beginning it may use all CPUs");
 }
 

@@ -90,7 +90,7 @@ fn each_task_sleeps_for_the_reason_that_its_step_says() {
         assert!(causes.contains_key(&(cause, object)), "{task}: {causes:?}");
         let known = causes
             .keys()
-            .filter(|(it, _)| *it != Cause::Unknown && *it != Cause::Mutex);
+            .filter(|(cause, _)| *cause != Cause::Unknown && *cause != Cause::Mutex);
         assert_eq!(known.count(), 1, "{task}: {causes:?}");
     }
 }
@@ -136,9 +136,9 @@ fn a_stopped_task_waits_to_be_continued() {
     let Some(played) = recorded(text, 200) else {
         return;
     };
-    let stopped = played.all().any(|it| {
+    let stopped = played.all().any(|record| {
         matches!(
-            it,
+            record,
             Record::Block {
                 task: TaskId(0),
                 cause: Cause::Continue,

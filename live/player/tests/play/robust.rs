@@ -81,7 +81,7 @@ pub fn descendants(pid: u32) -> Vec<u32> {
             let children = std::fs::read_to_string(thread.path().join("children"));
             let children = children.unwrap_or_default();
             let children = children.split_whitespace();
-            let children: Vec<u32> = children.filter_map(|it| it.parse().ok()).collect();
+            let children: Vec<u32> = children.filter_map(|word| word.parse().ok()).collect();
             all.extend(&children);
             left.extend(children);
         }

@@ -71,7 +71,9 @@ fn session(pid: u32) -> u32 {
     // After the name: state, parent, process group, session.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let session = fields.split_whitespace().nth(3);
-    session.and_then(|it| it.parse().ok()).unwrap_or_default()
+    session
+        .and_then(|digits| digits.parse().ok())
+        .unwrap_or_default()
 }
 
 /// All threads below `run`, by name.
@@ -141,25 +143,32 @@ fn each_autogroup_is_a_session_that_all_its_tasks_inherit() {
         let seen = all_there(&run, &TASKS, told);
         let desk = &seen["first"][0];
         for name in ["first", "second", "thread", "last"] {
-            assert!(seen[name].iter().all(|it| it == desk), "{name}: {seen:?}");
+            assert!(
+                seen[name].iter().all(|session| session == desk),
+                "{name}: {seen:?}"
+            );
         }
         assert_ne!(desk.session, session(run.id()));
         let apart = &seen["apart"];
         let mut sessions = vec![desk.session, session(run.id())];
-        sessions.extend(apart.iter().map(|it| it.session));
+        sessions.extend(apart.iter().map(|one| one.session));
         sessions.sort_unstable();
         sessions.dedup();
         assert_eq!(sessions.len(), 4, "{seen:?}");
         assert_eq!(seen["free"][0].session, session(run.id()));
         assert_eq!(seen["warmq-session"].len(), 3);
         if has_autogroups {
-            let nice = |it: &Seen| it.autogroup.split_once(" nice ").map(|it| it.1.to_owned());
+            let nice = |task: &Seen| {
+                task.autogroup
+                    .split_once(" nice ")
+                    .map(|task| task.1.to_owned())
+            };
             assert_eq!(nice(desk).as_deref(), Some("5"));
             let mut others: Vec<_> = apart.iter().filter_map(nice).collect();
             others.sort_unstable();
             assert_eq!(others, ["1", "2"]);
             let mut names: Vec<&str> = [desk, &apart[0], &apart[1], &seen["free"][0]]
-                .map(|it| it.autogroup.split(' ').next().unwrap_or_default())
+                .map(|task| task.autogroup.split(' ').next().unwrap_or_default())
                 .to_vec();
             names.sort_unstable();
             names.dedup();
@@ -198,7 +207,7 @@ fn a_change_sets_the_nice_value_of_an_autogroup() {
     let run = lasting(command);
     let seen = all_there(&run, &TASKS, |seen| {
         let nice =
-            |name: &str, nice: &str| seen[name].iter().all(|it| it.autogroup.ends_with(nice));
+            |name: &str, nice: &str| seen[name].iter().all(|task| task.autogroup.ends_with(nice));
         nice("apart", " nice 7") && nice("last", " nice 9")
     });
     assert!(seen["free"][0].autogroup.ends_with(" nice 0"), "{seen:?}");
@@ -340,8 +349,11 @@ fn an_autogroup_is_not_put_into_a_cgroup() {
 #[test]
 fn autogroups_without_an_effect_are_said() {
     let cpu = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
-    let folder = cpu.map(|it| format!("{it}/test-of-sessions-{}", std::process::id()));
-    let Some(folder) = folder.iter().find(|it| std::fs::create_dir(it).is_ok()) else {
+    let folder = cpu.map(|folder| format!("{folder}/test-of-sessions-{}", std::process::id()));
+    let Some(folder) = folder
+        .iter()
+        .find(|folder| std::fs::create_dir(folder).is_ok())
+    else {
         println!("skipped: no cgroup of version 1 with the controller `cpu` can be made here");
         return;
     };

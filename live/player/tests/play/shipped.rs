@@ -27,7 +27,7 @@ fn every_shipped_scenario_is_played() {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).expect("the folder") {
         let path = entry.expect("an entry").path();
-        if path.extension().is_none_or(|it| it != "toml") {
+        if path.extension().is_none_or(|ending| ending != "toml") {
             continue;
         }
         let name = path
@@ -48,7 +48,7 @@ fn every_shipped_scenario_is_played() {
         assert_eq!(played.code, Some(0), "{name}: {}", played.said);
         assert!(played.records.len() > 5, "{name}");
         assert!(
-            counter.is_none_or(|it| played.counted(it) > 0),
+            counter.is_none_or(|counter| played.counted(counter) > 0),
             "{name}: nothing was counted"
         );
         names.push(name);

@@ -36,7 +36,7 @@ fn an_answer_ends_the_span_that_its_datagram_began() {
     // It belongs to the thread that sends, which has an id and no role.
     let senders: std::collections::BTreeSet<_> = played
         .all()
-        .filter_map(|it| match it {
+        .filter_map(|record| match record {
             Record::SpanBegin { task, .. } | Record::SpanEnd { task, .. } => Some(*task),
             _ => None,
         })
@@ -44,7 +44,7 @@ fn an_answer_ends_the_span_that_its_datagram_began() {
     assert_eq!(senders.len(), 1);
     let sender = *senders.first().expect("one");
     assert_ne!(played.ids(sender), played.ids(played.tasks("server")[0]));
-    let role = |it: &Record| matches!(it, Record::Role { task, .. } if *task == sender);
+    let role = |record: &Record| matches!(record, Record::Role { task, .. } if *task == sender);
     assert!(!played.all().any(role));
 }
 
@@ -77,7 +77,7 @@ fn datagrams_of_tasks_and_of_sources_without_echo_end_no_span() {
     assert_eq!(played.counted("replied"), 9);
     let ends = played
         .all()
-        .filter(|it| matches!(it, Record::SpanEnd { .. }));
+        .filter(|record| matches!(record, Record::SpanEnd { .. }));
     assert_eq!(ends.count(), 3, "each is answered twice, and ends once");
 }
 
@@ -160,11 +160,11 @@ fn a_stopped_source_sends_nothing_until_it_continues() {
         source = \"s\"
         set = { continue = true }";
     let played = play_ms(text, 400);
-    let phase = |it: &&(_, Record)| matches!(it.1, Record::Phase { .. });
+    let phase = |entry: &&(_, Record)| matches!(entry.1, Record::Phase { .. });
     let stopped = played.records.iter().find(phase).expect("a phase").0;
     let begins = |from, to| {
-        let begin = |it: &&(warmq_units::Instant, Record)| {
-            matches!(it.1, Record::SpanBegin { .. }) && it.0 > from && it.0 < to
+        let begin = |entry: &&(warmq_units::Instant, Record)| {
+            matches!(entry.1, Record::SpanBegin { .. }) && entry.0 > from && entry.0 < to
         };
         played.records.iter().filter(begin).count()
     };

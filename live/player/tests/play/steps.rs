@@ -123,8 +123,8 @@ fn a_task_that_exits_does_no_more() {
         body = [{ count = \"before\" }, { exit = true }, { count = \"after\" }]";
     let played = play_ms(text, 5_000);
     assert_eq!((played.counted("before"), played.counted("after")), (1, 0));
-    assert!(played.all().any(|it| matches!(
-        it,
+    assert!(played.all().any(|record| matches!(
+        record,
         Record::Exit {
             task: TaskId(0),
             ..
@@ -139,7 +139,7 @@ fn a_task_stops_at_its_end() {
     let (exit, _) = played
         .records
         .iter()
-        .find(|(_, it)| matches!(it, Record::Exit { .. }))
+        .find(|(_, record)| matches!(record, Record::Exit { .. }))
         .expect("exit");
     assert!(*exit >= ms(5), "{exit:?}");
 }
@@ -153,12 +153,12 @@ fn nice_values_and_fragments_are_told() {
         fragment = 7
         body = [{ nice = 4 }, { fragment = 9 }, { fragment = \"none\" }]";
     let played = play_ms(text, 5_000);
-    let nice = played.all().filter_map(|it| match it {
+    let nice = played.all().filter_map(|record| match record {
         Record::Nice { nice, .. } => Some(*nice),
         _ => None,
     });
     assert_eq!(nice.collect::<Vec<_>>(), [1, 4]);
-    let fragments = played.all().filter_map(|it| match it {
+    let fragments = played.all().filter_map(|record| match record {
         Record::Fragment { fragment, .. } => Some(*fragment),
         _ => None,
     });
@@ -187,7 +187,7 @@ fn a_run_that_is_done_ends_and_the_first_and_last_samples_enclose_it() {
     let times: Vec<_> = played
         .records
         .iter()
-        .filter(|(_, it)| matches!(it, Record::Count { .. }))
+        .filter(|(_, record)| matches!(record, Record::Count { .. }))
         .map(|(at, _)| *at)
         .collect();
     assert_eq!(times.len(), 2);

@@ -61,7 +61,7 @@ pub fn read(output: Output) -> Played {
         let mut reader = Reader::new(&output.stdout[..]).expect("a trace");
         records = reader
             .by_ref()
-            .map(|it| it.expect("a whole trace"))
+            .map(|entry| entry.expect("a whole trace"))
             .collect();
         header = reader.header().clone();
     }
@@ -87,7 +87,10 @@ impl Played {
     /// All totals of a counter.
     pub fn counts(&self, counter: &str) -> Vec<u64> {
         let names = &self.header.names.counters;
-        let wanted = names.iter().position(|it| it == counter).expect(counter) as u32;
+        let wanted = names
+            .iter()
+            .position(|known| known == counter)
+            .expect(counter) as u32;
         let total = |record: &Record| match *record {
             Record::Count { counter, total } if counter == wanted => Some(total),
             _ => None,
@@ -98,7 +101,7 @@ impl Played {
     /// The tasks of a table in the order of their numbers.
     pub fn tasks(&self, table: &str) -> Vec<TaskId> {
         let names = &self.header.names.tasks;
-        let wanted = names.iter().position(|it| it == table).expect(table) as u32;
+        let wanted = names.iter().position(|known| known == table).expect(table) as u32;
         let role = |record: &Record| match *record {
             Record::Role {
                 task,
@@ -115,7 +118,7 @@ impl Played {
     /// Begin and end of each span of a name that has both, in the order of their ends.
     pub fn spans(&self, name: &str) -> Vec<(Instant, Instant)> {
         let names = &self.header.names.spans;
-        let wanted = names.iter().position(|it| it == name).expect(name) as u32;
+        let wanted = names.iter().position(|known| known == name).expect(name) as u32;
         let (mut open, mut spans) = (std::collections::BTreeMap::new(), Vec::new());
         for (at, record) in &self.records {
             match record {
@@ -170,7 +173,7 @@ pub fn cgroups_of(pid: u32) -> Vec<PathBuf> {
             if entry.file_name().to_string_lossy().starts_with(&name) {
                 found.push(path.clone());
             }
-            if depth < 6 && entry.file_type().is_ok_and(|it| it.is_dir()) {
+            if depth < 6 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 left.push((path, depth + 1));
             }
         }

@@ -53,7 +53,7 @@ fn tasks_are_told_with_what_they_are_given() {
         },
     ];
     for record in wanted {
-        assert!(played.all().any(|it| *it == record), "{record:?}");
+        assert!(played.all().any(|other| *other == record), "{record:?}");
     }
     let Some(Record::Fork { comm, .. }) = played.all().next() else {
         panic!("a fork comes first");
@@ -119,7 +119,7 @@ fn real_time_tasks_are_what_they_say() {
         policy: Policy::RoundRobin,
         priority: 7,
     };
-    assert!(played.all().any(|it| *it == record));
+    assert!(played.all().any(|other| *other == record));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn changes_take_place_at_their_times_and_phases_are_sampled() {
     let played = play_ms(&text, 60_000);
     let task = TaskId(1);
     let changed = |record: Record, at: u64| {
-        let found = time_of(&played, |it| *it == record);
+        let found = time_of(&played, |other| *other == record);
         assert!(
             found.is_some_and(|found| found >= ms(at)),
             "{record:?} at {found:?} of {:?}",
@@ -177,13 +177,16 @@ fn changes_take_place_at_their_times_and_phases_are_sampled() {
     changed(Record::Fragment { task, fragment }, 10);
     let again = played
         .all()
-        .filter(|it| matches!(it, Record::Nice { nice: 6, .. }));
+        .filter(|record| matches!(record, Record::Nice { nice: 6, .. }));
     assert_eq!(again.count(), 6, "three times for two tasks");
-    let phase = time_of(&played, |it| matches!(it, Record::Phase { phase: 0 })).expect("a phase");
+    let phase = time_of(&played, |record| {
+        matches!(record, Record::Phase { phase: 0 })
+    })
+    .expect("a phase");
     assert!(phase >= ms(30));
     let of_time = played.records.iter().filter(|(at, _)| *at == phase);
-    let before = of_time.take_while(|(_, it)| !matches!(it, Record::Phase { .. }));
-    let sampled = before.filter(|(_, it)| matches!(it, Record::Ran { .. }));
+    let before = of_time.take_while(|(_, record)| !matches!(record, Record::Phase { .. }));
+    let sampled = before.filter(|(_, record)| matches!(record, Record::Ran { .. }));
     assert_eq!(sampled.count(), 2, "sampled before the phase begins");
 }
 
@@ -209,8 +212,9 @@ fn a_stopped_task_does_nothing_until_it_continues() {
         name = \"continued\"
         at = \"101ms\"";
     let played = play_ms(text, 60_000);
-    let phase =
-        |wanted| time_of(&played, |it| *it == Record::Phase { phase: wanted }).expect("a phase");
+    let phase = |wanted| {
+        time_of(&played, |record| *record == Record::Phase { phase: wanted }).expect("a phase")
+    };
     let within = |(begin, _): &&(warmq_units::Instant, warmq_units::Instant)| {
         *begin > phase(0) && *begin < ms(100)
     };
@@ -273,17 +277,17 @@ fn groups_limit_freeze_and_disappear() {
     let born = [group(grouped[0], 2), group(grouped[1], 3)];
     assert!(
         born.iter()
-            .all(|record| played.all().any(|it| it == record))
+            .all(|record| played.all().any(|other| other == record))
     );
-    let moved = time_of(&played, |it| *it == group(TaskId(0), 1));
+    let moved = time_of(&played, |record| *record == group(TaskId(0), 1));
     assert!(moved.is_some_and(|at| at >= ms(20)), "{moved:?}");
     let first = grouped[0];
     let ran = |phase| {
-        let at = time_of(&played, |it| *it == Record::Phase { phase }).expect("a phase");
+        let at = time_of(&played, |record| *record == Record::Phase { phase }).expect("a phase");
         let ran = played
             .records
             .iter()
-            .filter_map(move |(when, it)| match it {
+            .filter_map(move |(when, record)| match record {
                 Record::Ran { task, total } if *when == at && *task == first => Some(*total),
                 _ => None,
             });

@@ -180,7 +180,7 @@ fn a_thread_shares_its_process_and_a_fork_does_not() {
     assert!(of_child.0 == of_child.1 && of_child.1 != of_parent);
     let forks: Vec<(Option<TaskId>, TaskId)> = played
         .all()
-        .filter_map(|it| match it {
+        .filter_map(|record| match record {
             Record::Fork { parent, child, .. } => Some((*parent, *child)),
             _ => None,
         })
@@ -200,7 +200,7 @@ fn a_thread_shares_its_process_and_a_fork_does_not() {
         table: 2,
         number: 1,
     };
-    assert!(played.all().any(|it| *it == role));
+    assert!(played.all().any(|record| *record == role));
 }
 
 #[test]
@@ -242,13 +242,18 @@ fn tasks_of_a_process_are_its_threads() {
         .iter()
         .map(|task| played.ids(*task).1)
         .collect();
-    assert!(processes.iter().step_by(2).all(|it| *it == processes[0]));
+    assert!(
+        processes
+            .iter()
+            .step_by(2)
+            .all(|process| *process == processes[0])
+    );
     assert!(
         processes
             .iter()
             .skip(1)
             .step_by(2)
-            .all(|it| *it == processes[1])
+            .all(|process| *process == processes[1])
     );
     assert_ne!(processes[0], processes[1]);
 }

@@ -65,12 +65,12 @@ pub fn capacities(root: &Path, cpus: &[usize]) -> Vec<u64> {
     let folder = root.join("sys/devices/system/cpu");
     let of = |cpu: &usize, source: &str| -> Option<u64> {
         let text = fs::read_to_string(folder.join(format!("cpu{cpu}/{source}")));
-        text.ok()?.trim().parse().ok().filter(|it| *it > 0)
+        text.ok()?.trim().parse().ok().filter(|number| *number > 0)
     };
     CAPACITIES
         .iter()
         .filter_map(|source| cpus.iter().map(|cpu| of(cpu, source)).collect())
-        .find(|all: &Vec<u64>| all.iter().any(|it| *it != all[0]))
+        .find(|all: &Vec<u64>| all.iter().any(|number| *number != all[0]))
         .unwrap_or_else(|| vec![1; cpus.len()])
 }
 
