@@ -58,6 +58,27 @@ pub(crate) enum Local {
     Nothing,
 }
 
+impl Local {
+    /// Whether it depends on what others do meanwhile, or they on it.
+    pub(crate) fn is_shared(self) -> bool {
+        let private = matches!(
+            self,
+            Local::Now
+                | Local::Random
+                | Local::Cpu
+                | Local::PerCpuPointer
+                | Local::ThisCpuPointer
+                | Local::CompareTexts
+                | Local::IterNew
+                | Local::IterNext
+                | Local::IterDestroy
+                | Local::FunctionArgument
+                | Local::FunctionReturned
+        );
+        !private
+    }
+}
+
 /// Helpers by their numbers in `enum bpf_func_id`.
 const HELPERS: &[(u32, Local)] = &[
     (1, Local::MapLookup),

@@ -29,6 +29,9 @@ pub trait Kernel {
     /// Whether it wants to know of each function and instruction. Where it does not, that costs
     /// nothing.
     const STEPS: bool = false;
+    /// Whether [`crate::Interrupted::go_on`] comes back before each access to memory that others
+    /// see, and before each call. Where it does not, that costs nothing.
+    const INTERRUPTED: bool = false;
     /// A function of the object begins, by its index in `Image::functions`.
     fn entered(&mut self, function: u32) {
         let _ = function;

@@ -33,6 +33,8 @@ pub const FRAMES: usize = 16;
 /// that takes a pointer to them, then 256 that nobody may touch.
 pub(crate) const FRAME_STRIDE: u64 = 2 * FRAME;
 const STACK_BYTES: usize = FRAMES * FRAME_STRIDE as usize;
+/// The frames of a run.
+pub(crate) type Stack = Box<[u8; STACK_BYTES]>;
 /// A window's bytes are so many bits; what is above says which one it is.
 const WINDOW_BITS: u32 = 40;
 const HEAP_AT: u64 = HEAP >> WINDOW_BITS;
@@ -46,7 +48,7 @@ const LINE: u64 = 64;
 pub struct Memory {
     heap: Vec<u8>,
     frozen: Vec<u8>,
-    stack: Box<[u8; STACK_BYTES]>,
+    stack: Stack,
     arena: Vec<u8>,
     pages: Vec<Page>,
     /// Freed objects by their size, which the next of that size takes.
@@ -94,13 +96,22 @@ impl Memory {
         Memory {
             heap: Vec::new(),
             frozen: Vec::new(),
-            stack: Box::new([0; STACK_BYTES]),
+            stack: Memory::new_stack(),
             arena: Vec::new(),
             pages: Vec::new(),
             free: BTreeMap::new(),
             limit,
             faults: 0,
         }
+    }
+
+    pub(crate) fn new_stack() -> Stack {
+        Box::new([0; STACK_BYTES])
+    }
+
+    /// Puts another run's stack in the place of the one that is there.
+    pub(crate) fn exchange_stack(&mut self, other: &mut Stack) {
+        std::mem::swap(&mut self.stack, other);
     }
 
     /// An object of `size` bytes, all 0, at the beginning of a line.

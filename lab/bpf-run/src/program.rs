@@ -15,31 +15,37 @@ use crate::memory::{ARENA, FRAME, FRAME_STRIDE, FRAMES, Memory, STACK};
 #[derive(Clone, Debug)]
 pub struct Program {
     image: Arc<Image>,
-    ops: Vec<Op>,
+    pub(crate) ops: Vec<Op>,
     /// The instruction of the image that each is of.
     from: Vec<u32>,
     starts: Vec<u32>,
     /// Kfuncs that need no kernel.
-    local: Vec<Option<Local>>,
+    pub(crate) local: Vec<Option<Local>>,
 }
 
 /// What a call remembers of its caller.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Frame {
     at: usize,
     saved: [u64; 4],
 }
 
 /// Registers. All 16, so that the four bits of a register's number are always one.
-type Registers = [u64; 16];
+pub(crate) type Registers = [u64; 16];
 
-/// What runs: where, with which registers.
-struct Run<'r, K> {
-    program: &'r Program,
+/// What runs, and for whom.
+pub(crate) struct Run<'r, K> {
+    pub(crate) program: &'r Program,
     guest: &'r mut Guest,
     kernel: &'r mut K,
-    registers: Registers,
-    at: usize,
+    pub(crate) thread: Thread,
+}
+
+/// Where a run is, with which registers.
+#[derive(Clone, Debug)]
+pub(crate) struct Thread {
+    pub(crate) registers: Registers,
+    pub(crate) at: usize,
     /// The first instruction that is not counted yet.
     since: usize,
     frames: [Frame; FRAMES],
@@ -47,6 +53,8 @@ struct Run<'r, K> {
     /// The depth at which it began.
     first: usize,
     loops: u64,
+    /// Where it began.
+    begins: usize,
 }
 
 /// `BPF_MAX_LOOPS`: how often `may_goto` goes on, and `bpf_loop` calls at most.
@@ -87,36 +95,75 @@ impl Program {
         if guest.depth == 0 {
             guest.end = guest.instructions.saturating_add(guest.shape.instructions);
         }
-        let begins = self
-            .starts
-            .get(function as usize)
-            .map_or(usize::MAX, |at| *at as usize);
         kernel.entered(function);
+        let before = guest.depth;
+        let mut run = Run {
+            program: self,
+            thread: self.thread(before, function, args),
+            guest,
+            kernel,
+        };
+        let result = run.enter().and_then(|()| run.finish());
+        let thread = &run.thread;
+        let result = result.map_err(|ending| self.ended(thread, ending));
+        run.guest.depth = before;
+        result
+    }
+
+    /// A run that has not begun, in frames from `depth` on.
+    pub(crate) fn thread(&self, depth: usize, function: u32, args: &[u64]) -> Thread {
+        let begins = self.start_of(function);
         let mut registers = [0; 16];
         for (register, arg) in registers[1..6].iter_mut().zip(args) {
             *register = *arg;
         }
-        let (first, before) = (guest.depth, guest.depth);
-        let mut run = Run {
-            program: self,
-            guest,
-            kernel,
+        Thread {
             registers,
             at: begins,
             since: begins,
             frames: [Frame::default(); FRAMES],
-            depth: first,
-            first,
+            depth,
+            first: depth,
             loops: 0,
+            begins,
+        }
+    }
+
+    /// Goes on until it is interrupted or returns.
+    pub(crate) fn resume<K: Kernel>(
+        &self,
+        guest: &mut Guest,
+        kernel: &mut K,
+        thread: &mut Thread,
+    ) -> Result<Option<u64>, Box<Ended>> {
+        let begins = thread.depth == thread.first;
+        let mut run = Run {
+            program: self,
+            thread: thread.clone(),
+            guest,
+            kernel,
         };
-        let result = run.enter().and_then(|()| run.go());
+        let entered = if begins { run.enter() } else { Ok(()) };
+        let result = entered.and_then(|()| run.go());
+        *thread = run.thread;
+        result.map_err(|ending| self.ended(thread, ending))
+    }
+
+    fn ended(&self, thread: &Thread, ending: Ending) -> Box<Ended> {
         // The instruction that was taken last, if there was one.
-        let at = run.at - usize::from(run.at != begins);
-        guest.depth = before;
-        result.map_err(|ending| {
-            let place = |at: usize| self.from.get(at).copied().unwrap_or(u32::MAX);
-            Ended::at(&self.image, place(begins), place(at), ending)
-        })
+        let at = thread.at - usize::from(thread.at != thread.begins);
+        let (begins, at) = (self.place(thread.begins), self.place(at));
+        Ended::at(&self.image, begins, at, ending)
+    }
+
+    /// The instruction of the image that one of ours is of.
+    pub(crate) fn place(&self, at: usize) -> u32 {
+        self.from.get(at).copied().unwrap_or(u32::MAX)
+    }
+
+    fn start_of(&self, function: u32) -> usize {
+        let start = self.starts.get(function as usize);
+        start.map_or(usize::MAX, |at| *at as usize)
     }
 
     /// Runs a program that takes a pointer to its arguments, 32 at most: all of struct_ops, tp_btf,
@@ -131,36 +178,42 @@ impl Program {
         function: u32,
         args: &[u64],
     ) -> Result<u64, Box<Ended>> {
-        let context = STACK + guest.depth as u64 * FRAME_STRIDE + FRAME;
-        guest.arguments = args.len() as u64;
-        for (at, arg) in (0..32).zip(args) {
-            // No frame is left: entering it says so.
-            let _ = guest.store(context + at * 8, 8, *arg);
-        }
+        let context = write_context(guest, args);
         self.run(guest, kernel, function, &[context])
     }
+}
+
+/// Writes the arguments of a program beside its first frame; their address.
+pub(crate) fn write_context(guest: &mut Guest, args: &[u64]) -> u64 {
+    let context = STACK + guest.depth as u64 * FRAME_STRIDE + FRAME;
+    guest.arguments = args.len() as u64;
+    for (at, arg) in (0..32).zip(args) {
+        // No frame is left: entering it says so.
+        let _ = guest.store(context + at * 8, 8, *arg);
+    }
+    context
 }
 
 impl<K: Kernel> Run<'_, K> {
     /// Takes a frame.
     fn enter(&mut self) -> Result<(), Ending> {
-        if self.depth >= FRAMES {
+        if self.thread.depth >= FRAMES {
             return Err(Ending::TooDeep(FRAMES));
         }
-        self.registers[10] = STACK + self.depth as u64 * FRAME_STRIDE + FRAME;
-        self.depth += 1;
+        self.thread.registers[10] = STACK + self.thread.depth as u64 * FRAME_STRIDE + FRAME;
+        self.thread.depth += 1;
         Ok(())
     }
 
-    /// Counts what ran up to and with the instruction before `self.at`, and goes on at `to`.
+    /// Counts what ran up to and with the instruction before `self.thread.at`, and goes on at `to`.
     #[inline(always)]
     fn jump(&mut self, to: usize) -> Result<(), Ending> {
-        self.guest.instructions += (self.at - self.since) as u64;
+        self.guest.instructions += (self.thread.at - self.thread.since) as u64;
         if self.guest.instructions >= self.guest.end {
             return Err(Ending::TooLong(self.guest.shape.instructions));
         }
-        self.at = to;
-        self.since = to;
+        self.thread.at = to;
+        self.thread.since = to;
         Ok(())
     }
 
@@ -187,48 +240,62 @@ impl<K: Kernel> Run<'_, K> {
         self.guest.memory.store(address, size, value)
     }
 
-    fn go(&mut self) -> Result<u64, Ending> {
-        let program = self.program;
+    /// Runs until it returns.
+    fn finish(&mut self) -> Result<u64, Ending> {
         loop {
-            let Some(op) = program.ops.get(self.at) else {
+            if let Some(returned) = self.go()? {
+                return Ok(returned);
+            }
+        }
+    }
+
+    /// Runs until it returns; `None` if it is interrupted before.
+    fn go(&mut self) -> Result<Option<u64>, Ending> {
+        let program = self.program;
+        let mut begins = true;
+        loop {
+            let Some(op) = program.ops.get(self.thread.at) else {
                 return Err(Ending::RanOut);
             };
-            if K::STEPS {
-                self.kernel.step(program.from[self.at]);
+            if K::INTERRUPTED && !std::mem::take(&mut begins) && self.is_shared(op) {
+                return Ok(None);
             }
-            self.at += 1;
+            if K::STEPS {
+                self.kernel.step(program.from[self.thread.at]);
+            }
+            self.thread.at += 1;
             let dst = usize::from(op.dst & 15);
             let (left, source) = (
-                self.registers[dst],
-                self.registers[usize::from(op.src & 15)],
+                self.thread.registers[dst],
+                self.thread.registers[usize::from(op.src & 15)],
             );
             let right = if op.code & 8 == 0 { op.imm } else { source };
             let (l, r) = (left as u32, right as u32);
             let from = source.wrapping_add(op.off as u64);
             let to = left.wrapping_add(op.off as u64);
             match op.code {
-                0x07 | 0x0f => self.registers[dst] = left.wrapping_add(right),
-                0x17 | 0x1f => self.registers[dst] = left.wrapping_sub(right),
-                0x27 | 0x2f => self.registers[dst] = left.wrapping_mul(right),
-                0x47 | 0x4f => self.registers[dst] = left | right,
-                0x57 | 0x5f => self.registers[dst] = left & right,
-                0x67 | 0x6f => self.registers[dst] = left << (right & 63),
-                0x77 | 0x7f => self.registers[dst] = left >> (right & 63),
-                0xa7 | 0xaf => self.registers[dst] = left ^ right,
-                0xb7 | 0xbf => self.registers[dst] = right,
-                0x04 | 0x0c => self.registers[dst] = l.wrapping_add(r).into(),
-                0x14 | 0x1c => self.registers[dst] = l.wrapping_sub(r).into(),
-                0x24 | 0x2c => self.registers[dst] = l.wrapping_mul(r).into(),
-                0x44 | 0x4c => self.registers[dst] = (l | r).into(),
-                0x54 | 0x5c => self.registers[dst] = (l & r).into(),
-                0x64 | 0x6c => self.registers[dst] = (l << (r & 31)).into(),
-                0x74 | 0x7c => self.registers[dst] = (l >> (r & 31)).into(),
-                0xa4 | 0xac => self.registers[dst] = (l ^ r).into(),
-                0xb4 | 0xbc => self.registers[dst] = r.into(),
-                0x61 => self.registers[dst] = self.load(from, 4),
-                0x69 => self.registers[dst] = self.load(from, 2),
-                0x71 => self.registers[dst] = self.load(from, 1),
-                0x79 => self.registers[dst] = self.load(from, 8),
+                0x07 | 0x0f => self.thread.registers[dst] = left.wrapping_add(right),
+                0x17 | 0x1f => self.thread.registers[dst] = left.wrapping_sub(right),
+                0x27 | 0x2f => self.thread.registers[dst] = left.wrapping_mul(right),
+                0x47 | 0x4f => self.thread.registers[dst] = left | right,
+                0x57 | 0x5f => self.thread.registers[dst] = left & right,
+                0x67 | 0x6f => self.thread.registers[dst] = left << (right & 63),
+                0x77 | 0x7f => self.thread.registers[dst] = left >> (right & 63),
+                0xa7 | 0xaf => self.thread.registers[dst] = left ^ right,
+                0xb7 | 0xbf => self.thread.registers[dst] = right,
+                0x04 | 0x0c => self.thread.registers[dst] = l.wrapping_add(r).into(),
+                0x14 | 0x1c => self.thread.registers[dst] = l.wrapping_sub(r).into(),
+                0x24 | 0x2c => self.thread.registers[dst] = l.wrapping_mul(r).into(),
+                0x44 | 0x4c => self.thread.registers[dst] = (l | r).into(),
+                0x54 | 0x5c => self.thread.registers[dst] = (l & r).into(),
+                0x64 | 0x6c => self.thread.registers[dst] = (l << (r & 31)).into(),
+                0x74 | 0x7c => self.thread.registers[dst] = (l >> (r & 31)).into(),
+                0xa4 | 0xac => self.thread.registers[dst] = (l ^ r).into(),
+                0xb4 | 0xbc => self.thread.registers[dst] = r.into(),
+                0x61 => self.thread.registers[dst] = self.load(from, 4),
+                0x69 => self.thread.registers[dst] = self.load(from, 2),
+                0x71 => self.thread.registers[dst] = self.load(from, 1),
+                0x79 => self.thread.registers[dst] = self.load(from, 8),
                 0x62 => self.store(to, 4, op.imm)?,
                 0x6a => self.store(to, 2, op.imm)?,
                 0x72 => self.store(to, 1, op.imm)?,
@@ -251,12 +318,12 @@ impl<K: Kernel> Run<'_, K> {
                 0x56 | 0x5e => self.branch(l != r, op)?,
                 0xa6 | 0xae => self.branch(l < r, op)?,
                 0xb6 | 0xbe => self.branch(l <= r, op)?,
-                0x18 => self.registers[dst] = op.imm,
+                0x18 => self.thread.registers[dst] = op.imm,
                 0x05 => self.jump(op.off as usize)?,
                 0xe5 => self.may_goto(op)?,
                 0x95 => {
                     if let Some(returned) = self.leave()? {
-                        return Ok(returned);
+                        return Ok(Some(returned));
                     }
                 }
                 own::CALL => self.call(op.imm as usize)?,
@@ -289,7 +356,7 @@ impl<K: Kernel> Run<'_, K> {
             }
             _ => None,
         };
-        self.registers[usize::from(op.dst & 15)] = value.ok_or(Ending::Opcode(op.code))?;
+        self.thread.registers[usize::from(op.dst & 15)] = value.ok_or(Ending::Opcode(op.code))?;
         Ok(())
     }
 
@@ -304,8 +371,8 @@ impl<K: Kernel> Run<'_, K> {
 
     /// Goes on until it was asked too often.
     fn may_goto(&mut self, op: &Op) -> Result<(), Ending> {
-        self.loops += 1;
-        if self.loops > MOST_LOOPS {
+        self.thread.loops += 1;
+        if self.thread.loops > MOST_LOOPS {
             self.jump(op.off as usize)
         } else {
             Ok(())
@@ -315,49 +382,47 @@ impl<K: Kernel> Run<'_, K> {
     /// Calls a function of the object.
     fn call(&mut self, function: usize) -> Result<(), Ending> {
         let saved = [
-            self.registers[6],
-            self.registers[7],
-            self.registers[8],
-            self.registers[9],
+            self.thread.registers[6],
+            self.thread.registers[7],
+            self.thread.registers[8],
+            self.thread.registers[9],
         ];
-        let frame = Frame { at: self.at, saved };
+        let frame = Frame {
+            at: self.thread.at,
+            saved,
+        };
         self.kernel.entered(function as u32);
         self.enter()?;
-        self.frames[self.depth - 1] = frame;
-        let to = self
-            .program
-            .starts
-            .get(function)
-            .map_or(usize::MAX, |at| *at as usize);
-        self.jump(to)
+        self.thread.frames[self.thread.depth - 1] = frame;
+        self.jump(self.program.start_of(function as u32))
     }
 
     /// Returns from a function; what the first one returned.
     fn leave(&mut self) -> Result<Option<u64>, Ending> {
-        self.depth -= 1;
-        if self.depth == self.first {
-            self.jump(self.at)?;
-            return Ok(Some(self.registers[0]));
+        self.thread.depth -= 1;
+        if self.thread.depth == self.thread.first {
+            self.jump(self.thread.at)?;
+            return Ok(Some(self.thread.registers[0]));
         }
-        let frame = self.frames[self.depth];
-        self.registers[6..10].copy_from_slice(&frame.saved);
-        self.registers[10] = STACK + (self.depth as u64 - 1) * FRAME_STRIDE + FRAME;
+        let frame = self.thread.frames[self.thread.depth];
+        self.thread.registers[6..10].copy_from_slice(&frame.saved);
+        self.thread.registers[10] = STACK + (self.thread.depth as u64 - 1) * FRAME_STRIDE + FRAME;
         self.jump(frame.at)?;
         Ok(None)
     }
 
     /// Calls what is not in the object.
     fn outside(&mut self, callee: Callee) -> Result<(), Ending> {
-        self.jump(self.at)?;
-        let args = std::array::from_fn(|at| self.registers[at + 1]);
+        self.jump(self.thread.at)?;
+        let args = std::array::from_fn(|at| self.thread.registers[at + 1]);
         self.kernel.called(callee, &args);
-        self.guest.depth = self.depth;
+        self.guest.depth = self.thread.depth;
         let local = match callee {
             Callee::Helper(181) => return self.bpf_loop(args),
             Callee::Helper(number) => calls::helper(number),
             Callee::Kfunc(which) => self.program.local.get(which as usize).copied().flatten(),
         };
-        self.registers[0] = match local {
+        self.thread.registers[0] = match local {
             Some(Local::TreeAdd) => self.tree_add(args)?,
             Some(local) => calls::run(local, args, self.guest, self.kernel)?,
             None => self.kernel.call(callee, args, self.guest)?,
@@ -377,7 +442,7 @@ impl<K: Kernel> Run<'_, K> {
         };
         let function = function.ok_or(wrong)?;
         if count > MOST_LOOPS {
-            self.registers[0] = -E2BIG as u64;
+            self.thread.registers[0] = -E2BIG as u64;
             return Ok(());
         }
         let mut done = 0;
@@ -389,7 +454,7 @@ impl<K: Kernel> Run<'_, K> {
                 break;
             }
         }
-        self.registers[0] = done;
+        self.thread.registers[0] = done;
         Ok(())
     }
 
@@ -421,7 +486,7 @@ impl<K: Kernel> Run<'_, K> {
     /// Reads, calculates and writes at once (`BPF_ATOMIC`).
     fn atomic(&mut self, op: Op, address: u64, size: u64) -> Result<(), Ending> {
         const FETCH: u64 = 1;
-        let given = self.registers[usize::from(op.src & 15)];
+        let given = self.thread.registers[usize::from(op.src & 15)];
         if !Memory::is_stack(address) {
             self.kernel.charge(address, size as u32, Access::Atomic);
         }
@@ -433,20 +498,20 @@ impl<K: Kernel> Run<'_, K> {
             0xa0 => old ^ given,
             0xe0 => given,
             0xf0 => {
-                let wanted = self.registers[0];
+                let wanted = self.thread.registers[0];
                 let equal = if size == 4 {
                     old as u32 == wanted as u32
                 } else {
                     old == wanted
                 };
-                self.registers[0] = old;
+                self.thread.registers[0] = old;
                 if equal { given } else { old }
             }
             _ => return Err(Ending::Opcode(op.code)),
         };
         self.guest.memory.store(address, size, new)?;
         if op.imm & FETCH != 0 && op.imm & 0xf0 != 0xf0 {
-            self.registers[usize::from(op.src & 15)] = old;
+            self.thread.registers[usize::from(op.src & 15)] = old;
         }
         Ok(())
     }
