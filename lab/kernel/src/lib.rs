@@ -39,6 +39,7 @@ pub use crate::core::{
 pub use face::{
     Attach, Boot, BootError, Callback, Context, Hint, MakeScheduler, Pick, Scheduler, Workload,
 };
+pub use run::by_hand::{ByHand, Doing};
 pub use run::kernel::Kernel;
 pub use words::{
     Balance, Barrier, Change, ClosedEarly, Condition, Costs, CpuTime, Ending, Fragment, Group,

@@ -43,7 +43,7 @@ impl<O: Observer> Kernel<O> {
     }
 }
 
-fn hardware(machine: &MachineDescription, settings: &Settings) -> (Hardware, Memory) {
+pub(crate) fn hardware(machine: &MachineDescription, settings: &Settings) -> (Hardware, Memory) {
     let hierarchy = settings
         .caches
         .then(|| Hierarchy::new(machine, settings.counting));
