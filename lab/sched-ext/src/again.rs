@@ -118,7 +118,7 @@ impl Here<'_, '_> {
     }
 
     /// Takes the tasks of a queue out of it that go back to the program.
-    fn take_back(&mut self, again: Again) -> Vec<TaskId> {
+    pub(crate) fn take_back(&mut self, again: Again) -> Vec<TaskId> {
         let open = match again.queue {
             Dsq::Local(cpu) => is_open(self.doing(cpu), false),
             _ => false,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use warmq_bpf_run::{Access, Callee, Ending, Guest, Kernel, Program, map_of, offered};
+use warmq_bpf_run::{
+    Access, Callee, Ended, Ending, Guest, Interrupted, Kernel, Program, map_of, offered,
+};
 use warmq_kernel::Context;
 
 use crate::here::ns;
@@ -44,6 +46,7 @@ struct Call<'c> {
 
 impl<W: Watch> Kernel for Caller<'_, '_, W> {
     const STEPS: bool = W::WATCHES;
+    const INTERRUPTED: bool = W::INTERRUPTS;
 
     fn entered(&mut self, function: u32) {
         self.watch.entered(function);
@@ -188,6 +191,38 @@ impl Here<'_, '_> {
         returned
     }
 
+    /// A callback that is about to begin, and may be interrupted.
+    pub(crate) fn begin(
+        &mut self,
+        code: &Code,
+        function: u32,
+        args: &[u64],
+        context: bool,
+    ) -> Interrupted {
+        self.state.lines.begin();
+        self.write_preempt_count();
+        self.write_clock();
+        match context {
+            true => Interrupted::with_context(&code.program, self.guest, function, args),
+            false => Interrupted::new(&code.program, self.guest, function, args),
+        }
+    }
+
+    /// A callback that was interrupted goes on.
+    pub(crate) fn go_on(
+        &mut self,
+        code: &Code,
+        callback: &mut Interrupted,
+    ) -> Result<Option<u64>, Box<Ended>> {
+        let mut caller = Caller {
+            state: self.state,
+            context: self.context,
+            table: &code.table,
+            watch: &mut Interrupts,
+        };
+        callback.go_on(&code.program, self.guest, &mut caller)
+    }
+
     fn run_watched(&mut self, code: &Code, call: Call<'_>, watch: &mut impl Watch) -> Option<u64> {
         self.state.lines.begin();
         self.write_preempt_count();
@@ -236,6 +271,14 @@ impl Here<'_, '_> {
         self.state.costs = costs;
         returned
     }
+}
+
+/// Interrupts callbacks that may be.
+struct Interrupts;
+
+impl Watch for Interrupts {
+    const WATCHES: bool = false;
+    const INTERRUPTS: bool = true;
 }
 
 /// The decoded code of an object, and what its kfuncs are.

@@ -13,7 +13,7 @@
 //!
 //! Different from a kernel:
 //! - A callback is one piece: nothing else happens meanwhile, and what it writes is seen when it
-//!   begins. Spin locks never wait.
+//!   begins. Spin locks never wait. ([`interleaved`], for races, is the part where neither holds.)
 //! - `ops.init`, `ops.exit` and programs that can sleep take no time.
 //! - A task that is taken from another CPU's run queue needs that one's lock: its line is paid for,
 //!   and nobody waits for it.
@@ -34,6 +34,7 @@ mod expenses;
 mod facts;
 mod here;
 mod idle;
+pub mod interleaved;
 mod kfuncs;
 mod layout;
 mod lines;

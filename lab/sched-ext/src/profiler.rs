@@ -68,20 +68,18 @@ struct Cost {
 /// Watches a callback; nobody does, where it is `()`.
 pub(crate) trait Watch {
     const WATCHES: bool;
-    fn entered(&mut self, function: u32);
-    fn step(&mut self, instruction: u32);
+    /// Whether the callback comes back where others may come in.
+    const INTERRUPTS: bool = false;
+    fn entered(&mut self, _function: u32) {}
+    fn step(&mut self, _instruction: u32) {}
     /// The instruction that runs took what has passed since the last call.
-    fn did(&mut self, context: &Context<'_>);
+    fn did(&mut self, _: &Context<'_>) {}
     /// Instructions took it by themselves.
-    fn ran(&mut self, context: &Context<'_>);
+    fn ran(&mut self, _: &Context<'_>) {}
 }
 
 impl Watch for () {
     const WATCHES: bool = false;
-    fn entered(&mut self, _: u32) {}
-    fn step(&mut self, _: u32) {}
-    fn did(&mut self, _: &Context<'_>) {}
-    fn ran(&mut self, _: &Context<'_>) {}
 }
 
 impl Watch for Callback {

@@ -197,7 +197,13 @@ impl Machine {
     }
 
     /// A task goes where the kernel puts it, with the default slice.
-    fn insert_default(&mut self, context: &mut Context<'_>, task: TaskId, to: Dsq, flags: u64) {
+    pub(crate) fn insert_default(
+        &mut self,
+        context: &mut Context<'_>,
+        task: TaskId,
+        to: Dsq,
+        flags: u64,
+    ) {
         self.here(context).set_direct(task, None);
         self.state.counts.refill += 1;
         let how = Insert {
@@ -401,7 +407,7 @@ impl Machine {
     }
 
     /// The first task of the own queue of a CPU that can run there now.
-    fn first_local(&mut self, context: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
+    pub(crate) fn first_local(&mut self, context: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
         let tasks: Vec<TaskId> = self.state.cpu(cpu).local.tasks.values().copied().collect();
         let mut here = self.here(context);
         tasks.into_iter().find(|task| here.may_take(*task, cpu))

@@ -1,0 +1,293 @@
+//! The kernel's part of sched_ext where several CPUs are in it at the same time: callbacks are
+//! interrupted, and others come in.
+//!
+//! ```text
+//! let mut kernel = Interleaved::new(&loaded, &machine, seed)?;
+//! let task = kernel.fork("a", None)?;
+//! let path = kernel.begin(CpuId(0), Event::Wake(task), Some(3));   // interrupted later
+//! kernel.go_on();                                                  // until nothing can go on
+//! kernel.begin(CpuId(1), Event::Sleep, None);                      // what comes in
+//! kernel.go_on();
+//! kernel.release(path);                                            // the first goes on
+//! kernel.go_on();
+//! ```
+//!
+//! A path is what a CPU does from the beginning of an event to its end: callbacks in the order of
+//! run_queue.rs, as an `async fn`. It comes back where a callback is interrupted (before each
+//! access to memory that others see, and before each call), and where it waits for a lock that
+//! another path has. State, queues, kfuncs and masks are those of the rest of this crate.
+//!
+//! Locks are those of Linux 7.3: a task is woken under its `pi_lock`, which is all that
+//! `ops.select_cpu` runs under; `enqueue`, `dequeue`, `dispatch`, `running`, `stopping`, `tick` and
+//! `update_idle` run under the lock of their run queue; who changes a task has both. A CPU that
+//! takes a task from another one's run queue gives up its own lock and takes both. A kick waits
+//! for the lock of the CPU that it is for. A timer, a prctl and a change of a cgroup's weight have
+//! none. Interrupts are off in all of them: a CPU does one thing at a time.
+//!
+//! Different from a kernel: memory is sequentially consistent; callbacks of `bpf_loop` and of trees
+//! are one piece; programs at tracepoints are not run.
+
+mod locks;
+mod on;
+mod paths;
+mod pick;
+mod task;
+mod world;
+
+use std::cell::{Ref, RefCell, RefMut};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use warmq_bpf::Image;
+use warmq_kernel::{BootError, ByHand, GroupId, Scheduler, Settings, TaskSpec};
+use warmq_machine::MachineDescription;
+use warmq_units::{CpuId, Duration, Seed, TaskId};
+
+use self::on::On;
+use self::world::World;
+pub use self::{
+    locks::Lock,
+    paths::Event,
+    world::{Note, Place as At, Waits, What},
+};
+use crate::callbacks::SchedExt;
+use crate::expenses::Expenses;
+use crate::load::Loaded;
+use crate::tasks::pid_of;
+
+/// A program of kind syscall that says whether all that the scheduler counts is right: not, if it
+/// returns another number than 0.
+const CHECK: &str = "race_check";
+
+/// sched_ext on a machine, with paths that are interrupted.
+pub struct Interleaved {
+    world: Rc<RefCell<World>>,
+    paths: Vec<Option<Path>>,
+    image: Arc<Image>,
+}
+
+/// What a CPU does.
+struct Path {
+    cpu: CpuId,
+    rest: Pin<Box<dyn Future<Output = ()>>>,
+}
+
+impl Interleaved {
+    /// Attaches an object to a machine on which nothing takes time. `ops.init` runs when the first
+    /// task is forked.
+    ///
+    /// # Errors
+    /// If its memory does not fit.
+    pub fn new(
+        loaded: &Loaded,
+        machine: &MachineDescription,
+        seed: Seed,
+    ) -> Result<Interleaved, BootError> {
+        let settings = Settings {
+            caches: false,
+            ..Settings::linux6(seed)
+        };
+        let mut hand = ByHand::new(machine, settings)?;
+        let expenses = Expenses {
+            instructions: 0,
+            kfunc: 0,
+            helper: 0,
+            callback: 0,
+        };
+        let number = seed.stream("bpf_get_prandom_u32").next();
+        let attached = SchedExt::attach(loaded, &mut hand.attach(), expenses, number);
+        let scheduler = attached.map_err(|error| BootError::Scheduler(error.to_string()))?;
+        Ok(Interleaved {
+            world: Rc::new(RefCell::new(World::new(scheduler, hand))),
+            paths: Vec::new(),
+            image: loaded.image.clone(),
+        })
+    }
+
+    fn world(&self) -> Ref<'_, World> {
+        self.world.borrow()
+    }
+
+    fn world_mut(&self) -> RefMut<'_, World> {
+        self.world.borrow_mut()
+    }
+
+    /// The object.
+    pub fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// From now on all that happens is noted.
+    pub fn take_notes(&mut self) {
+        self.world_mut().notes = Some(Vec::new());
+    }
+
+    /// What has happened since the last call.
+    pub fn notes(&mut self) -> Vec<Note> {
+        let mut world = self.world_mut();
+        world.notes.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// A new task, which sleeps. It was last on a CPU.
+    ///
+    /// # Errors
+    /// If memory is used up.
+    pub fn fork(&mut self, name: &str, group: GroupId, last: CpuId) -> Result<TaskId, BootError> {
+        let world = &mut *self.world_mut();
+        let mm = world.hand.mm();
+        let spec = TaskSpec::new(name, Some(mm)).group(group);
+        let task = world.hand.task(&spec, last)?;
+        let mut context = world.hand.context(last);
+        world.scheduler.fork(&mut context, None, task);
+        Ok(task)
+    }
+
+    /// A new group of the root's.
+    pub fn group(&mut self, name: &str) -> GroupId {
+        let world = &mut *self.world_mut();
+        let group = world.hand.group(name);
+        let mut context = world.hand.context(CpuId(0));
+        world.scheduler.machine.know(&mut context, group);
+        group
+    }
+
+    /// Something happens on a CPU that is free, from the next [`Self::go_on`] on. Others come in
+    /// after `passes` places where they may, if it is to be interrupted. Its number.
+    pub fn begin(&mut self, cpu: CpuId, event: Event, passes: Option<u64>) -> usize {
+        debug_assert!(self.is_free(cpu), "{cpu} does something else");
+        let path = self.world_mut().new_path(cpu, passes);
+        let on = On {
+            world: Rc::clone(&self.world),
+            path,
+            cpu,
+        };
+        let rest = Box::pin(on.happens(event));
+        self.paths.push(Some(Path { cpu, rest }));
+        path
+    }
+
+    /// All paths that can go on do, in the order in which they began, until none can.
+    pub fn go_on(&mut self) {
+        loop {
+            self.world_mut().moved = false;
+            for path in 0..self.paths.len() {
+                self.poll(path);
+            }
+            if !self.world().moved {
+                return;
+            }
+        }
+    }
+
+    fn poll(&mut self, path: usize) {
+        let Some(known) = &mut self.paths[path] else {
+            return;
+        };
+        if !self.world.borrow_mut().may_go_on(path) {
+            return;
+        }
+        let mut context = Context::from_waker(Waker::noop());
+        if known.rest.as_mut().poll(&mut context).is_ready() {
+            self.paths[path] = None;
+            let mut world = self.world_mut();
+            world.locks.release_all(path);
+            world.moved = true;
+        }
+    }
+
+    /// A path goes on, and is not interrupted any more.
+    pub fn release(&mut self, path: usize) {
+        self.world_mut().release(path);
+    }
+
+    /// Why a path does not go on; `None` if it is over.
+    pub fn waits(&self, path: usize) -> Option<Waits> {
+        let there = self.paths.get(path)?.is_some();
+        there.then(|| self.world().waits(path).clone())
+    }
+
+    /// How many places a path has come to where others may come in.
+    pub fn places(&self, path: usize) -> u64 {
+        self.world().places(path)
+    }
+
+    /// Paths that are not over.
+    pub fn paths(&self) -> impl Iterator<Item = usize> {
+        let paths = self.paths.iter().enumerate();
+        paths.filter_map(|(path, known)| known.is_some().then_some(path))
+    }
+
+    /// Whether a CPU does nothing of the kernel's.
+    pub fn is_free(&self, cpu: CpuId) -> bool {
+        self.paths.iter().flatten().all(|path| path.cpu != cpu)
+    }
+
+    /// Who runs on a CPU.
+    pub fn runs(&self, cpu: CpuId) -> Option<TaskId> {
+        self.world().scheduler.machine.state.cpu(cpu).current
+    }
+
+    /// Whether a task sleeps, and is on no CPU.
+    pub fn sleeps(&self, task: TaskId) -> bool {
+        let world = self.world();
+        let view = world.hand.view(task);
+        !view.is_runnable() && view.on_cpu().is_none()
+    }
+
+    /// Whether a task waits for a CPU.
+    pub fn waits_for_cpu(&self, task: TaskId) -> bool {
+        let world = self.world();
+        let state = &world.scheduler.machine.state;
+        let known = state.task(task);
+        known.queued && state.cpu(known.cpu).current != Some(task)
+    }
+
+    /// Whether a task may run on a CPU.
+    pub fn may_run(&self, task: TaskId, cpu: CpuId) -> bool {
+        self.world().may_run(task, cpu)
+    }
+
+    /// Whether a CPU has been asked to pick again.
+    pub fn is_to_pick(&self, cpu: CpuId) -> bool {
+        self.world().hand.is_to_pick(cpu)
+    }
+
+    /// Time goes on; timers of the program that expire, and where.
+    pub fn pass(&mut self, span: Duration) -> Vec<(CpuId, u64)> {
+        self.world_mut().hand.pass(span)
+    }
+
+    /// Why the program was ejected, if it was.
+    pub fn ejected(&self) -> Option<String> {
+        self.world().ejected().map(str::to_owned)
+    }
+
+    /// Runs the program's own check, if it has one, which ejects it if something is wrong. It gets
+    /// the pid of the first task, and how many there are.
+    pub fn check(&mut self) {
+        let Some(function) = self.image.program(CHECK).map(|program| program.function) else {
+            return;
+        };
+        let world = &mut *self.world.borrow_mut();
+        let (machine, mut context) = (&mut world.scheduler.machine, world.hand.context(CpuId(0)));
+        let tasks = machine.state.tasks.len() as u64;
+        let Ok(argument) = machine.guest.allocate(16) else {
+            return;
+        };
+        machine.write_words(&argument.to_le_bytes(), &[pid_of(TaskId(0)), tasks]);
+        let code = machine.code.clone();
+        let mut here = machine.here(&mut context);
+        let returned = here.call_syscall(&code, function, argument);
+        if let Some(wrong) = returned.filter(|returned| *returned as i32 != 0) {
+            here.eject(format!("{CHECK} returns {wrong}"));
+        }
+        machine.guest.free(argument, 16);
+    }
+
+    /// The longest that a task may wait.
+    pub fn timeout(&self) -> Duration {
+        self.world().scheduler.timeout
+    }
+}
