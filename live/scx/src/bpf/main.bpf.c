@@ -46,6 +46,9 @@ UEI_DEFINE(uei);
 #include "wait.bpf.h"
 #include "power.bpf.h"
 #include "dump.bpf.h"
+#ifdef WARMQ_RACE
+#include "race.bpf.h"
+#endif
 
 /*
  * Makes a task runnable in the entity where it belongs. If it is there already, brings its weight
