@@ -49,6 +49,11 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ),
     (
         "lab",
+        "race",
+        &["units", "machine", "kernel", "bpf", "sched-ext"],
+    ),
+    (
+        "lab",
         "play",
         &["units", "config", "machine", "scenario", "trace", "kernel"],
     ),

@@ -1,0 +1,6 @@
+//! Schedulers with races, and without: what is found, and what is said of it.
+
+mod order;
+mod small;
+mod stage;
+mod warmq;

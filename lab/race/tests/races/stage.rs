@@ -1,0 +1,40 @@
+//! Schedulers as they are raced.
+
+use warmq_race::{Found, Race};
+use warmq_sched_ext::{Facts, Loaded, Place, Profile, Source, Value};
+use warmq_units::Seed;
+
+/// CPUs of all races here.
+pub const CPUS: u16 = 2;
+
+/// An object with variables set, and what its loader does.
+pub fn load(bytes: &[u8], profile: Option<&str>, set: &[(&str, i128)]) -> Loaded {
+    let profile = profile.map(|text| Profile::read(text).expect("a profile"));
+    let source = Source::read(bytes, |_| profile).expect("an object");
+    let place = |core| Place {
+        core,
+        ..Place::default()
+    };
+    let facts = Facts::of_places((0..CPUS).map(place).collect());
+    let value = |(name, value): &(&str, i128)| ((*name).to_owned(), Value::Number(*value));
+    let set: Vec<(String, Value)> = set.iter().map(value).collect();
+    let loaded = source.load("7.3", &facts, &set);
+    loaded.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Three tasks, and what happens.
+pub fn race<'l>(loaded: &'l Loaded, only: &'l [String]) -> Race<'l> {
+    Race {
+        loaded,
+        cpus: CPUS,
+        tasks: 3,
+        steps: 40,
+        only,
+    }
+}
+
+/// The first fault of so many plans.
+pub fn first(race: &Race<'_>, plans: u64) -> Option<Found> {
+    let mut found = (1..=plans).filter_map(|seed| race.run(Seed(seed)).expect("it is attached"));
+    found.find(Found::is_fault)
+}
