@@ -8,7 +8,7 @@ use warmq_experiment::Engine;
 use warmq_scenario::Scenario;
 
 use crate::commands::{
-    bench, check, compare, completions, diagnose, laws, machines, man, metrics, parts, plan,
+    bench, check, compare, completions, diagnose, laws, machines, man, metrics, parts, plan, race,
     replay, reproduce, run, vm, watch,
 };
 use crate::exit;
@@ -56,6 +56,8 @@ pub enum Command {
     Compare(compare::Arguments),
     /// Hold schedulers to what any decent scheduler keeps.
     Laws(laws::Arguments),
+    /// Look for races in a compiled scheduler.
+    Race(race::Arguments),
     /// Say who starves in a trace, who ran instead, and why it could.
     Diagnose(diagnose::Arguments),
     /// Play again what a trace recorded, under another scheduler or on another machine.

@@ -11,6 +11,7 @@ pub mod man;
 pub mod metrics;
 pub mod parts;
 pub mod plan;
+pub mod race;
 pub mod replay;
 pub mod reproduce;
 pub mod run;
@@ -30,6 +31,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Laws(arguments) => laws::run(&arguments),
+        Command::Race(arguments) => race::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),

@@ -10,6 +10,12 @@ pub const FAULTS: &str = concat!(
     "/../lab/sched-ext/tests/programs/faults.bpf.o"
 );
 
+/// Another one, with races that can be cured.
+pub const RACES: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../lab/race/tests/programs/races.bpf.o"
+);
+
 /// A folder for one test.
 pub struct Folder(pub PathBuf);
 

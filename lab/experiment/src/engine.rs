@@ -27,7 +27,7 @@ use warmq_sched_ext::Profiler;
 use warmq_trace::{Checker, Digest, Header, Names, Observer, Record};
 use warmq_units::{Duration, Instant};
 
-pub use self::compiled::{Compiled, compiled, is_file as is_compiled};
+pub use self::compiled::{Compiled, compiled, is_file as is_compiled, load_compiled};
 pub use self::fidelity::{fidelity, fidelity_of_schedulers};
 use self::measure::{Done, RunMeters, Totals};
 use self::of_tasks::OfTasks;

@@ -36,6 +36,7 @@ mod world;
 
 pub use engine::{
     Compiled, Engine, Workload, compiled, fidelity, fidelity_of_schedulers, is_compiled,
+    load_compiled,
 };
 pub use experiment::{
     Axis, Claim, Compare, Direction, Experiment, Extent, HistogramRead, How, Measure, Measures,

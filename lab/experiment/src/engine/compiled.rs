@@ -5,7 +5,8 @@ use std::path::Path;
 use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::{BootError, MakeScheduler};
 use warmq_sched_ext::{
-    AtEvent, Expenses, Facts, NotAttached, Place, Profile, Profiler, SchedExt, Source, Variable,
+    AtEvent, Expenses, Facts, Loaded, NotAttached, Place, Profile, Profiler, SchedExt, Source,
+    Variable,
 };
 
 use super::setting;
@@ -14,6 +15,9 @@ use crate::simulator::{PartError, RunError};
 
 /// The kernel that compiled schedulers are fitted to.
 const SERIES: &str = "series";
+
+/// The newest of these.
+const NEWEST: &str = "7.3";
 
 /// Whether the name of a scheduler is written as that of a file.
 fn is_written_as_file(name: &str) -> bool {
@@ -53,6 +57,25 @@ fn profile(name: &str) -> Option<Profile> {
 fn source(name: &str) -> Result<Source, String> {
     let bytes = std::fs::read(name).map_err(|error| format!("{name}: cannot read it: {error}"))?;
     Source::read(&bytes, profile).map_err(|error| format!("{name}: {error}"))
+}
+
+/// The compiled scheduler in a file, with variables set, as its loader loads it for CPUs at these
+/// places.
+///
+/// # Errors
+/// Why it cannot be run.
+pub fn load_compiled(
+    name: &str,
+    variables: &[(String, String)],
+    places: Vec<Place>,
+) -> Result<Loaded, String> {
+    let set = variables.iter().map(|(name, text)| {
+        let value = number(name, text).map_err(|error| error.to_string())?;
+        Ok((name.clone(), value))
+    });
+    let set: Vec<(String, warmq_sched_ext::Value)> = set.collect::<Result<_, String>>()?;
+    let loaded = source(name)?.load(NEWEST, &Facts::of_places(places), &set);
+    loaded.map_err(|error| format!("{name} cannot be run in the lab: {error}"))
 }
 
 /// What can be set: what its work takes, and its variables.
@@ -111,7 +134,7 @@ fn expenses() -> Vec<Setting> {
         Setting::count(name, (0, 100_000), default, "instructions").says(what, source)
     };
     vec![
-        Setting::choice(SERIES, &["7.3", "6.18"]).says(
+        Setting::choice(SERIES, &[NEWEST, "6.18"]).says(
             "the kernel that it is fitted to",
             "the newest of which there is a table",
         ),
@@ -193,7 +216,7 @@ fn describe(name: &str) -> Result<Compiled, String> {
         profile,
         left_out: events(AtEvent::LeftOut),
         never: events(AtEvent::Never),
-        refused: ["7.3", "6.18"].iter().map(why).collect(),
+        refused: [NEWEST, "6.18"].iter().map(why).collect(),
         settings: settings(name).map_err(|error| error.to_string())?,
     })
 }
