@@ -135,14 +135,8 @@ fn play(object: &'static Source, script: &Script, later: &Later, place: Place) -
     let by_cpu = place.groups == "cpu";
     let pair: MakeScheduler = Box::new(move |attach| {
         // A name means the same data to all: the program beside it knows no processes.
-        let mut set = vec![
-            ("place_is_cpu".to_owned(), Value::Number(by_cpu.into())),
-            ("scope".to_owned(), Value::Number(2)),
-        ];
-        if by_cpu {
-            let places = Value::Number(attach.cpus().into());
-            set.push(("nr_places".to_owned(), places));
-        }
+        let set = [("place", place.groups), ("scope", "system")];
+        let set = set.map(|(option, value)| (option.to_owned(), Value::Text(value.to_owned())));
         let loaded = object.load("7.3", &Facts::of(attach), &set);
         let loaded = loaded.expect("the lab can run it");
         let nothing = Expenses {

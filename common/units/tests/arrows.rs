@@ -45,7 +45,9 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     (
         "lab",
         "sched-ext",
-        &["units", "trace", "machine", "kernel", "bpf", "bpf-run"],
+        &[
+            "units", "config", "trace", "machine", "kernel", "bpf", "bpf-run",
+        ],
     ),
     (
         "lab",

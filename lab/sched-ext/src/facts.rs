@@ -50,6 +50,7 @@ const OF_PARTS: &[&str] = &[
     "neighbor",
     "spread_order",
     "packed_order",
+    "value",
 ];
 
 impl Facts {
@@ -185,6 +186,8 @@ impl Facts {
                 _ => at("node").map(number),
             },
             "word" => self.word(of),
+            // What was chosen for an option.
+            "value" => at("value").map(number),
             "near_llc" => self.near(at("llc")?).get(at("rank")?).copied().map(number),
             "neighbors" => self.neighbors(of).map(|all| number(all.len())),
             "neighbor" => self

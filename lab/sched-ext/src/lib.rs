@@ -41,6 +41,7 @@ mod lines;
 mod lives;
 mod load;
 mod masks;
+mod option;
 mod path;
 mod profile;
 mod profiler;

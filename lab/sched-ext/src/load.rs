@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use warmq_bpf::{Image, KernelTable, MapKind, Missing, Object, Offer, Unreadable};
 use warmq_bpf_run::offered;
+use warmq_config::Value as Chosen;
 
 use crate::facts::Facts;
 use crate::kfuncs::{HELPERS, KFUNCS};
@@ -86,13 +87,27 @@ fn list(missing: &[Missing]) -> String {
     all.join("; ")
 }
 
-/// A value of a variable.
+/// A value of a variable, or of an option of the loader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A number; of a flag, 0 or 1.
+    /// A number; of a flag, 0 or 1; of a time, in ns.
     Number(i128),
     /// All bytes of it.
     Bytes(Vec<u8>),
+    /// One of the names that an option can have.
+    Text(String),
+}
+
+impl From<&Chosen> for Value {
+    fn from(chosen: &Chosen) -> Value {
+        match chosen {
+            Chosen::Integer(number) => Value::Number((*number).into()),
+            Chosen::Bool(flag) => Value::Number((*flag).into()),
+            Chosen::Bytes(size) => Value::Number(size.0.into()),
+            Chosen::Duration(time) => Value::Number(time.as_ns().into()),
+            Chosen::Text(name) => Value::Text(name.clone()),
+        }
+    }
 }
 
 /// All that the lab offers to objects.
@@ -169,8 +184,9 @@ impl Source {
         all
     }
 
-    /// Sets variables as its loader does, and then those that are given, and fits it to the kernel
-    /// of a series (`7.3`).
+    /// Sets variables as its loader does, with options and then variables as in `given`, and fits
+    /// it to the kernel of a series (`7.3`). Where an option has the name of a variable, the option
+    /// is meant.
     ///
     /// # Errors
     /// Why that cannot be.
@@ -178,7 +194,7 @@ impl Source {
         &self,
         series: &str,
         facts: &Facts,
-        variables: &[(String, Value)],
+        given: &[(String, Value)],
     ) -> Result<Loaded, NotLoaded> {
         let kernel = KernelTable::of(series).ok_or_else(|| NotLoaded::UnknownKernel {
             series: series.to_owned(),
@@ -193,13 +209,16 @@ impl Source {
         }
         let mut object = self.object.clone();
         self.shape(&mut object, facts).map_err(refused)?;
-        let own = self.profile.variables(facts).map_err(refused)?;
+        let own = self.profile.variables(facts, given).map_err(refused)?;
         let own = own.into_iter().map(|set| as_c_converts(&object, set));
         let own: Vec<(String, Value)> = own.collect();
+        let variables = given.iter();
+        let variables = variables.filter(|(name, _)| !self.profile.has_option(name));
         for (variable, value) in own.iter().chain(variables) {
             let set = match value {
                 Value::Number(number) => object.set(variable, *number),
                 Value::Bytes(bytes) => object.set_bytes(variable, bytes),
+                Value::Text(text) => Err(format!("{variable} is a number, not {text}")),
             };
             set.map_err(NotLoaded::Variable)?;
         }

@@ -34,15 +34,23 @@
 //! yields_at = 2                          # the answer after which a task yields
 //! ```
 //!
+//! `what` is a sentence for lists, `made_by` the command that makes its program, and
+//! `idle_beside_waiting` for how long a CPU may idle beside a task in its queue: the lab's checker
+//! holds it to that. `[option.NAME]` is in option.rs.
+//!
 //! `like = "p2dq"` takes all of that profile, and what this one says beside it. A profile with
 //! `refused` says only why the lab cannot play a scheduler.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use warmq_config::Setting;
+use warmq_trace::{Promise, Queues};
+use warmq_units::Duration;
 
 use crate::facts::Facts;
 use crate::load::Value;
+use crate::option::LoaderOption;
 use crate::path::{Of, Path, with_ranges};
 
 /// What a loader does.
@@ -53,6 +61,9 @@ pub struct Profile {
     pub name: String,
     /// Where the loader says so.
     pub source: String,
+    /// What it is, in a sentence.
+    #[serde(default)]
+    pub what: String,
     /// The profile that it is like, but for what it says itself.
     #[serde(default)]
     pub like: Option<String>,
@@ -62,6 +73,15 @@ pub struct Profile {
     /// Why the lab cannot play it, if it cannot: its user space decides while it runs.
     #[serde(default)]
     pub refused: String,
+    /// The command that makes its program, if it is one of ours.
+    #[serde(default)]
+    pub made_by: String,
+    /// For how long a CPU may idle beside a task in its queue, if it promises that.
+    #[serde(default)]
+    idle_beside_waiting: Option<Span>,
+    /// What can be set by a name of its own.
+    #[serde(default)]
+    option: BTreeMap<String, LoaderOption>,
     /// Optional programs (`SEC("?...")`) that it turns on.
     #[serde(default)]
     pub(crate) programs: Vec<String>,
@@ -112,10 +132,24 @@ pub(crate) struct Hint {
     pub(crate) yields_at: u64,
 }
 
+/// A time, as it is written: `"50ms"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct Span(Duration);
+
+impl TryFrom<String> for Span {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Span, String> {
+        let read = text.parse().map(Span);
+        read.map_err(|_| format!("\"{text}\" is no time: write one as in \"50ms\""))
+    }
+}
+
 /// A number, or a sum of products of numbers and facts.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-enum Term {
+pub(crate) enum Term {
     Flag(bool),
     Number(i64),
     Fact(String),
@@ -185,11 +219,42 @@ impl Profile {
         toml::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// The variables that the loader sets on a machine.
+    /// Its options, as they are set and described.
+    pub fn settings(&self) -> Vec<Setting> {
+        let options = self.option.iter();
+        options
+            .map(|(name, option)| option.setting(name, &self.source))
+            .collect()
+    }
+
+    /// Whether it has this option.
+    pub(crate) fn has_option(&self, name: &str) -> bool {
+        self.option.contains_key(name)
+    }
+
+    /// What it promises about CPUs that idle beside tasks.
+    pub fn promise(&self) -> Promise {
+        match self.idle_beside_waiting {
+            Some(Span(patience)) => Promise {
+                patience,
+                queues: Queues::PerCpu,
+            },
+            None => Promise {
+                patience: Duration(u64::MAX),
+                queues: Queues::Shared,
+            },
+        }
+    }
+
+    /// The variables that the loader sets on a machine, with these options chosen.
     ///
     /// # Errors
-    /// A fact that is not known.
-    pub(crate) fn variables(&self, facts: &Facts) -> Result<Vec<(String, Value)>, String> {
+    /// A fact that is not known; an option that cannot be so.
+    pub(crate) fn variables(
+        &self,
+        facts: &Facts,
+        chosen: &[(String, Value)],
+    ) -> Result<Vec<(String, Value)>, String> {
         let mut all = Vec::new();
         let mut sets = vec![&self.set];
         for (when, more) in &self.set_if {
@@ -198,11 +263,46 @@ impl Profile {
             }
         }
         for (path, term) in sets.into_iter().flatten() {
-            for path in with_ranges(path) {
-                expand(facts, &Path::read(&path), term, &Of::new(), &mut all)?;
-            }
+            set(facts, path, term, &Of::new(), &mut all)?;
+        }
+        for (name, option) in &self.option {
+            self.choose(facts, (name, option), chosen, &mut all)?;
         }
         Ok(all)
+    }
+
+    /// The variables that an option sets, with its value among `chosen`.
+    fn choose(
+        &self,
+        facts: &Facts,
+        (name, option): (&str, &LoaderOption),
+        chosen: &[(String, Value)],
+        all: &mut Vec<(String, Value)>,
+    ) -> Result<(), String> {
+        let value = value_of(name, option, chosen);
+        if let Some((most, bound)) = self.bound(option, chosen)
+            && LoaderOption::exceeds(&value, &bound)
+        {
+            let (value, bound) = (option.shown(&value), option.shown(&bound));
+            return Err(format!(
+                "{name} = {value} is more than {most} = {bound}: lower {name}, or raise {most}"
+            ));
+        }
+        let (sets, of) = option
+            .sets(&value)
+            .map_err(|why| format!("{name}: {why}"))?;
+        sets.iter()
+            .try_for_each(|(path, term)| set(facts, path, term, &of, all))
+    }
+
+    /// The option that another does not exceed, and its value among `chosen`.
+    fn bound<'o>(
+        &self,
+        option: &'o LoaderOption,
+        chosen: &[(String, Value)],
+    ) -> Option<(&'o str, Value)> {
+        let most = option.no_more_than.as_deref()?;
+        Some((most, value_of(most, self.option.get(most)?, chosen)))
     }
 
     /// How many elements the loader gives to maps and arrays of their own.
@@ -282,6 +382,8 @@ impl Profile {
         resize.extend(self.resize);
         let mut flags_if = base.flags_if;
         flags_if.extend(self.flags_if);
+        let mut option = base.option;
+        option.extend(self.option);
         Profile {
             flags: join(base.flags, self.flags),
             programs: join(base.programs, self.programs),
@@ -295,6 +397,7 @@ impl Profile {
             arena: self.arena.or(base.arena),
             hint: self.hint.or(base.hint),
             runs_on: self.runs_on.or(base.runs_on),
+            option,
             ..self
         }
     }
@@ -373,6 +476,25 @@ impl Call {
     }
 }
 
+/// The value that was chosen last for an option; else its default.
+fn value_of(name: &str, option: &LoaderOption, chosen: &[(String, Value)]) -> Value {
+    let found = chosen.iter().rfind(|(other, _)| other == name);
+    found.map_or_else(|| option.default(), |(_, value)| value.clone())
+}
+
+/// Variables that a path with ranges stands for.
+fn set(
+    facts: &Facts,
+    path: &str,
+    term: &Term,
+    of: &Of,
+    all: &mut Vec<(String, Value)>,
+) -> Result<(), String> {
+    with_ranges(path)
+        .iter()
+        .try_for_each(|path| expand(facts, &Path::read(path), term, of, all))
+}
+
 /// Variables that a path stands for, one for each number of its first placeholder.
 fn expand(
     facts: &Facts,
@@ -413,10 +535,10 @@ mod tests {
         let profile = Profile::read(&format!("name = \"a\"\nsource = \"b\"\n[set]\n{text}"))?;
         let number = |(path, value)| match value {
             Value::Number(number) => (path, number),
-            Value::Bytes(_) => unreachable!("profiles have numbers"),
+            other => unreachable!("profiles have numbers, not {other:?}"),
         };
         Ok(profile
-            .variables(&machine())?
+            .variables(&machine(), &[])?
             .into_iter()
             .map(number)
             .collect())
@@ -506,7 +628,7 @@ mod tests {
         assert_eq!(both.name, "c");
         let flags = both.flags(&machine());
         assert_eq!(flags, Ok(vec!["SCX_OPS_X".into(), "SCX_OPS_Y".into()]));
-        let values = both.variables(&machine()).expect("facts");
+        let values = both.variables(&machine(), &[]).expect("facts");
         let number = |number| Value::Number(number);
         assert_eq!(
             values,

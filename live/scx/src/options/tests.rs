@@ -85,6 +85,86 @@ fn the_other_defaults_are_those_of_the_bpf_program() {
     );
 }
 
+/// By which the lab plays the compiled program.
+const PROFILE: &str = include_str!("../../../../schedulers/warmq.toml");
+
+/// Options that the profile has as names of one: `grouping`, `preempt_on_wakeup`.
+const OTHERWISE: &[&str] = &[
+    "no-groups",
+    "group-by",
+    "infer",
+    "no-preempt",
+    "no-granularity",
+];
+/// Options that say nothing of what is decided, or of what the lab does not have.
+const NOT_THERE: &[&str] = &[
+    "access-group",
+    "ignore-quotas",
+    "stats",
+    "task-hint-map",
+    "exit-after",
+    "verbose",
+];
+
+fn written(option: &toml::Value, key: &str) -> Option<String> {
+    match option.get(key)? {
+        toml::Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// A bound, and what is just beyond it.
+fn beyond(bound: &str, step: i64) -> Option<String> {
+    if let Ok(number) = bound.parse::<i64>() {
+        return Some((number + step).to_string());
+    }
+    let bound = time(bound)
+        .expect("a time")
+        .0
+        .checked_add_signed(step * 1_000);
+    bound.map(|time| Duration(time).exact())
+}
+
+#[test]
+fn the_profile_of_the_lab_has_these_options() {
+    let profile: toml::Table = PROFILE.parse().expect("TOML");
+    let options = profile["option"].as_table().expect("a table");
+    let command = Schedule::augment_args(clap::Command::new("scx_warmq"));
+    let taken = |line: &str| {
+        Options::try_parse_from(["scx_warmq", "--infer"].into_iter().chain(line.split(' '))).is_ok()
+    };
+    let mut ours = Vec::new();
+    for argument in command.get_arguments() {
+        let long = argument.get_long().expect("a long option");
+        if OTHERWISE.contains(&long) || NOT_THERE.contains(&long) {
+            continue;
+        }
+        let name = long.replace('-', "_");
+        let option = &options[&name];
+        ours.push(name);
+        for (key, step) in [("least", -1), ("most", 1)] {
+            let Some(bound) = written(option, key) else {
+                continue;
+            };
+            assert!(taken(&format!("--{long} {bound}")), "{long} {key}");
+            let beyond = beyond(&bound, step);
+            let refused = beyond.is_none_or(|beyond| !taken(&format!("--{long}={beyond}")));
+            assert!(refused, "{long} {key}");
+        }
+        let default = argument.get_default_values().first();
+        if let (Some(ours), Some(lab)) = (default, written(option, "default")) {
+            let ours = ours.to_str().expect("text");
+            assert!(ours == lab || time(ours) == time(&lab), "{long}");
+        }
+    }
+    let of_profile = options
+        .keys()
+        .filter(|name| !["grouping", "preempt_on_wakeup"].contains(&name.as_str()));
+    let mut of_profile: Vec<String> = of_profile.cloned().collect();
+    (ours.sort(), of_profile.sort());
+    assert_eq!(ours, of_profile);
+}
+
 #[test]
 fn every_dial_reaches_the_policy() {
     let all = "--slice 3ms --slice-min 1ms --period 30ms --wakeup-lag-max 5ms --lag-max 50ms --alpha 2us \
