@@ -1,6 +1,7 @@
 # Two commands on a fresh Debian 12 with cargo; each sets up what it needs.
 #
 #   make run    builds, reproduces the papers quickly, walks this machine's own caches: report/report.html
+#               (with scx_warmq where it is built already: `cargo build --release -p scx_warmq`)
 #   make test   formatting, lints, all tests and doc tests, the Python package, a dozen laws in guests
 #   make test-all   the same, and all that scx_warmq must do in guests (vm-test)
 #   make python-test  the Python package: a wheel in a virtual environment of its own

@@ -1,7 +1,7 @@
 //! Experiments read, run and judged: what `run` and `reproduce` have in common.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use warmq_experiment::{
@@ -119,7 +119,11 @@ pub fn finish(
             "warmq: deterministic: {count} runs, twice the same"
         ));
     }
-    if let Some(exit) = worst(study.errors()) {
+    if let Some(failure) = nothing_played(study) {
+        return Err(failure);
+    }
+    let errors = study.errors().filter(|error| !error.is_left_out());
+    if let Some(exit) = worst(errors) {
         let sentences = study.failures().map(|(name, failed, names)| {
             let again = again(extent, changed, name, failed);
             format!("{names}: {}; again: {again}", failed.error)
@@ -131,6 +135,21 @@ pub fn finish(
         failed if extent.strict => Err(Failure::Claims(failed)),
         _ => Ok(()),
     }
+}
+
+/// That every run was left out, and why.
+fn nothing_played(study: &Study) -> Option<Failure> {
+    let mut whys: BTreeMap<&RunError, usize> = BTreeMap::new();
+    for run in study.runs.0.values() {
+        let why = run.as_ref().err().filter(|why| why.is_left_out())?;
+        *whys.entry(why).or_default() += 1;
+    }
+    let sentence = |(why, runs): (&&RunError, &usize)| {
+        let s = if *runs == 1 { "" } else { "s" };
+        format!("{runs} run{s}: {why}")
+    };
+    let sentences: Vec<String> = whys.iter().map(sentence).collect();
+    (!sentences.is_empty()).then_some(Failure::Runs(Exit::MachineCannot, sentences))
 }
 
 /// The command that does a failed run again, and writes what happened in it.
@@ -161,7 +180,7 @@ pub fn exit_of(error: &RunError) -> Exit {
         Cause::Stalled | Cause::MemoryFull => Exit::Stalled,
         Cause::InvariantBroken => Exit::InvariantBroken,
         Cause::ProgramBroke => Exit::ProgramBroke,
-        Cause::WorldRefused => Exit::MachineCannot,
+        Cause::WorldRefused | Cause::NoProgram => Exit::MachineCannot,
     }
 }
 
@@ -217,6 +236,7 @@ mod tests {
             (Cause::MemoryFull, Exit::Stalled),
             (Cause::InvariantBroken, Exit::InvariantBroken),
             (Cause::ProgramBroke, Exit::ProgramBroke),
+            (Cause::NoProgram, Exit::MachineCannot),
         ];
         for (cause, exit) in table {
             let what = String::new();

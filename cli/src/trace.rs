@@ -16,6 +16,9 @@ use crate::files::{Unfinished, refused};
 use crate::progress::Watch;
 use crate::study::exit_of;
 
+/// Why runs fail of which nothing happened.
+const NEVER_BEGUN: [Cause; 2] = [Cause::Setting, Cause::NoProgram];
+
 /// A run whose trace was written.
 pub struct Traced {
     /// Which: `table6-lock: cpus = 4, colors = 32, seed 1`.
@@ -72,7 +75,7 @@ fn written(engine: &Engine, plan: &Plan, name: &str, file: &Path) -> Result<Meas
             (engine.observe(plan, &mut recorded), recorded.finish())
         }
     };
-    let began = !matches!(&measured, Err(error) if error.cause == Cause::Setting);
+    let began = !matches!(&measured, Err(error) if NEVER_BEGUN.contains(&error.cause));
     if began {
         // A run that failed is the one to look at.
         let out = out.map_err(|error| refused(file, &error))?;

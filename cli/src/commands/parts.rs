@@ -2,17 +2,17 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use warmq_experiment::{Compiled, Setting, compiled, shown_value};
+use warmq_experiment::{Compiled, Engine, Part as Kind, Setting, Simulator, shown_value};
 use warmq_play::workloads as all_workloads;
-use warmq_sched::SCHEDULERS;
+use warmq_sched::{COMPILED, SCHEDULERS};
 
 use crate::failure::Failure;
-use crate::{listing, output};
+use crate::{listing, output, worlds};
 
 /// List the schedulers, or what can be set on one.
 #[derive(Args, Debug)]
 pub struct SchedulersArguments {
-    /// A scheduler, or the file of a compiled one: an object, or the program that has it inside.
+    /// A scheduler, or a compiled one: its program on PATH, or the path of that or of an object.
     name: Option<String>,
     /// Print JSON: one object per line.
     #[arg(long)]
@@ -31,29 +31,26 @@ pub struct WorkloadsArguments {
 
 /// A scheduler or workload as it is listed.
 struct Part {
-    name: &'static str,
-    what: &'static str,
-    /// What is to be known beside its settings: a key, and a sentence.
-    fact: (&'static str, &'static str, String),
+    name: String,
+    what: String,
+    /// What is to be known beside its settings: a key, its value, and a sentence.
+    fact: (&'static str, String, String),
     settings: Vec<Setting>,
 }
 
 /// Lists the schedulers, or describes one.
 pub fn schedulers(arguments: &SchedulersArguments) -> Result<(), Failure> {
     let parts = SCHEDULERS.iter().map(|entry| Part {
-        name: entry.name,
-        what: entry.what,
-        fact: (
-            "costs",
-            entry.kernel,
-            format!("Its costs are those of {} on the machine.", entry.kernel),
-        ),
+        name: entry.name.to_owned(),
+        what: entry.what.to_owned(),
+        fact: of_costs(entry.kernel),
         settings: entry.settings(),
     });
     let SchedulersArguments { name, json } = arguments;
+    let engine = worlds::add(Engine::new(None));
     let compiled = name
         .as_deref()
-        .and_then(|file| Some((file, compiled(file)?)));
+        .and_then(|name| Some((name, engine.compiled(name)?)));
     if let Some((file, described)) = compiled {
         let help = "name an object of BPF (scx_mine.bpf.o), or the program that has it inside";
         let described = described.map_err(|why| Failure::usage(why, help))?;
@@ -62,7 +59,20 @@ pub fn schedulers(arguments: &SchedulersArguments) -> Result<(), Failure> {
             false => output::print(&about(file, &described)),
         };
     }
-    show("scheduler", name.as_deref(), *json, parts.collect())
+    let programs = engine.programs().into_iter().map(|(name, what)| Part {
+        settings: engine.settings(Kind::Scheduler, &name).unwrap_or_default(),
+        name,
+        what,
+        fact: of_costs(COMPILED.kernel),
+    });
+    let all = parts.chain(programs).collect();
+    show("scheduler", name.as_deref(), *json, all)
+}
+
+/// Whose costs a scheduler has.
+fn of_costs(kernel: &str) -> (&'static str, String, String) {
+    let says = format!("Its costs are those of {kernel} on the machine.");
+    ("costs", kernel.to_owned(), says)
 }
 
 /// What a compiled scheduler is, whether the lab can run it, and what can be set on it.
@@ -128,11 +138,11 @@ fn json_of(file: &str, compiled: &Compiled) -> Value {
 /// Lists the workloads, or describes one.
 pub fn workloads(arguments: &WorkloadsArguments) -> Result<(), Failure> {
     let parts = all_workloads().iter().map(|entry| Part {
-        name: entry.name.as_str(),
-        what: entry.what.as_str(),
+        name: entry.name.clone(),
+        what: entry.what.clone(),
         fact: (
             "work",
-            entry.work.as_str(),
+            entry.work.clone(),
             format!("Its work is counted in {}.", entry.work),
         ),
         settings: entry.settings().to_vec(),
@@ -149,19 +159,22 @@ fn show(kind: &str, wanted: Option<&str>, json: bool, parts: Vec<Part>) -> Resul
                 .iter()
                 .try_for_each(|part| output::print(&part.json().to_string()));
         }
-        let lines = parts.iter().map(|part| (part.name, part.what.to_owned()));
+        let lines = parts.iter().map(|part| (&*part.name, part.what.clone()));
         return output::print(&listing::names(lines));
     };
     let found = parts.iter().find(|part| part.name == wanted);
     let part = found.ok_or_else(|| {
-        let known: Vec<&str> = parts.iter().map(|part| part.name).collect();
+        let known: Vec<&str> = parts.iter().map(|part| &*part.name).collect();
         let help = format!("use one of {}", known.join(", "));
         Failure::usage(format!("no {kind} is called {wanted}"), help)
     })?;
     if json {
         return output::print(&part.json().to_string());
     }
-    let (name, what, (.., fact)) = (part.name, part.what, &part.fact);
+    let Part {
+        name, what, fact, ..
+    } = part;
+    let fact = &fact.2;
     let settings = listing::settings(&part.settings);
     output::print(&format!("{name}: {what}\n{fact}\n\n{settings}"))
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde_json::json;
 use warmq_config::Pair;
-use warmq_experiment::load_compiled;
+use warmq_experiment::Engine;
 use warmq_race::{Found, MOST_CPUS, Race, kinds};
 use warmq_sched_ext::{Loaded, Place};
 use warmq_units::Seed;
@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::Watch;
 use crate::typed;
+use crate::worlds;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -129,7 +130,9 @@ impl Arguments {
             ..Place::default()
         };
         let places = (0..self.cpus).map(place).collect();
-        load_compiled(file, &set, places).map_err(|why| self.refused(why))
+        worlds::add(Engine::new(None))
+            .load_compiled(file, &set, places)
+            .map_err(|why| self.refused(why))
     }
 
     /// Plays schedules until one leads to a fault.

@@ -110,7 +110,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return charted(&experiments, &options, &engine, step);
     }
     if arguments.profile {
-        profile::has_programs(&experiments, &options)?;
+        profile::has_programs(&experiments, &options, &engine)?;
     }
     match &arguments.trace {
         // One run is watched at no cost worth a thought; and it may be one that broke an invariant

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use warmq_config::{Pair, Value};
-use warmq_experiment::{Engine, Part, Trial, is_compiled, nearest_release};
+use warmq_experiment::{Engine, Part, Trial, nearest_release};
 use warmq_machine::builtin_names;
 use warmq_replay::Taken;
 use warmq_sched::{COMPILED, Entry, backports};
@@ -164,9 +164,10 @@ fn scheduler<'h>(asked: Option<&'h str>, header: &'h Header) -> Result<Found<'h>
     })
 }
 
-/// A scheduler of the lab by its name, or a compiled one by its file.
+/// A scheduler of the lab by its name, or a compiled one by its name or its file.
 fn named(name: &str) -> Option<Found<'_>> {
-    let entry = match is_compiled(name) {
+    let engine = worlds::add(Engine::new(None));
+    let entry = match engine.is_compiled(name) {
         true => Some(&COMPILED),
         false => warmq_sched::scheduler(name),
     };

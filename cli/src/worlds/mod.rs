@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use warmq_experiment::Engine;
 
-/// `engine` with all worlds.
+/// `engine` with all worlds, and compiled schedulers by the names of their programs.
 pub fn add(engine: Engine) -> Engine {
     engine
+        .finding(programs::compiled)
         .with(Arc::new(guest::Guests::default()))
         .with(Arc::new(host::Host))
 }

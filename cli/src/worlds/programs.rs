@@ -20,6 +20,20 @@ pub fn find(name: &str) -> Option<PathBuf> {
     built.or_else(|| warmq_vm::program_on_path(OsStr::new(name)))
 }
 
+/// What has the compiled scheduler `name` in it: its program, or `NAME.bpf.o` in the same places.
+pub fn compiled(name: &str) -> Option<PathBuf> {
+    let object = format!("{name}.bpf.o");
+    let found = find(name).or_else(|| find(&object));
+    found.or_else(|| on_path(&object))
+}
+
+/// A file in one of the folders of PATH, which need not be a program.
+fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut files = std::env::split_paths(&path).map(|folder| folder.join(name));
+    files.find(|file| file.is_file())
+}
+
 /// The program of a scheduler; none for the kernel's own.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ body = [{ run = "1ms" }]
 #[test]
 fn the_matrix_says_who_keeps_what_and_its_exit_code_too() {
     let folder = Folder::new("laws-matrix").with("mine.toml", MINE);
-    let kept = folder.run("laws nice mine.toml --scheduler scx_warmq");
+    let kept = folder.run("laws nice mine.toml");
     assert_eq!(kept.code, 0, "{}", kept.err);
     let broken = folder.run("laws nice weights --scheduler linux24,broken");
     assert_eq!(broken.code, 1);

@@ -16,6 +16,7 @@ mod names;
 mod outputs;
 mod planned;
 mod profile;
+mod programs;
 mod race;
 mod refusals;
 mod replay;

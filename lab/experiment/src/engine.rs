@@ -17,17 +17,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use warmq_config::{Chosen, Setting, Value};
-use warmq_kernel::{BootError, Costs, Ending, Kernel, MakeScheduler, Mode, Settings};
+use warmq_kernel::{BootError, Costs, Ending, Kernel, MakeScheduler, Mode, Settings, Throttling};
 use warmq_machine::description::Cost;
 use warmq_machine::{Fragmentation, MachineDescription, Options};
 use warmq_play::Counters;
-use warmq_scenario::{Scenario, World as Kind};
+use warmq_scenario::{Scenario, Set, World as Kind};
 use warmq_sched::{Entry, Said};
-use warmq_sched_ext::Profiler;
-use warmq_trace::{Checker, Digest, Header, Names, Observer, Record};
+use warmq_sched_ext::{Loaded, Place, Profiler};
+use warmq_trace::{Checker, Digest, Header, Names, Observer, Promise, Record};
 use warmq_units::{Duration, Instant};
 
-pub use self::compiled::{Compiled, compiled, is_file as is_compiled, load_compiled};
+use self::compiled::Programs;
+pub use self::compiled::{Compiled, FindProgram};
 pub use self::fidelity::{fidelity, fidelity_of_schedulers};
 use self::measure::{Done, RunMeters, Totals};
 use self::of_tasks::OfTasks;
@@ -50,10 +51,11 @@ pub struct Engine {
 }
 
 /// The world that is always there, in which everything is simulated.
-#[derive(Clone, Copy)]
+#[derive(Clone, Default)]
 struct Lab {
     checked: bool,
     profiled: bool,
+    programs: Arc<Programs>,
 }
 
 impl Default for Engine {
@@ -70,7 +72,7 @@ impl Engine {
             host,
             lab: Lab {
                 checked: cfg!(debug_assertions),
-                profiled: false,
+                ..Lab::default()
             },
             others: Vec::new(),
             workloads: Arc::default(),
@@ -82,6 +84,48 @@ impl Engine {
     pub fn with(mut self, world: Arc<dyn World>) -> Engine {
         self.others.push(world);
         self
+    }
+
+    /// The same engine, which has compiled schedulers by the names of their programs, as `find`
+    /// finds them.
+    #[must_use]
+    pub fn finding(mut self, find: FindProgram) -> Engine {
+        self.lab.programs = Arc::new(Programs::found_by(find));
+        self
+    }
+
+    /// Whether the scheduler `name` is a compiled one: in a file, or a program that is found or has
+    /// a profile.
+    pub fn is_compiled(&self, name: &str) -> bool {
+        self.lab.programs.knows(name)
+    }
+
+    /// Compiled schedulers that can be named: those that are found, and those that a command makes;
+    /// and what they are.
+    pub fn programs(&self) -> Vec<(String, String)> {
+        self.lab.programs.listed()
+    }
+
+    /// The compiled scheduler `name`, as it is described; `None`, if it is none.
+    ///
+    /// # Errors
+    /// Why it cannot be read, or that it is missing.
+    pub fn compiled(&self, name: &str) -> Option<Result<Compiled, String>> {
+        self.lab.programs.described(name)
+    }
+
+    /// The compiled scheduler `name`, with variables set, as its loader loads it for CPUs at these
+    /// places.
+    ///
+    /// # Errors
+    /// Why it cannot be run.
+    pub fn load_compiled(
+        &self,
+        name: &str,
+        variables: &[(String, String)],
+        places: Vec<Place>,
+    ) -> Result<Loaded, String> {
+        self.lab.programs.loaded(name, variables, places)
     }
 
     fn worlds(&self) -> impl Iterator<Item = &dyn World> {
@@ -217,12 +261,11 @@ impl World for Lab {
     }
 
     fn takes_scheduler(&self, name: &str) -> Result<(), String> {
-        if name == KERNEL || compiled::is_file(name) || warmq_sched::scheduler(name).is_some() {
+        let is_own = name == KERNEL || warmq_sched::scheduler(name).is_some();
+        if is_own || self.programs.knows(name) {
             return Ok(());
         }
-        let known = warmq_sched::SCHEDULERS.iter().map(|entry| entry.name);
-        let known: Vec<&str> = known.collect();
-        let known = known.join(", ");
+        let known = self.scheduler_names().join(", ");
         Err(format!(
             "the lab has no scheduler \"{name}\"; it has {known}"
         ))
@@ -242,10 +285,12 @@ impl World for Lab {
         watcher: Option<&mut dyn AnyObserver>,
     ) -> Result<Measured, RunError> {
         let plan = play.plan;
-        let entry = kernel::entry(plan)?;
-        let profiler = self.profiled && compiled::is_file(&plan.scheduler.name);
-        let from = Instant::START + plan.warmup;
-        let made = made(plan, entry, profiler.then(|| Profiler::starting_at(from)))?;
+        let is_compiled = self.programs.knows(&plan.scheduler.name);
+        let entry = kernel::entry(plan, is_compiled)?;
+        let made = match is_compiled {
+            true => self.programs.made(plan, self.profiler(plan))?,
+            false => made(plan, entry)?,
+        };
         match watcher {
             None => self.run_under(made, entry, play, ()),
             Some(watcher) => self.run_under(made, entry, play, Watching(watcher)),
@@ -267,6 +312,20 @@ impl Observer for Watching<'_> {
 }
 
 impl Lab {
+    /// Its schedulers, and compiled ones that have names.
+    fn scheduler_names(&self) -> Vec<String> {
+        let own = warmq_sched::SCHEDULERS.iter();
+        let own = own.map(|entry| entry.name.to_owned());
+        let programs = self.programs.listed().into_iter();
+        own.chain(programs.map(|(name, _)| name)).collect()
+    }
+
+    /// Who counts what the program of a compiled scheduler does, if that is asked for.
+    fn profiler(&self, plan: &Plan) -> Option<Profiler> {
+        let from = Instant::START + plan.warmup;
+        self.profiled.then(|| Profiler::starting_at(from))
+    }
+
     /// Plays under a scheduler, with the costs and timers of `entry`.
     fn run_under<O: Observer>(
         &self,
@@ -294,7 +353,8 @@ impl Lab {
         let counters = Counters::default();
         let played = workload.build(&workload_chosen, &warmq_play::site(machine), &counters);
         let played = played.map_err(|problems| setting(problems.to_string()))?;
-        let checker = || Checker::of_a_run().promised(entry.promise);
+        let promise = promise(&scheduler, &settings, workload.scenario());
+        let checker = || Checker::of_a_run().promised(promise);
         let checker = self.checked.then(checker);
         let names = workload.scenario().map(Scenario::names);
         let from = Instant::START + plan.warmup;
@@ -369,26 +429,38 @@ impl Lab {
 struct Made {
     chosen: Chosen,
     make: MakeScheduler,
+    /// For how long a CPU may idle while a task waits that it could run.
+    promise: Promise,
     /// Who counts what its program does.
     profiler: Option<Profiler>,
 }
 
-/// The settings of the scheduler of `plan`, and what makes it.
-fn made(plan: &Plan, entry: &Entry, profiler: Option<Profiler>) -> Result<Made, RunError> {
-    let name = &plan.scheduler.name;
-    let (chosen, make) = if compiled::is_file(name) {
-        let known = compiled::settings(name).map_err(|error| setting(error.to_string()))?;
-        let chosen = chosen(known, &plan.scheduler.settings)?;
-        let make = compiled::maker(plan, &chosen, profiler.clone())?;
-        (chosen, make)
-    } else {
-        let chosen = chosen(entry.settings(), &kernel::scheduler_settings(plan))?;
-        (chosen.clone(), entry.build(chosen))
+/// What a run is held to. A compiled scheduler holds back by itself whose quota is used up, and a
+/// kernel ends it when a CPU goes offline: there it promises nothing.
+fn promise(scheduler: &Made, settings: &Settings, scenario: Option<&Scenario>) -> Promise {
+    let keeps_quotas = settings.throttling == Throttling::Scheduler;
+    let changes_cpus = |scenario: &Scenario| {
+        let mut sets = scenario.sets();
+        sets.any(|set| matches!(set, Set::Online(_)))
     };
+    let is_beyond = |scenario: &Scenario| scenario.uses("quota") || changes_cpus(scenario);
+    match keeps_quotas && scenario.is_some_and(is_beyond) {
+        true => Promise {
+            patience: Duration(u64::MAX),
+            ..scheduler.promise
+        },
+        false => scheduler.promise,
+    }
+}
+
+/// The scheduler of the lab that `plan` names, and its settings.
+fn made(plan: &Plan, entry: &Entry) -> Result<Made, RunError> {
+    let chosen = chosen(entry.settings(), &kernel::scheduler_settings(plan))?;
     Ok(Made {
+        make: entry.build(chosen.clone()),
+        promise: entry.promise,
         chosen,
-        make,
-        profiler,
+        profiler: None,
     })
 }
 
@@ -529,10 +601,7 @@ impl Simulator for Engine {
         let names: Vec<&str> = match part {
             Part::World => self.worlds().map(|world| world.kind().name()).collect(),
             Part::Machine => machines::names(self.host.is_some()),
-            Part::Scheduler => warmq_sched::SCHEDULERS
-                .iter()
-                .map(|entry| entry.name)
-                .collect(),
+            Part::Scheduler => return self.lab.scheduler_names(),
             Part::Workload => warmq_play::workloads()
                 .iter()
                 .map(|entry| entry.name.as_str())
@@ -552,7 +621,7 @@ impl Simulator for Engine {
                 .map(|machine| machines::settings(&machine)),
             Part::Scheduler => match warmq_sched::scheduler(name) {
                 Some(entry) => Ok(entry.settings()),
-                None if compiled::is_file(name) => compiled::settings(name),
+                None if self.lab.programs.knows(name) => self.lab.programs.settings(name),
                 None if self
                     .worlds()
                     .any(|world| world.takes_scheduler(name).is_ok()) =>
@@ -575,6 +644,13 @@ impl Simulator for Engine {
             Part::Workload if !world.plays_programs() => self.is_a_scenario(world, name),
             Part::Workload | Part::World => Ok(()),
         }
+    }
+
+    fn missing(&self, world: &str, scheduler: &str) -> Option<String> {
+        let is_simulated = world == LAB;
+        is_simulated
+            .then(|| self.lab.programs.missing(scheduler))
+            .flatten()
     }
 
     fn metrics(&self, used: &Used<'_>) -> Vec<MetricDescription> {

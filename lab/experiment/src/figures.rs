@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::experiment::{Compare, Experiment, HistogramRead, How, Measure, OverSeeds, Take};
 use crate::point::Point;
 use crate::run::{Options, Runs};
-use crate::simulator::Measured;
+use crate::simulator::{Measured, RunError};
 
 /// Every measure at every point for which all runs exist: one value per seed.
 ///
@@ -193,6 +193,9 @@ fn from_runs(
     let mut values = Vec::new();
     for seed in &extent.seeds {
         let result = runs.0.get(&experiment.parts.plan(point, *seed, &extent))?;
+        if result.as_ref().is_err_and(RunError::is_left_out) {
+            return None;
+        }
         let value = result
             .as_ref()
             .ok()

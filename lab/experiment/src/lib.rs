@@ -34,10 +34,7 @@ mod simulator;
 mod study;
 mod world;
 
-pub use engine::{
-    Compiled, Engine, Workload, compiled, fidelity, fidelity_of_schedulers, is_compiled,
-    load_compiled,
-};
+pub use engine::{Compiled, Engine, FindProgram, Workload, fidelity, fidelity_of_schedulers};
 pub use experiment::{
     Axis, Claim, Compare, Direction, Experiment, Extent, HistogramRead, How, Measure, Measures,
     OverSeeds, Parts, PlotSpec, Published, Take, Target, Test, Within,

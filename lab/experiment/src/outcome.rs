@@ -1,6 +1,6 @@
 //! The outcome of an experiment: its rows, checked claims and failed runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_report::{PointValue, Row};
 use xxhash_rust::xxh3::Xxh3;
@@ -83,6 +83,7 @@ impl Experiment {
         let mut parameters = BTreeSet::new();
         let mut notes = BTreeSet::new();
         let mut failures = Vec::new();
+        let mut left_out: BTreeMap<&RunError, usize> = BTreeMap::new();
         let mut digest = Xxh3::new();
         for job in &jobs {
             let result = match runs.0.get(&job.plan) {
@@ -90,6 +91,10 @@ impl Experiment {
                     parameters.extend(measured.parameters.iter().cloned());
                     notes.extend(measured.notes.iter().cloned());
                     measured.digest.clone()
+                }
+                Some(Err(error)) if error.is_left_out() => {
+                    *left_out.entry(error).or_default() += 1;
+                    error.to_string()
                 }
                 Some(Err(error)) => {
                     failures.push(RunFailure {
@@ -104,6 +109,10 @@ impl Experiment {
             };
             digest.update(format!("{}\n{result}\n", job.plan).as_bytes());
         }
+        notes.extend(left_out.into_iter().map(|(why, runs)| {
+            let s = if runs == 1 { "" } else { "s" };
+            format!("Left out, {runs} run{s}: {why}.")
+        }));
         Outcome {
             rows: self.rows(&figures),
             claims,

@@ -42,6 +42,12 @@ pub trait Simulator: Runner {
     /// Why not, and what to use.
     fn takes(&self, world: &str, part: Part, name: &str) -> Result<(), String>;
 
+    /// Why a scheduler that is known cannot be played in this world here: its program is missing.
+    /// Its runs give no measurement ([`Cause::NoProgram`]).
+    fn missing(&self, _world: &str, _scheduler: &str) -> Option<String> {
+        None
+    }
+
     /// Every figure that a run of these can give.
     fn metrics(&self, used: &Used<'_>) -> Vec<MetricDescription>;
 
@@ -133,13 +139,22 @@ pub struct Parameter {
 }
 
 /// Why a run gave no measurement.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error, Serialize, Deserialize,
+)]
 #[error("{what}")]
 pub struct RunError {
     /// The kind of failure.
     pub cause: Cause,
     /// What happened, in a sentence: the task or scheduler, the rule, the time.
     pub what: String,
+}
+
+impl RunError {
+    /// Whether the run was left out, as if nobody had asked for it.
+    pub fn is_left_out(&self) -> bool {
+        self.cause == Cause::NoProgram
+    }
 }
 
 /// Why a run gave no measurement, by what the user should do about it.
@@ -161,4 +176,6 @@ pub enum Cause {
     ProgramBroke,
     /// This machine, or the guest, did not let it be played.
     WorldRefused,
+    /// The program of a compiled scheduler is not here: the run is left out.
+    NoProgram,
 }

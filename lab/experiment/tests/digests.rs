@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use rayon::prelude::*;
-use warmq_experiment::{Engine, Experiment, Options, Plan, Runner};
+use warmq_experiment::{Engine, Experiment, LAB, Options, Plan, Runner, Simulator};
 use warmq_units::Duration;
 
 /// Long enough for hundreds of switches on every machine.
@@ -35,12 +35,14 @@ fn shipped() -> Vec<(String, Experiment)> {
     files.iter().map(|path| read(path)).collect()
 }
 
-/// The first and the last plan of an experiment, cut short.
+/// The first and the last plan of an experiment that needs no program, cut short.
 fn ends(experiment: &Experiment) -> Vec<Plan> {
-    let jobs = experiment.jobs(&Options {
+    let mut jobs = experiment.jobs(&Options {
         quick: true,
         ..Options::default()
     });
+    let engine = Engine::default();
+    jobs.retain(|job| engine.missing(LAB, &job.plan.scheduler.name).is_none());
     let time_of = |plan: &Plan| match plan.workload.name == CLONED.0 {
         true => CLONED.1,
         false => TIME,

@@ -209,8 +209,8 @@ fn parts_that_do_not_go_together_are_reported_when_the_file_is_read() {
             "moon",
         ),
         (
-            "world = \"lab\"\nscheduler = \"scx_lavd\"\nworkload = \"hog\"",
-            "scx_lavd",
+            "world = \"lab\"\nscheduler = \"scx_mine\"\nworkload = \"hog\"",
+            "scx_mine",
         ),
         (
             "world = \"guest\"\nscheduler = \"linux24\"\nworkload = \"hog\"",

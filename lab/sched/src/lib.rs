@@ -18,7 +18,6 @@ mod linux24;
 mod mq;
 mod o1;
 mod pls;
-mod scx_warmq;
 #[cfg(test)]
 mod twins;
 
@@ -131,15 +130,6 @@ const O1_PROMISE: Promise = Promise {
     queues: Queues::PerCpu,
 };
 
-/// What scx_warmq promises to tasks that are in no group: a CPU that goes idle takes what waits
-/// under any cache, and the timer looks again every 10 ms. A group may wait beside an idle CPU, for
-/// ever where the busiest place has nothing to give (`tests/stories/scx_warmq.rs` shows both
-/// cases).
-const WARMQ_PROMISE: Promise = Promise {
-    patience: Duration::from_ms(50),
-    queues: Queues::PerCpu,
-};
-
 /// What a scheduler that is there to be broken promises: nothing. The laws are to find what is
 /// wrong.
 const BROKEN_PROMISE: Promise = Promise {
@@ -206,15 +196,6 @@ const EEVDF_DEVIATES: &[(&str, &str)] = &[(
     "policy fifo or rr without cpus",
     "real-time tasks stay on the CPUs where they wake: none is pushed to or pulled by another CPU",
 )];
-const SCX_DEVIATES: &[(&str, &str)] = &[
-    ("autogroup", "schedulers of sched_ext do not see sessions"),
-    ("quota", ONE_POOL),
-    (
-        "policy fifo or rr",
-        "real-time tasks have the largest weight; a real kernel runs them before those of sched_ext, which \
-         have 50 ms of each second from 7.0 on, and starve before that",
-    ),
-];
 const COMPILED_DEVIATES: &[(&str, &str)] = &[
     ("autogroup", "schedulers of sched_ext do not see sessions"),
     (
@@ -257,15 +238,6 @@ fn linux612(seed: Seed) -> Settings {
 fn linux6_compiled(seed: Seed) -> Settings {
     Settings {
         throttling: Throttling::Scheduler,
-        ..Settings::linux6(seed)
-    }
-}
-
-/// Linux 6 under a scheduler of sched_ext, which obeys quotas by itself: a woken task is queued,
-/// and waits there.
-fn linux6_scx(seed: Seed) -> Settings {
-    Settings {
-        throttling: Throttling::Pool,
         ..Settings::linux6(seed)
     }
 }
@@ -341,9 +313,9 @@ const EEVDF: Entry = Entry {
 };
 
 /// What all compiled schedulers of sched_ext have in common; lab/sched-ext makes them and says what
-/// can be set on them. They promise nothing.
+/// can be set on them, and what they promise.
 pub const COMPILED: Entry = Entry {
-    name: "compiled",
+    name: "sched_ext",
     what: "a compiled scheduler of sched_ext, as it is loaded",
     models: ANYWHERE,
     deviates: COMPILED_DEVIATES,
@@ -457,17 +429,6 @@ pub const SCHEDULERS: &[Entry] = &[
         statistics: affinity::STATISTICS,
         settings: || affinity::settings::<eevdf::Eevdf>(eevdf::settings(eevdf::Version::V7_1)),
         build: |chosen, attach| with_affinity(eevdf::Eevdf::new(chosen, attach)?, chosen, attach),
-        ..EEVDF
-    },
-    Entry {
-        name: "scx_warmq",
-        what: "the project's sched_ext scheduler: fair by virtual time, a queue for each last-level cache, tasks of one fragment together",
-        models: ANYWHERE,
-        deviates: SCX_DEVIATES,
-        promise: WARMQ_PROMISE,
-        timers: linux6_scx,
-        settings: scx_warmq::settings,
-        build: |chosen, attach| Ok(Box::new(scx_warmq::ScxWarmq::new(chosen, attach)?)),
         ..EEVDF
     },
     Entry {

@@ -4,9 +4,6 @@ use std::path::Path;
 
 use crate::tree::{Source, sources};
 
-/// Where these words are still used; the test says so once a folder is free of them.
-const LEFT_OUT: &[&str] = &["lab/sched/src/scx_warmq"];
-
 /// What a name must not be: say what the thing is.
 const NO_NAME: &str = "it";
 /// What a comment must not say: say whether something is recorded, printed, known...
@@ -15,20 +12,8 @@ const NOT_SAID: &str = "told";
 #[test]
 fn names_and_comments_say_what_is_meant() {
     let sources = sources();
-    let (left_out, kept): (Vec<&Source>, Vec<&Source>) = sources.iter().partition(|source| {
-        LEFT_OUT
-            .iter()
-            .any(|folder| source.path.starts_with(folder))
-    });
-    let wrong: Vec<String> = kept.into_iter().flat_map(faults).collect();
+    let wrong: Vec<String> = sources.iter().flat_map(faults).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    for folder in LEFT_OUT {
-        let mut inside = left_out
-            .iter()
-            .filter(|source| source.path.starts_with(folder));
-        let needed = inside.any(|source| !faults(source).is_empty());
-        assert!(needed, "{folder} need not be left out any more");
-    }
 }
 
 fn faults(source: &Source) -> Vec<String> {

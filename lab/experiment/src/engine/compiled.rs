@@ -1,6 +1,9 @@
-//! Compiled schedulers by the path of their file: an object, or the program that has it inside.
+//! Compiled schedulers by the path of their file (an object, or the program that has it inside), or
+//! by the name of their program.
 
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::{BootError, MakeScheduler};
@@ -9,9 +12,9 @@ use warmq_sched_ext::{
     Variable,
 };
 
-use super::setting;
-use crate::plan::Plan;
-use crate::simulator::{PartError, RunError};
+use super::{Made, setting};
+use crate::plan::{KERNEL, Plan};
+use crate::simulator::{Cause, PartError, RunError};
 
 /// The kernel that compiled schedulers are fitted to.
 const SERIES: &str = "series";
@@ -24,9 +27,87 @@ fn is_written_as_file(name: &str) -> bool {
     name.contains('/') || name.ends_with(".o")
 }
 
-/// Whether the name of a scheduler is that of a file.
-pub fn is_file(name: &str) -> bool {
-    is_written_as_file(name) && Path::new(name).is_file()
+/// From the name of a program to its file.
+pub type FindProgram = fn(&str) -> Option<PathBuf>;
+
+/// The compiled schedulers that can be named.
+pub(super) struct Programs {
+    /// Nothing here looks for programs.
+    find: FindProgram,
+    /// What was read, by the name that was given.
+    read: Mutex<BTreeMap<String, Result<Arc<Source>, String>>>,
+}
+
+impl Default for Programs {
+    fn default() -> Programs {
+        Programs::found_by(|_| None)
+    }
+}
+
+impl Programs {
+    /// Those whose programs `find` finds.
+    pub(super) fn found_by(find: FindProgram) -> Programs {
+        Programs {
+            find,
+            read: Mutex::default(),
+        }
+    }
+
+    /// The file of the scheduler `name`, if it is a compiled one that is here. Schedulers of the
+    /// lab come before programs of the same name.
+    fn file(&self, name: &str) -> Option<PathBuf> {
+        match is_written_as_file(name) {
+            true => Some(PathBuf::from(name)).filter(|path| path.is_file()),
+            false if name == KERNEL || warmq_sched::scheduler(name).is_some() => None,
+            false => (self.find)(name),
+        }
+    }
+
+    /// Whether `name` is that of a compiled scheduler: one that is here, or one that has a profile.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.file(name).is_some() || profile_of_program(name).is_some()
+    }
+
+    /// Why the compiled scheduler `name`, which is known, cannot be played here, if it is missing.
+    pub(super) fn missing(&self, name: &str) -> Option<String> {
+        if self.file(name).is_some() {
+            return None;
+        }
+        let profile = profile_of_program(name)?;
+        let makes = match profile.made_by.as_str() {
+            "" => "install it, or give the path of its program or of its object".to_owned(),
+            command => format!("`{command}` makes it"),
+        };
+        Some(format!(
+            "{name} is neither beside warmq nor on PATH: {makes}"
+        ))
+    }
+
+    /// The programs that have a profile and are here, or are made by a command: their names, and
+    /// what they are.
+    pub(super) fn listed(&self) -> Vec<(String, String)> {
+        let all = profiles().map(|profile| (program_of(&profile), profile));
+        let known =
+            all.filter(|(name, profile)| !profile.made_by.is_empty() || self.file(name).is_some());
+        known
+            .map(|(name, profile)| (name, listed_as(&profile)))
+            .collect()
+    }
+
+    /// The object of the scheduler `name`, and what its loader does. It is read once.
+    fn source(&self, name: &str) -> Result<Arc<Source>, String> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let source = || self.read_source(name).map(Arc::new);
+        read.entry(name.to_owned()).or_insert_with(source).clone()
+    }
+
+    fn read_source(&self, name: &str) -> Result<Source, String> {
+        let file = self.file(name);
+        let file = file.as_deref().unwrap_or(Path::new(name));
+        let bytes = std::fs::read(file);
+        let bytes = bytes.map_err(|error| format!("{name}: cannot read it: {error}"))?;
+        Source::read(&bytes, profile).map_err(|error| format!("{name}: {error}"))
+    }
 }
 
 /// Texts of the profiles in `schedulers/`.
@@ -43,51 +124,59 @@ const PROFILES: &[&str] = profiles! {
     "userland" "warmq"
 };
 
-fn profile(name: &str) -> Option<Profile> {
+fn profiles() -> impl Iterator<Item = Profile> {
     let all = PROFILES.iter().map(|text| Profile::read(text));
-    let mut all = all.map(|profile| profile.expect("a test reads all of them"));
-    let found = all.find(|profile| profile.name == name)?;
+    all.map(|profile| profile.expect("a test reads all of them"))
+}
+
+fn profile(name: &str) -> Option<Profile> {
+    let found = profiles().find(|profile| profile.name == name)?;
     match found.like.as_deref().and_then(profile) {
         Some(base) => Some(found.over(base)),
         None => Some(found),
     }
 }
 
-/// The object in a file, and what its loader does.
-fn source(name: &str) -> Result<Source, String> {
-    let bytes = std::fs::read(name).map_err(|error| format!("{name}: cannot read it: {error}"))?;
-    Source::read(&bytes, profile).map_err(|error| format!("{name}: {error}"))
+fn listed_as(profile: &Profile) -> String {
+    let about = Some(&profile.what).filter(|what| !what.is_empty());
+    let about = about.unwrap_or(&profile.source);
+    format!("compiled: {about}")
 }
 
-/// The compiled scheduler in a file, with variables set, as its loader loads it for CPUs at these
-/// places.
-///
-/// # Errors
-/// Why it cannot be run.
-pub fn load_compiled(
-    name: &str,
-    variables: &[(String, String)],
-    places: Vec<Place>,
-) -> Result<Loaded, String> {
-    let set = variables.iter().map(|(name, text)| {
-        let value = number(name, text).map_err(|error| error.to_string())?;
-        Ok((name.clone(), value))
-    });
-    let set: Vec<(String, warmq_sched_ext::Value)> = set.collect::<Result<_, String>>()?;
-    let loaded = source(name)?.load(NEWEST, &Facts::of_places(places), &set);
-    loaded.map_err(|error| format!("{name} cannot be run in the lab: {error}"))
+/// What the programs of schedulers are called: `scx_` and the name in their `sched_ext_ops`.
+const PREFIX: &str = "scx_";
+
+fn program_of(profile: &Profile) -> String {
+    format!("{PREFIX}{}", profile.name)
 }
 
-/// What can be set: what its work takes, and its variables.
-pub(super) fn settings(name: &str) -> Result<Vec<Setting>, PartError> {
-    let variables = source(name).map_err(PartError::Broken)?.variables();
-    let mut settings = expenses();
-    let taken: Vec<String> = settings.iter().map(|known| known.name.clone()).collect();
-    // Those of the kernel's enums are filled as it is loaded.
-    let own = variables.iter().filter(|one| !one.name.starts_with("__"));
-    let free = own.filter(|one| !taken.contains(&one.name));
-    settings.extend(free.map(of_variable));
-    Ok(settings)
+/// The profile of a scheduler, by the name of its program.
+fn profile_of_program(name: &str) -> Option<Profile> {
+    profile(name.strip_prefix(PREFIX)?)
+}
+
+impl Programs {
+    /// What can be set: what its work takes, its loader's options, and its variables. Nobody knows
+    /// the variables of a program that is missing.
+    pub(super) fn settings(&self, name: &str) -> Result<Vec<Setting>, PartError> {
+        let is_missing = self.file(name).is_none();
+        let alone = is_missing.then(|| profile_of_program(name)).flatten();
+        let (profile, variables) = match alone {
+            Some(profile) => (profile, Vec::new()),
+            None => {
+                let source = self.source(name).map_err(PartError::Broken)?;
+                (source.profile().clone(), source.variables())
+            }
+        };
+        let mut settings = expenses();
+        settings.extend(profile.settings());
+        let taken: Vec<String> = settings.iter().map(|known| known.name.clone()).collect();
+        // Those of the kernel's enums are filled as it is loaded.
+        let own = variables.iter().filter(|one| !one.name.starts_with("__"));
+        let free = own.filter(|one| !taken.contains(&one.name));
+        settings.extend(free.map(of_variable));
+        Ok(settings)
+    }
 }
 
 /// A variable that is not set here has what the loader gives it.
@@ -102,19 +191,27 @@ fn of_variable(variable: &Variable) -> Setting {
     Setting::text(&variable.name, AS_LOADED).says(&what, "its loader, or the file")
 }
 
-/// The variables that are set here.
-fn variables(plan: &Plan) -> Result<Vec<(String, warmq_sched_ext::Value)>, RunError> {
-    let known: Vec<String> = expenses().into_iter().map(|known| known.name).collect();
+/// The options and the variables that are set here.
+fn given(plan: &Plan, profile: &Profile) -> Result<Vec<Given>, RunError> {
+    let named = |settings: Vec<Setting>| -> BTreeSet<String> {
+        settings.into_iter().map(|known| known.name).collect()
+    };
+    let (costs, options) = (named(expenses()), named(profile.settings()));
     let settings = plan.scheduler.settings.iter();
-    let mut variables = Vec::new();
-    for (name, value) in settings.filter(|(name, _)| !known.contains(name)) {
-        let Value::Text(text) = value else { continue };
-        if text != AS_LOADED {
-            variables.push((name.clone(), number(name, text)?));
+    let mut given = Vec::new();
+    for (name, value) in settings.filter(|(name, _)| !costs.contains(*name)) {
+        match value {
+            value if options.contains(name) => given.push((name.clone(), value.into())),
+            Value::Text(text) if text != AS_LOADED => {
+                given.push((name.clone(), number(name, text)?));
+            }
+            _ => {}
         }
     }
-    Ok(variables)
+    Ok(given)
 }
+
+type Given = (String, warmq_sched_ext::Value);
 
 fn number(name: &str, text: &str) -> Result<warmq_sched_ext::Value, RunError> {
     let number = match text {
@@ -186,16 +283,7 @@ pub struct Compiled {
     pub settings: Vec<Setting>,
 }
 
-/// The compiled scheduler in a file; `None`, if the name is not written as that of a file.
-///
-/// # Errors
-/// Why it cannot be read.
-pub fn compiled(name: &str) -> Option<Result<Compiled, String>> {
-    is_written_as_file(name).then(|| describe(name))
-}
-
-fn describe(name: &str) -> Result<Compiled, String> {
-    let source = source(name)?;
+fn describe(source: &Source, settings: Vec<Setting>) -> Compiled {
     let facts = Facts::of_places(vec![Place::default()]);
     let why = |series: &&str| {
         let refused = source.load(series, &facts, &[]).err();
@@ -210,26 +298,85 @@ fn describe(name: &str) -> Result<Compiled, String> {
     let known = source.profile();
     let profile =
         (known.name == source.name()).then(|| (known.source.clone(), known.lacks.clone()));
-    Ok(Compiled {
+    Compiled {
         name: source.name().to_owned(),
         callbacks: source.callbacks().map(str::to_owned).collect(),
         profile,
         left_out: events(AtEvent::LeftOut),
         never: events(AtEvent::Never),
         refused: [NEWEST, "6.18"].iter().map(why).collect(),
-        settings: settings(name).map_err(|error| error.to_string())?,
-    })
+        settings,
+    }
+}
+
+impl Programs {
+    /// The compiled scheduler `name`, as it is described; `None`, if it is none.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(super) fn described(&self, name: &str) -> Option<Result<Compiled, String>> {
+        if !is_written_as_file(name) && !self.knows(name) {
+            return None;
+        }
+        let described = || {
+            self.missing(name).map_or(Ok(()), Err)?;
+            let settings = self.settings(name).map_err(|error| error.to_string())?;
+            Ok(describe(&*self.source(name)?, settings))
+        };
+        Some(described())
+    }
+
+    /// The compiled scheduler `name`, with variables set, as its loader loads it for CPUs at these
+    /// places.
+    ///
+    /// # Errors
+    /// Why it cannot be run.
+    pub(super) fn loaded(
+        &self,
+        name: &str,
+        variables: &[(String, String)],
+        places: Vec<Place>,
+    ) -> Result<Loaded, String> {
+        self.missing(name).map_or(Ok(()), Err)?;
+        let set = variables.iter().map(|(name, text)| {
+            let value = number(name, text).map_err(|error| error.to_string())?;
+            Ok((name.clone(), value))
+        });
+        let set: Vec<Given> = set.collect::<Result<_, String>>()?;
+        let loaded = self
+            .source(name)?
+            .load(NEWEST, &Facts::of_places(places), &set);
+        loaded.map_err(|error| format!("{name} cannot be run in the lab: {error}"))
+    }
+
+    /// The scheduler of `plan`.
+    pub(super) fn made(&self, plan: &Plan, profiler: Option<Profiler>) -> Result<Made, RunError> {
+        let name = &plan.scheduler.name;
+        if let Some(what) = self.missing(name) {
+            let cause = Cause::NoProgram;
+            return Err(RunError { what, cause });
+        }
+        let known = self.settings(name);
+        let known = known.map_err(|error| setting(error.to_string()))?;
+        let chosen = super::chosen(known, &plan.scheduler.settings)?;
+        let source = self.source(name).map_err(setting)?;
+        Ok(Made {
+            make: maker(plan, &source, &chosen, profiler.clone())?,
+            promise: source.profile().promise(),
+            chosen,
+            profiler,
+        })
+    }
 }
 
 /// What makes the scheduler of `plan`.
-pub(super) fn maker(
+fn maker(
     plan: &Plan,
+    source: &Arc<Source>,
     chosen: &Chosen,
     profiler: Option<Profiler>,
 ) -> Result<MakeScheduler, RunError> {
-    let name = &plan.scheduler.name;
-    let source = source(name).map_err(setting)?;
-    let variables = variables(plan)?;
+    let given = given(plan, source.profile())?;
     let series = chosen.choice(SERIES).to_owned();
     let expenses = Expenses {
         instructions: chosen.count("bpf_instructions"),
@@ -238,9 +385,9 @@ pub(super) fn maker(
         callback: chosen.count("bpf_callback"),
     };
     let seed = plan.seed.stream("bpf_get_prandom_u32").next();
-    let name = name.clone();
+    let (name, source) = (plan.scheduler.name.clone(), Arc::clone(source));
     Ok(Box::new(move |attach| {
-        let loaded = source.load(&series, &Facts::of(attach), &variables);
+        let loaded = source.load(&series, &Facts::of(attach), &given);
         let loaded = loaded.map_err(|error| {
             BootError::Scheduler(format!("{name} cannot be run in the lab: {error}"))
         })?;
@@ -261,8 +408,7 @@ mod tests {
 
     #[test]
     fn every_profile_is_read() {
-        for text in PROFILES {
-            let profile = Profile::read(text).expect("a profile");
+        for profile in profiles() {
             assert!(!profile.source.is_empty(), "{}", profile.name);
             let known = super::profile(&profile.name).expect("found by its name");
             assert_eq!(known.name, profile.name);

@@ -1,7 +1,7 @@
 //! What is played otherwise than the file of a scenario says, a sentence each.
 
 use warmq_scenario::{Fidelity, Scenario, World};
-use warmq_sched::{Entry, SCHEDULERS};
+use warmq_sched::{COMPILED, Entry, SCHEDULERS};
 
 /// In the world of a real kernel and, of a file in another language, anywhere.
 pub(super) fn notes(scenario: &Scenario, world: World) -> Vec<String> {
@@ -41,7 +41,7 @@ pub fn fidelity(scenario: &Scenario, world: World) -> Vec<String> {
 /// What some schedulers of the lab play otherwise than `scenario` says.
 pub fn fidelity_of_schedulers(scenario: &Scenario) -> Vec<String> {
     let mut found: Vec<(&str, &str, Vec<&str>)> = Vec::new();
-    for entry in SCHEDULERS {
+    for entry in SCHEDULERS.iter().chain([&COMPILED]) {
         for (used, how) in entry.deviates {
             match found.iter_mut().find(|(a, b, _)| (a, b) == (used, how)) {
                 Some((_, _, names)) => names.push(entry.name),
@@ -88,7 +88,7 @@ mod tests {
             body = [{ run = "1ms" }]
             "#,
         );
-        for entry in SCHEDULERS {
+        for entry in SCHEDULERS.iter().chain([&COMPILED]) {
             for (used, _) in entry.deviates {
                 assert!(all.uses(used), "{}: {used}", entry.name);
             }
@@ -98,13 +98,12 @@ mod tests {
     #[test]
     fn a_run_notes_what_its_own_scheduler_plays_otherwise() {
         let real_time = scenario(REAL_TIME);
-        let said = |name: &str| {
-            let entry = warmq_sched::scheduler(name).expect("a scheduler");
-            notes_of_lab(&real_time, entry)
-        };
-        assert_eq!(said("scx_warmq").len(), 1);
-        assert!(said("scx_warmq")[0].contains("largest weight"));
-        assert_eq!(said("linux24"), [""; 0], "nothing limits them there");
+        let compiled = notes_of_lab(&real_time, &COMPILED);
+        assert_eq!(compiled.len(), 1);
+        assert!(compiled[0].contains("largest weight"));
+        let linux24 = warmq_sched::scheduler("linux24").expect("a scheduler");
+        let said = notes_of_lab(&real_time, linux24);
+        assert_eq!(said, [""; 0], "nothing limits them there");
         let usual = scenario(&REAL_TIME.replace("fifo 50", "normal"));
         for entry in SCHEDULERS {
             assert_eq!(notes_of_lab(&usual, entry), [""; 0], "{}", entry.name);
@@ -116,7 +115,7 @@ mod tests {
         let said = fidelity_of_schedulers(&scenario(REAL_TIME));
         let of = |name: &str| said.iter().filter(|note| note.contains(name)).count();
         assert_eq!(
-            (of("scx_warmq"), of("broken"), of("linux24")),
+            (of("sched_ext"), of("broken"), of("linux24")),
             (1, 1, 0),
             "{said:?}"
         );

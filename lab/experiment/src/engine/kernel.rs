@@ -47,9 +47,9 @@ pub(super) fn drawn_ticks(plan: &Plan) -> bool {
 }
 
 /// The scheduler that `plan` names.
-pub(super) fn entry(plan: &Plan) -> Result<&'static Entry, RunError> {
+pub(super) fn entry(plan: &Plan, is_compiled: bool) -> Result<&'static Entry, RunError> {
     let name = &plan.scheduler.name;
-    if super::compiled::is_file(name) {
+    if is_compiled {
         return Ok(&COMPILED);
     }
     if name != KERNEL {

@@ -48,6 +48,7 @@ fn hoarded(engine: &Engine) -> Result<Measured, RunError> {
         chosen,
         make,
         profiler: None,
+        promise: entry.promise,
     };
     let plan = &plan();
     let (machine, set, workload) = engine.parts(plan)?;
@@ -268,7 +269,7 @@ mod random {
         fn shares_of_tasks_and_idle_time_are_the_cpus(
             tasks in prop::collection::vec(task(), 1..4),
             cpus in 1_u32..5,
-            scheduler in prop::sample::select(vec!["eevdf-6.18", "eevdf-7.1", "o1", "cfs", "linux24", "scx_warmq"]),
+            scheduler in prop::sample::select(vec!["eevdf-6.18", "eevdf-7.1", "o1", "cfs", "linux24"]),
             warmup in 0_u32..300,
             time in 50_u32..300,
             seed in 1_u64..1_000,

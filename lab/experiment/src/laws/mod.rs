@@ -115,6 +115,9 @@ fn check(column: &Column, simulator: &dyn Simulator) -> Result<(), NotDone> {
     let name = column.name();
     let taken = simulator.takes(column.world.name(), Part::Scheduler, name);
     taken.map_err(plain)?;
+    if let Some(why) = simulator.missing(column.world.name(), name) {
+        return Err(plain(why));
+    }
     let pairs = column.settings().map_err(plain)?;
     if pairs.is_empty() {
         return Ok(());

@@ -256,9 +256,11 @@ fn fault(error: &RunError) -> Fault {
         Cause::SchedulerBroke | Cause::Stalled | Cause::InvariantBroken => {
             Fault::OfTheScheduler(error.to_string())
         }
-        Cause::Setting | Cause::MemoryFull | Cause::ProgramBroke | Cause::WorldRefused => {
-            Fault::OfTheWorld(error.to_string())
-        }
+        Cause::Setting
+        | Cause::MemoryFull
+        | Cause::ProgramBroke
+        | Cause::WorldRefused
+        | Cause::NoProgram => Fault::OfTheWorld(error.to_string()),
     }
 }
 

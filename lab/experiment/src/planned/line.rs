@@ -139,7 +139,7 @@ mod tests {
     use crate::simulator::Cause;
 
     /// The name of each cause in lines (docs/sweeps.md).
-    const CAUSES: [(Cause, &str); 7] = [
+    const CAUSES: [(Cause, &str); 8] = [
         (Cause::Setting, "setting"),
         (Cause::SchedulerBroke, "scheduler-broke"),
         (Cause::Stalled, "stalled"),
@@ -147,6 +147,7 @@ mod tests {
         (Cause::InvariantBroken, "invariant-broken"),
         (Cause::ProgramBroke, "program-broke"),
         (Cause::WorldRefused, "world-refused"),
+        (Cause::NoProgram, "no-program"),
     ];
 
     #[test]

@@ -51,11 +51,6 @@ impl<'a> Attach<'a> {
         self.core.settings.tick
     }
 
-    /// Whether the tick of an idle CPU stops (`CONFIG_NO_HZ_IDLE`).
-    pub fn stops_idle_ticks(&self) -> bool {
-        self.core.settings.nohz
-    }
-
     /// The size of a cache line in bytes.
     pub fn line(&self) -> u64 {
         self.core.memory.line()

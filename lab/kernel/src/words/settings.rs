@@ -259,8 +259,8 @@ const SK_BUFF_I386: Bytes = Bytes(164);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throttling {
     /// All CPUs draw from one pool without slices, and each task leaves on its way to user mode.
-    /// Who is woken waits for the next period. So does scx_warmq; kernels before 3.2 have no
-    /// quotas, and are played as if they had these.
+    /// Who is woken waits for the next period. Kernels before 3.2 have no quotas, and are played as
+    /// if they had these.
     Pool,
     /// Nothing does: the scheduler knows the limits, and keeps them or not (sched_ext).
     Scheduler,

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use warmq_kernel::{Boot, Throttling};
-use warmq_sched::SCHEDULERS;
 use warmq_trace::{Cause, Checker, Digest, Observer, Record};
 use warmq_units::{Instant, TaskId};
 
+use crate::compiled::schedulers;
 use crate::laws::cases;
 use crate::stage::*;
 use crate::told::{Kept, told, told_on};
@@ -249,7 +249,7 @@ proptest! {
     /// The invariants that only records in detail can break are checked here.
     #[test]
     fn a_run_is_the_same_with_and_without_details(case in cases()) {
-        for entry in SCHEDULERS {
+        for entry in schedulers() {
             let workload = |boot: &mut Boot<'_>| -> Started {
                 case.script.start_with(boot)?;
                 Ok(())

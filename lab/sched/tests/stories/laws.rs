@@ -12,9 +12,10 @@ use warmq_kernel::{
 };
 use warmq_play::{Counters, workload};
 use warmq_random::{Act, Configuration, Script, configurations, scripts};
-use warmq_sched::{Entry, SCHEDULERS};
+use warmq_sched::Entry;
 use warmq_trace::Digest;
 
+use crate::compiled::{WARMQ, schedulers, under};
 use crate::stage::*;
 
 /// A run but for its scheduler.
@@ -58,7 +59,7 @@ impl Case {
     /// or is exact, and so on.
     pub fn set(&self, name: &str) -> (&'static str, Value) {
         match name {
-            "scx_warmq" => {
+            WARMQ => {
                 let place = ["llc", "cpu"][(self.seed % 2) as usize];
                 ("place", Value::Text(place.into()))
             }
@@ -87,9 +88,10 @@ impl Case {
             flooded.set(self.script.start_with(boot)?);
             Ok(())
         };
-        // What scx_warmq does to groups is in scx_warmq.rs: it promises them nothing.
-        let grouped = entry.name == "scx_warmq" && names_fragments(&self.script);
-        let mut stage = match grouped {
+        // What scx_warmq does to groups is in scx_warmq.rs: it promises them nothing. When a CPU
+        // goes offline a kernel ends it, and its loader starts it anew; here it goes on.
+        let unlike = names_fragments(&self.script) || takes_offline(&self.script);
+        let mut stage = match entry.name == WARMQ && unlike {
             true => self.stage().promised_nothing(),
             false => self.stage().promised_by(entry),
         };
@@ -97,6 +99,7 @@ impl Case {
         let kernel = entry.kernel_settings(stage.settings.seed);
         stage.settings.sync_socket_wakeups &= kernel.sync_socket_wakeups;
         stage.settings.nohz &= may_stop_ticks(entry);
+        stage.settings = under(entry.name, stage.settings);
         let scheduler = scheduler(entry.name, &[self.set(entry.name)]);
         let (ending, kernel) = stage.plays(scheduler, 1_000, workload);
         if let Some((nic, socket)) = flooded.get() {
@@ -115,6 +118,12 @@ pub fn may_stop_ticks(entry: &Entry) -> bool {
 fn names_fragments(script: &Script) -> bool {
     let mut acts = script.parts.iter().flat_map(|part| &part.acts);
     acts.any(|act| matches!(act, Act::Enter(Some(_))))
+}
+
+/// Whether any task of `script` takes a CPU offline.
+fn takes_offline(script: &Script) -> bool {
+    let mut acts = script.parts.iter().flat_map(|part| &part.acts);
+    acts.any(|act| matches!(act, Act::Online(..)))
 }
 
 /// Nothing that was sent is lost without a count. All packets of a flood are datagrams.
@@ -136,7 +145,7 @@ proptest! {
 
     #[test]
     fn every_run_keeps_the_laws_and_comes_out_the_same_twice(case in cases()) {
-        for entry in SCHEDULERS {
+        for entry in schedulers() {
             let (ending, kernel) = case.play(entry);
             let good = matches!(ending, Ending::WorkDone | Ending::TimeUp);
             prop_assert!(good, "{}: {ending}", entry.name);
@@ -168,7 +177,7 @@ pub fn a_case() -> Case {
 /// Hogs that a task forks on one CPU spread over all, and stay there.
 #[test]
 fn no_cpu_idles_beside_hogs_that_one_task_forks() {
-    for entry in SCHEDULERS {
+    for entry in schedulers() {
         let stage = stage(4).promised_by(entry);
         stage.plays(scheduler(entry.name, &[]), 3_000, |boot: &mut Boot<'_>| {
             boot.task(called("parent"), |task: Task| async move {
@@ -248,7 +257,7 @@ fn every_workload_keeps_the_laws_under_every_scheduler() {
         ("request_cycles", 20_000),
     ]);
     let spin = counts(&[("tasks", 5)]);
-    for entry in SCHEDULERS {
+    for entry in schedulers() {
         for cpus in [1, 3] {
             for chat in [&chat, &named] {
                 let (messages, _) = small("chat", chat, entry.name, cpus);

@@ -10,6 +10,7 @@ mod cache_aware;
 mod cfs;
 mod changes;
 mod colors;
+mod compiled;
 mod details;
 mod eevdf;
 mod elsc;

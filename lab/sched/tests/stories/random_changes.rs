@@ -10,6 +10,7 @@ use warmq_sched::{Entry, SCHEDULERS};
 use warmq_trace::Record;
 use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
 
+use crate::compiled::{WARMQ, schedulers, under};
 use crate::laws::may_stop_ticks;
 use crate::stage::*;
 use crate::told::Kept;
@@ -177,10 +178,11 @@ fn play(entry: &Entry, stage: Stage, acts: &[(u64, Act)]) -> (Ending, Vec<u64>, 
         Ok(())
     };
     // A held task is not a waiting one, but scx_warmq promises nothing where groups are named.
-    let stage = match entry.name {
-        "scx_warmq" => stage.promised_nothing(),
+    let mut stage = match entry.name {
+        WARMQ => stage.promised_nothing(),
         _ => stage.promised_by(entry),
     };
+    stage.settings = under(entry.name, stage.settings);
     let end = FREE + longest_wait(entry);
     let (ending, _) = stage.plays(scheduler(entry.name, &[]), end, workload);
     let (before, after) = (before.borrow().clone(), done.borrow().clone());
@@ -194,7 +196,7 @@ proptest! {
     fn nobody_is_lost_whatever_changes(
         acts in acts(), cpus in 1u16..4, real: bool, configuration in configurations()
     ) {
-        for entry in SCHEDULERS {
+        for entry in schedulers() {
             let stage = stage(cpus);
             let mut stage = if real { stage.real() } else { stage };
             configuration.apply(&mut stage.settings);
@@ -222,7 +224,9 @@ fn who_is_alone_in_a_fragment_of_a_light_group_runs() {
         Act::Fragment(1, Some(0)),
         Act::Weight(1, 1),
     ];
-    let entry = warmq_sched::scheduler("scx_warmq").expect("a scheduler");
+    let Some(entry) = schedulers().find(|entry| entry.name == WARMQ) else {
+        return;
+    };
     let (_, before, after) = play(entry, stage(1), &group.map(|act| (0, act)));
     assert!(after[1] > before[1], "{before:?} {after:?}");
 }
@@ -235,7 +239,7 @@ fn nobody_is_bound_to_a_cpu_that_is_offline() {
         (0, Act::Online(0, false)),
         (811, Act::Group(5, 1)),
     ];
-    for entry in SCHEDULERS {
+    for entry in schedulers() {
         let (ending, before, after) = play(entry, stage(2), &acts);
         assert_eq!(ending, Ending::TimeUp, "{}", entry.name);
         assert!(after[5] > before[5], "{}: {before:?} {after:?}", entry.name);
@@ -252,7 +256,7 @@ fn a_cpu_whose_task_is_throttled_on_arrival_is_found_again() {
         (45, Act::Group(4, 2)),
         (208, Act::Freeze(1, true)),
     ];
-    for entry in SCHEDULERS {
+    for entry in schedulers() {
         for mut stage in [stage(3), stage(3).real()] {
             stage.settings.throttling = Throttling::Groups;
             stage.settings.staggered_periods = true;
@@ -292,7 +296,8 @@ fn ran_in_periods(records: &[(Instant, Record)], period: Duration, end: Instant)
 proptest! {
     #![proptest_config(config(60))]
 
-    /// Each CPU may overrun by the tick at which it notices, which the next period pays back.
+    /// Each CPU may overrun by the tick at which it notices, which the next period pays back. A
+    /// compiled scheduler keeps quotas by itself: reach.rs has those.
     #[test]
     fn a_group_has_its_quota_and_a_tick_of_each_cpu(
         cpus in 1u16..4, tasks in 1u16..6, quota in 5u64..150, period in 20u64..200, asleep in 0u64..30

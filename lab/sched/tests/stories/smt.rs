@@ -11,6 +11,7 @@ use warmq_kernel::*;
 use warmq_machine::MachineDescription;
 use warmq_units::{CpuId, Cycles, Duration, Instant, Seed};
 
+use crate::compiled::{WARMQ, is_missing};
 use crate::stage::*;
 
 const EEVDF: [&str; 5] = [
@@ -25,7 +26,12 @@ const BEFORE: [&str; 2] = ["cfs", "o1"];
 
 /// All that place tasks by cores.
 fn all() -> impl Iterator<Item = &'static str> {
-    EEVDF.into_iter().chain(BEFORE).chain(["scx_warmq"])
+    EEVDF.into_iter().chain(BEFORE).chain(warmq())
+}
+
+/// The compiled scheduler, where it was built.
+fn warmq() -> Option<&'static str> {
+    (!is_missing()).then_some(WARMQ)
 }
 
 /// Two cores of two threads, in each way of numbering them.
@@ -140,7 +146,7 @@ fn eight_tasks_begin_on_eight_cores_also_with_siblings_side_by_side() {
 /// Two sockets of 32 cores with four threads each.
 #[test]
 fn as_many_tasks_as_cores_have_one_each_on_two_sockets() {
-    for name in EEVDF.into_iter().chain(["scx_warmq"]) {
+    for name in EEVDF.into_iter().chain(warmq()) {
         let stage = machine(name, 256, 128).altered(|machine| side_by_side(machine, 4));
         let done = done_in_a_second(stage, name, Duration::from_ms(500), 64, workers(64));
         assert!((995..=1_000).contains(&done), "{name}: {done}");
@@ -197,7 +203,7 @@ fn released(boot: &mut Boot<'_>, on: u16, then: std::ops::Range<u16>, done: &Don
 /// they did in the next second, in thousandths of what as many cores can do.
 fn spread(stage: Stage, on: &[u16], then: impl Fn(u16) -> std::ops::Range<u16>) -> (u64, u64) {
     let done = Done::default();
-    let mut kernel = stage.boots(scheduler("scx_warmq", &[]), |boot: &mut Boot<'_>| {
+    let mut kernel = stage.boots(scheduler(WARMQ, &[]), |boot: &mut Boot<'_>| {
         on.iter()
             .try_for_each(|cpu| released(boot, *cpu, then(*cpu), &done))
     });
@@ -212,7 +218,10 @@ fn spread(stage: Stage, on: &[u16], then: impl Fn(u16) -> std::ops::Range<u16>) 
 /// Both threads have their ticks at the same time, and find two idle cores.
 #[test]
 fn one_of_two_tasks_leaves_their_core() {
-    let stage = machine("scx_warmq", 6, 6).altered(|machine| side_by_side(machine, 2));
+    if is_missing() {
+        return;
+    }
+    let stage = machine(WARMQ, 6, 6).altered(|machine| side_by_side(machine, 2));
     let (moves, done) = spread(stage, &[0, 1], |_| 0..6);
     assert_eq!(moves, 1);
     assert!((995..=1_000).contains(&done), "{done}");
@@ -220,8 +229,11 @@ fn one_of_two_tasks_leaves_their_core() {
 
 #[test]
 fn whoever_may_leave_a_core_leaves_it() {
+    if is_missing() {
+        return;
+    }
     for narrow in [0, 1] {
-        let stage = machine("scx_warmq", 4, 4).altered(|machine| side_by_side(machine, 2));
+        let stage = machine(WARMQ, 4, 4).altered(|machine| side_by_side(machine, 2));
         let then = move |cpu| if cpu == narrow { 0..2 } else { 0..4 };
         let (moves, done) = spread(stage, &[0, 1], then);
         assert_eq!(moves, 1, "CPU {narrow} is narrow");
@@ -232,12 +244,15 @@ fn whoever_may_leave_a_core_leaves_it() {
 /// Two cores of four threads: four tasks and one become three and two, four and none two and two.
 #[test]
 fn tasks_spread_evenly_over_cores_of_many_threads() {
+    if is_missing() {
+        return;
+    }
     for (on, moves) in [
         (&[0, 1, 2, 3, 4][..], 1),
         (&[4, 5, 6, 7], 2),
         (&[0, 1, 5], 0),
     ] {
-        let stage = machine("scx_warmq", 8, 8).altered(|machine| side_by_side(machine, 4));
+        let stage = machine(WARMQ, 8, 8).altered(|machine| side_by_side(machine, 4));
         assert_eq!(spread(stage, on, |_| 0..8).0, moves, "{on:?}");
     }
 }
@@ -246,7 +261,10 @@ fn tasks_spread_evenly_over_cores_of_many_threads() {
 /// they have to.
 #[test]
 fn tasks_leave_a_cache_for_idle_cores_if_it_has_none() {
-    let stage = || machine("scx_warmq", 8, 4).altered(|machine| side_by_side(machine, 2));
+    if is_missing() {
+        return;
+    }
+    let stage = || machine(WARMQ, 8, 4).altered(|machine| side_by_side(machine, 2));
     let (moves, done) = spread(stage(), &[0, 1, 2, 3], |_| 0..8);
     assert_eq!(moves, 2);
     assert!((995..=1_000).contains(&done), "{done}");
@@ -258,7 +276,7 @@ fn tasks_leave_a_cache_for_idle_cores_if_it_has_none() {
 /// Two groups of a task each, which are founded on the threads of one core; the other core has work
 /// for `busy` of its own. What they do in a second, `after` so long.
 fn groups_on_a_core(busy: Duration, after: Duration) -> u64 {
-    let stage = machine("scx_warmq", 4, 4).altered(|machine| side_by_side(machine, 2));
+    let stage = machine(WARMQ, 4, 4).altered(|machine| side_by_side(machine, 2));
     let place = [("place", Value::Text("cpu".to_owned()))];
     let member = |boot: &mut Boot<'_>, done: &Done, number: u16| -> Started {
         let done = Rc::clone(done);
@@ -288,11 +306,14 @@ fn groups_on_a_core(busy: Duration, after: Duration) -> u64 {
         (0..2).try_for_each(|number| member(boot, done, number))?;
         (2..4).try_for_each(|cpu| other(boot, cpu))
     };
-    done_by(stage, scheduler("scx_warmq", &place), after, 2, workload)
+    done_by(stage, scheduler(WARMQ, &place), after, 2, workload)
 }
 
 #[test]
 fn a_group_whose_home_is_a_cpu_leaves_its_core_as_a_whole() {
+    if is_missing() {
+        return;
+    }
     let busy = Duration::from_ms(50);
     let done = groups_on_a_core(busy, Duration::from_ms(150));
     assert!((995..=1_000).contains(&done), "{done}");
@@ -300,6 +321,9 @@ fn a_group_whose_home_is_a_cpu_leaves_its_core_as_a_whole() {
 
 #[test]
 fn a_group_is_founded_on_an_idle_core() {
+    if is_missing() {
+        return;
+    }
     let done = groups_on_a_core(Duration::from_us(1), Duration::from_ms(17));
     assert!((999..=1_000).contains(&done), "{done}");
 }

@@ -12,6 +12,8 @@ use warmq_sched::Entry;
 use warmq_trace::{Checker, Digest, Observer, Promise};
 use warmq_units::{CpuId, Cycles, Duration, Instant, LockId, Seed, TaskId};
 
+use crate::compiled;
+
 pub type Started = Result<(), OutOfMemory>;
 pub type Watch = ((Chart, Meters), (Checker, Digest));
 pub type Meters = (TaskMeter, (LockMeter, Counts));
@@ -54,6 +56,9 @@ pub fn tiny(cpus: u16, sharing: u16) -> MachineDescription {
 
 /// The scheduler `name`, set as said.
 pub fn scheduler(name: &str, set: &[(&str, Value)]) -> MakeScheduler {
+    if name == compiled::WARMQ {
+        return compiled::made(set);
+    }
     let entry = warmq_sched::scheduler(name).expect("a scheduler");
     let values: BTreeMap<String, Value> = set
         .iter()

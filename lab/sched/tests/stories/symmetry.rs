@@ -12,6 +12,7 @@ use warmq_sched::{Entry, SCHEDULERS};
 use warmq_trace::{Observer, Record};
 use warmq_units::{CpuId, Cycles, Duration, Hertz, Instant, LockId};
 
+use crate::compiled::{WARMQ, schedulers};
 use crate::laws::{Case, a_case, cases};
 use crate::stage::*;
 
@@ -228,7 +229,7 @@ proptest! {
 
     #[test]
     fn caches_that_cost_nothing_change_nothing(case in cases()) {
-        for entry in SCHEDULERS {
+        for entry in schedulers() {
             let set = [case.set(entry.name)];
             let run = |caches| {
                 let real = Case { real: true, ..case.clone() };
@@ -247,7 +248,7 @@ proptest! {
     #[test]
     fn all_times_doubled_give_the_same_schedule(case in cases()) {
         let in_ticks = ["linux24", "mq", "elsc", "pls"];
-        for entry in SCHEDULERS.iter().filter(|entry| in_ticks.contains(&entry.name)) {
+        for entry in schedulers().filter(|entry| in_ticks.contains(&entry.name)) {
             let run = |slower| slowed(&case, entry, slower, slower);
             let once: Vec<_> = run(1).iter().map(doubled).collect();
             compared(entry.name, &once, &run(2))?;
@@ -263,10 +264,10 @@ proptest! {
     #[test]
     fn cpus_renamed_give_the_same_schedule_renamed(case in cases(), cpus in 2u16..5) {
         let numbered = |name: &str| {
-            let named = ["broken", "o1", "o1-2.6.4"].contains(&name);
+            let named = ["broken", "o1", "o1-2.6.4", WARMQ].contains(&name);
             named || name.starts_with("eevdf") || name.starts_with("affinity")
         };
-        for entry in SCHEDULERS.iter().filter(|entry| !numbered(entry.name)) {
+        for entry in schedulers().filter(|entry| !numbered(entry.name)) {
             let cpus = if entry.name == "mq" { 2 } else { cpus };
             let (first, other) = (rotated(&case, entry, cpus, 0), rotated(&case, entry, cpus, 1));
             let first: Vec<_> = first.iter().map(|record| renamed(record, 1, cpus)).collect();
@@ -316,10 +317,6 @@ fn rotated(case: &Case, entry: &Entry, cpus: u16, rotation: u16) -> Vec<(Instant
     .stage()
     .sharing(1);
     stage.settings.caches = false;
-    if entry.name == "scx_warmq" {
-        // Else its timer interrupts CPU 0 while that idles.
-        stage.settings.nohz = false;
-    }
     even_ticks(&mut stage.settings);
     // Coarser than what the first picks of all CPUs wait for one another's locks.
     stage.settings.timer_resolution = Duration::from_ms(1);
