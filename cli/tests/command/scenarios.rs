@@ -237,7 +237,10 @@ fn what_cannot_be_played_is_refused() {
     let folder = folder("refused");
     for (options, part) in [
         ("--world moon", "moon"),
-        ("--world lab --scheduler scx_lavd", "there is no scheduler"),
+        (
+            "--world lab --scheduler scx_nobodys",
+            "there is no scheduler",
+        ),
         ("--world host --scheduler linux24", "keeps the scheduler"),
         ("--world host --machine tiny-2cpu", "this machine"),
         ("--set knights=3", "knights"),

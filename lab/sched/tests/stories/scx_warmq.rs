@@ -52,6 +52,11 @@ fn on_cpus() -> (&'static str, Value) {
     ("place", Value::Text("cpu".into()))
 }
 
+/// Not on a CPU, as where there is one cache.
+fn under_caches() -> (&'static str, Value) {
+    ("place", Value::Text("llc".into()))
+}
+
 fn chart(stage: Stage, scheduler: MakeScheduler, of: u64, what: impl Workload) -> Vec<String> {
     let (_, kernel) = stage.plays(scheduler, of * 10, what);
     let end = Instant::START + Duration::from_ms(of * 10);
@@ -390,7 +395,7 @@ proptest! {
         }
         let ms = 3_000;
         let stage = stage(cpus).sharing(cpus).tick_of(1);
-        let (_, kernel) = stage.plays(set(&[]), ms, many(hogs.clone()));
+        let (_, kernel) = stage.plays(set(&[under_caches()]), ms, many(hogs.clone()));
         let all: u64 = hogs.iter().map(|hog| weight(hog.nice)).sum();
         for (index, hog) in hogs.iter().enumerate() {
             let fair = ms * 1_000 * u64::from(cpus) * weight(hog.nice) / all;
@@ -409,8 +414,7 @@ proptest! {
         if is_missing() {
             return Ok(());
         }
-        let set_place = [on_cpus()];
-        let scheduler = set(if on_cpu { &set_place } else { &[] });
+        let scheduler = set(&[if on_cpu { on_cpus() } else { under_caches() }]);
         let stage = stage(cpus).sharing(cpus).tick_of(1);
         let workload = |boot: &mut Boot<'_>| -> Started {
             many(hogs.clone()).start(boot)?;

@@ -161,7 +161,8 @@ fn the_profile_of_the_lab_has_these_options() {
         .keys()
         .filter(|name| !["grouping", "preempt_on_wakeup"].contains(&name.as_str()));
     let mut of_profile: Vec<String> = of_profile.cloned().collect();
-    (ours.sort(), of_profile.sort());
+    ours.sort();
+    of_profile.sort();
     assert_eq!(ours, of_profile);
 }
 
