@@ -96,14 +96,7 @@ mod tests {
             outcome: Ok(figures.collect()),
             taken_us: 0.0,
         };
-        Cell {
-            law,
-            column,
-            judged: warmq_law::judge(law, &[played]),
-            kept: None,
-            again: String::new(),
-            digest: String::new(),
-        }
+        Cell::new(law, column, warmq_law::judge(law, &[played]))
     }
 
     #[test]

@@ -74,7 +74,19 @@ impl Found {
     }
 }
 
-impl Cell<'_> {
+impl<'l> Cell<'l> {
+    /// A cell of which nothing is kept, and that no command judges again.
+    pub fn new(law: &'l Law, column: &'l Column, judged: Judged) -> Cell<'l> {
+        Cell {
+            law,
+            column,
+            judged,
+            kept: None,
+            again: String::new(),
+            digest: String::new(),
+        }
+    }
+
     /// The finding that stands for it, and its bound: the first that does not hold, else the first.
     pub fn decisive(&self) -> Option<(&Finding, &Bound)> {
         let all = || self.judged.bounds.iter().zip(&self.law.bounds);

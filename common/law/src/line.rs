@@ -236,12 +236,9 @@ pub fn known<'l>(
         columns.iter().map(move |column| {
             let known = found.known(column, lines);
             known.unwrap_or_else(|| Cell {
-                law: &found.law,
-                column,
-                judged: skipped("it was not played"),
-                kept: None,
                 again: again(found, column),
                 digest: found.digest(),
+                ..Cell::new(&found.law, column, skipped("it was not played"))
             })
         })
     };
@@ -255,8 +252,8 @@ pub fn changed(before: &Line, cell: &Cell<'_>) -> Option<String> {
     let (finding, bound) = cell.decisive()?;
     let mut bounds = before.judged.bounds.iter();
     let old = bounds.find(|old| old.figure == bound.figure);
-    let apart = old.is_some_and(|old| finding.low > old.high || finding.high < old.low);
-    if before.judged.verdict == now && !apart {
+    let differs = old.is_some_and(|old| finding.low > old.high || finding.high < old.low);
+    if before.judged.verdict == now && !differs {
         return None;
     }
     let shown = |value: f64| shown::value(value, bound.unit);

@@ -80,14 +80,14 @@ pub struct Judged {
     pub verdict: Verdict,
     /// What else is to be said: why it was skipped, what ended a repetition.
     pub why: String,
-    /// What each bound came to, in the order of the law.
+    /// The result of each bound, in the order of the law.
     pub bounds: Vec<Finding>,
     /// What is compared with the same law elsewhere.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub compared: BTreeMap<String, Spread>,
 }
 
-/// What a bound came to. A number that nothing gave is NaN, in JSON null.
+/// The result of a bound. A number that nothing gave is NaN, in JSON null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// The bound's figure.

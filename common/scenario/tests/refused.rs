@@ -4,7 +4,7 @@ use warmq_scenario::Scenario;
 
 const HOG: &str = "[task.hog]\nbody = [{ run = \"1ms\" }]\n";
 
-fn told(text: &str) -> String {
+fn refusal(text: &str) -> String {
     match Scenario::read("s.toml", text) {
         Ok(_) => panic!("this is accepted:\n{text}"),
         Err(problems) => problems.to_string(),
@@ -13,11 +13,11 @@ fn told(text: &str) -> String {
 
 /// All messages of `table`: texts beside what is wrong with them.
 fn all(table: &[&str]) -> String {
-    let told: Vec<String> = table
+    let refusals: Vec<String> = table
         .iter()
-        .map(|text| format!("{text}\n=> {}", told(text)))
+        .map(|text| format!("{text}\n=> {}", refusal(text)))
         .collect();
-    told.join("\n\n")
+    refusals.join("\n\n")
 }
 
 fn beside_a_hog(tables: &[&str]) -> String {
@@ -25,8 +25,8 @@ fn beside_a_hog(tables: &[&str]) -> String {
         .iter()
         .map(|table| format!("{table}\n{HOG}"))
         .collect();
-    let told: Vec<String> = tables.iter().map(|text| told(text)).collect();
-    told.join("\n")
+    let refusals: Vec<String> = tables.iter().map(|text| refusal(text)).collect();
+    refusals.join("\n")
 }
 
 fn step(steps: &[&str]) -> String {
@@ -38,11 +38,11 @@ fn step(steps: &[&str]) -> String {
         format!("{objects}[task.t]\nbody = [{{ run = 1 }}, {step}]\n")
             .replace("run = 1 ", "run = \"1ms\" ")
     };
-    let told: Vec<String> = steps
+    let refusals: Vec<String> = steps
         .iter()
-        .map(|text| format!("{text}\n=> {}", told(&scenario(text))))
+        .map(|text| format!("{text}\n=> {}", refusal(&scenario(text))))
         .collect();
-    told.join("\n")
+    refusals.join("\n")
 }
 
 #[test]
@@ -382,5 +382,5 @@ fn a_family_of_tasks_that_ends_is_accepted() {
                 body = [{ run = \"1ms\" }, { repeat = \"2 * ((level + 4) / 5)\", body = [{ fork = \"node[level - 1]\" }] }]\n";
     Scenario::read("s.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
     let endless = text.replace("level - 1", "level");
-    assert!(told(&endless).contains("more than 100000 tasks"));
+    assert!(refusal(&endless).contains("more than 100000 tasks"));
 }

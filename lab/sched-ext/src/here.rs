@@ -228,6 +228,22 @@ impl Here<'_, '_> {
         self.insert(task, Dsq::Local(cpu), how);
     }
 
+    /// Takes the task that `cpu` runs next out of its queue. Returns true if the program was
+    /// notified that this CPU is idle (`ops.update_idle`), which it no longer is.
+    pub(crate) fn take(&mut self, task: TaskId, cpu: CpuId) -> bool {
+        if self.slice(task) == 0 {
+            self.refill(task);
+        }
+        self.unlink(task);
+        self.state.task_mut(task).repeats = 0;
+        self.set_cpu(task, cpu);
+        let was_idle = std::mem::take(&mut self.state.cpu_mut(cpu).known_idle);
+        if was_idle {
+            self.note_idle(cpu, false);
+        }
+        was_idle
+    }
+
     /// Takes a task out of the queue that it is in, if it is in one (`scx_dispatch_dequeue()`).
     pub(crate) fn unlink(&mut self, task: TaskId) {
         let Some((from, place)) = self.state.task(task).on else {

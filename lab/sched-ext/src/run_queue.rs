@@ -465,16 +465,7 @@ impl Machine {
 
     fn set_next(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) -> Pick {
         let now = context.now();
-        let mut here = self.here(context);
-        if here.slice(task) == 0 {
-            here.refill(task);
-        }
-        here.unlink(task);
-        here.state.task_mut(task).repeats = 0;
-        here.set_cpu(task, cpu);
-        let was_idle = std::mem::take(&mut here.state.cpu_mut(cpu).known_idle);
-        if was_idle {
-            here.note_idle(cpu, false);
+        if self.here(context).take(task, cpu) {
             let update = self.callbacks.update_idle;
             self.call(context, update, During::Other, &[cpu.0.into(), 0]);
         }

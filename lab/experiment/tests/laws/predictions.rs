@@ -37,10 +37,10 @@ fn the_lab_predicts_four_fifths_of_what_guests_with_one_cpu_do() {
     let all = predictions(&labs, &guests);
     let agree = all.iter().filter(|pair| pair.agrees()).count();
     assert!(all.len() > 300, "{} figures are compared", all.len());
-    let apart = all.iter().filter(|pair| !pair.agrees());
-    let apart = apart.map(|pair| (pair.law, pair.figure, pair.lab, pair.guest.value));
-    let apart: Vec<_> = apart.collect();
-    assert!(5 * agree >= 4 * all.len(), "{apart:#?}");
+    let wrong = all.iter().filter(|pair| !pair.agrees());
+    let wrong = wrong.map(|pair| (pair.law, pair.figure, pair.lab, pair.guest.value));
+    let wrong: Vec<_> = wrong.collect();
+    assert!(5 * agree >= 4 * all.len(), "{wrong:#?}");
 }
 
 /// What one play of `law` gave.
@@ -53,14 +53,7 @@ fn cell<'c>(law: &'c Law, column: &'c Column, figures: &[(&str, f64)]) -> Cell<'
         outcome: Ok(figures.collect()),
         taken_us: 0.0,
     };
-    Cell {
-        law,
-        column,
-        judged: judge(law, &[played]),
-        kept: None,
-        again: String::new(),
-        digest: String::new(),
-    }
+    Cell::new(law, column, judge(law, &[played]))
 }
 
 #[test]

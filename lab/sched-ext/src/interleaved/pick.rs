@@ -223,21 +223,7 @@ impl On {
 
     async fn set_next(&self, task: TaskId) {
         let cpu = self.cpu;
-        let was_idle = self.with(|machine, at| {
-            let mut here = machine.here(at);
-            if here.slice(task) == 0 {
-                here.refill(task);
-            }
-            here.unlink(task);
-            here.state.task_mut(task).repeats = 0;
-            here.set_cpu(task, cpu);
-            let was_idle = std::mem::take(&mut here.state.cpu_mut(cpu).known_idle);
-            if was_idle {
-                here.note_idle(cpu, false);
-            }
-            was_idle
-        });
-        if was_idle {
+        if self.with(|machine, at| machine.here(at).take(task, cpu)) {
             let update = self.callbacks().update_idle;
             let args = [cpu.0.into(), 0];
             self.call(update, During::Other, &args).await;
