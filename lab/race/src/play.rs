@@ -196,7 +196,7 @@ impl Play {
     /// Whatever is to be done is done: picks, timers. The picks that follow from a step may be
     /// interrupted. Whether all is done.
     fn settle(&mut self, hold: Option<Hold>, rounds: usize) -> bool {
-        let mut number = 0;
+        let mut number = 0_u32;
         for _ in 0..rounds {
             let picks: Vec<CpuId> = self
                 .stage
@@ -210,7 +210,7 @@ impl Play {
             for cpu in picks {
                 number += 1;
                 if self.is_to_pick(cpu) {
-                    let hold = hold.filter(|hold| hold.path == number);
+                    let hold = hold.filter(|hold| u32::from(hold.path) == number);
                     let path = self.begin(cpu, Event::Pick, hold);
                     self.note_places(PICK, path);
                 }

@@ -4,18 +4,23 @@ use warmq_race::{Found, Race};
 use warmq_sched_ext::{Facts, Loaded, Place, Profile, Source, Value};
 use warmq_units::Seed;
 
-/// CPUs of all races here.
+/// CPUs of nearly all races here.
 pub const CPUS: u16 = 2;
 
 /// An object with variables set, and what its loader does.
 pub fn load(bytes: &[u8], profile: Option<&str>, set: &[(&str, i128)]) -> Loaded {
+    load_on(CPUS, bytes, profile, set)
+}
+
+/// The same for a machine of so many CPUs under one cache.
+pub fn load_on(cpus: u16, bytes: &[u8], profile: Option<&str>, set: &[(&str, i128)]) -> Loaded {
     let profile = profile.map(|text| Profile::read(text).expect("a profile"));
     let source = Source::read(bytes, |_| profile).expect("an object");
     let place = |core| Place {
         core,
         ..Place::default()
     };
-    let facts = Facts::of_places((0..CPUS).map(place).collect());
+    let facts = Facts::of_places((0..cpus).map(place).collect());
     let value = |(name, value): &(&str, i128)| ((*name).to_owned(), Value::Number(*value));
     let set: Vec<(String, Value)> = set.iter().map(value).collect();
     let loaded = source.load("7.3", &facts, &set);

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use warmq_race::Fault;
+use warmq_race::{Fault, Race};
 use warmq_sched_ext::Loaded;
+use warmq_units::Seed;
 
-use crate::stage::{first, load, race};
+use crate::stage::{first, load, load_on, race};
 
 const PROFILE: &str = include_str!("../../../../schedulers/warmq.toml");
 
@@ -19,8 +20,8 @@ type Change = (&'static str, &'static str, &'static str);
 const LOSES_WAKEUPS: &[Change] = &[
     (
         "main.bpf.c",
-        "else if (!pull(cpu) && comes)\n\t\tscx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);",
-        "else\n\t\tpull(cpu);",
+        "\tif (comes)\n\t\tscx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);\n",
+        "",
     ),
     ("main.bpf.c", "\t\tkick_searching(p, entity);\n", ""),
 ];
@@ -31,6 +32,48 @@ const LEAVES_TWICE: &[Change] = &[(
     "\tremove_member(__sync_lock_test_and_set(&t->group, add_member(number)), now);\n",
     "\tu32 joined = add_member(number);\n\n\tremove_member(t->group, now);\n\tt->group = joined;\n",
 )];
+
+/// A CPU that was kicked for one task and takes another, or finds none, kicks nobody else.
+const PASSES_NOTHING_ON: &[Change] = &[
+    (
+        "main.bpf.c",
+        "\t\tif (c->idle && entity_of(domain_of_cpu(cpu))->queued)\n\t\t\tpass_on(cpu, true);\n",
+        "",
+    ),
+    (
+        "main.bpf.c",
+        "\t\tif (c->idle)\n\t\t\tpass_on(cpu, c->batch_entity == WARMQ_PINNED_BASE + cpu);\n",
+        "",
+    ),
+    (
+        "main.bpf.c",
+        "\tif (c->idle)\n\t\tpass_on(cpu, false);\n",
+        "",
+    ),
+];
+
+/// A task that comes to an idle CPU while that looks for another is left there.
+const FORGETS_WHO_CAME: &[Change] = &[
+    (
+        "main.bpf.c",
+        "if (pull(cpu) || take_found(cpu))",
+        "if (pull(cpu))",
+    ),
+    (
+        "main.bpf.c",
+        "else if (!pull(cpu))\n\t\t\ttake_found(cpu);",
+        "else\n\t\t\tpull(cpu);",
+    ),
+    (
+        "main.bpf.c",
+        "waits_at(cpu) || found_waits(cpu)",
+        "waits_at(cpu)",
+    ),
+];
+
+/// Seeds of plans in which these faults come: 4 CPUs, 8 tasks, 200 steps. One plan in thousands
+/// has them.
+const RARE: [(&[Change], u64); 2] = [(PASSES_NOTHING_ON, 675), (FORGETS_WHO_CAME, 4_907)];
 
 /// Plans that are played of one that should have no fault.
 const PLANS: u64 = 200;
@@ -119,11 +162,14 @@ fn compile(source: &Path, includes: &[&Path]) -> Option<Vec<u8>> {
     Some(fs::read(object).expect("an object"))
 }
 
-/// With few groups, which are then checked in no time, and groups by cgroup.
+/// With few groups, which are then checked in no time.
+const FEW_GROUPS: (&str, i128) = ("nr_groups", 64);
+
+/// With groups by cgroup.
 fn loaded(changes: &[Change]) -> Option<Loaded> {
     const BY_CGROUP: i128 = 3;
     let object = compiled(changes)?;
-    let set = [("nr_groups", 64), ("group_by", BY_CGROUP)];
+    let set = [FEW_GROUPS, ("group_by", BY_CGROUP)];
     Some(load(&object, Some(PROFILE), &set))
 }
 
@@ -166,5 +212,30 @@ fn as_it_is_it_has_neither() {
         words(&["wake", "hint", "move"]),
     ] {
         assert_eq!(first(&race(&loaded, &only), PLANS), None);
+    }
+}
+
+#[test]
+fn a_cpu_that_sleeps_beside_a_task_that_came_meanwhile_is_found() {
+    let only = "wake sleep tick yield nice affinity move weigh pass";
+    let only = words(&only.split(' ').collect::<Vec<_>>());
+    let fault = |object: &[u8], seed: u64| {
+        let loaded = load_on(4, object, Some(PROFILE), &[FEW_GROUPS]);
+        let race = Race {
+            cpus: 4,
+            tasks: 8,
+            steps: 200,
+            ..race(&loaded, &only)
+        };
+        race.run(Seed(seed)).expect("it is attached")
+    };
+    let Some(cured) = compiled(&[]) else { return };
+    for (changes, seed) in RARE {
+        let Some(mutant) = compiled(changes) else {
+            return;
+        };
+        let found = fault(&mutant, seed).expect("it is found");
+        assert!(matches!(found.fault, Fault::Asleep { .. }), "{found:?}");
+        assert_eq!(fault(&cured, seed), None, "{seed}");
     }
 }

@@ -52,6 +52,9 @@ impl On {
         }
         self.world(|world| world.switched(cpu, left, next));
         self.note(What::Runs(next));
+        if let Some(task) = left.filter(|task| Some(*task) != next) {
+            self.move_left(task).await;
+        }
     }
 
     fn go_on(&self, task: TaskId) {
@@ -174,6 +177,20 @@ impl On {
         self.reschedule_if_idle(to);
         self.unlock(&other);
         self.unlock(&[pi]);
+        self.lock(&own).await;
+    }
+
+    /// The affinity of the task that has left was changed while this CPU picked: the migration
+    /// thread, which waited for the CPU, moves it all the same.
+    async fn move_left(&self, task: TaskId) {
+        let here = self.with(|machine, _| machine.state.task(task).cpu == self.cpu);
+        if !here || self.world(|world| world.may_run(task, self.cpu)) {
+            return;
+        }
+        let own = [Lock::RunQueue(self.cpu)];
+        self.unlock(&own);
+        let locks = self.lock_task(task).await;
+        self.migrate_if_lost(task, locks).await;
         self.lock(&own).await;
     }
 

@@ -569,6 +569,64 @@ static void wake_idle(u64 now)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
+/* Leaves a task that woke while `cpu` was idle to an idle CPU of a domain. */
+static void leave_found_to(u32 domain, u32 cpu)
+{
+	domain_of(domain)->pull_from = FOUND_BASE + cpu + 1;
+	wake_near(domain, false);
+}
+
+/* At how many tasks of a queue pass_on() looks. */
+#define PASS_ON_LOOKS 4
+
+/* Takes an idle CPU for p, which waits in a domain; -1 if there is none. (scx_bpf_select_cpu_and() cannot be called while a CPU dispatches.) */
+static s32 idle_for_waiting(struct task_struct *p, u32 domain)
+{
+	u32 cpu;
+
+	if (p->nr_cpus_allowed >= nr_cpus)
+		return idle_near(domain, nr_nodes > 1 && gives_far(domain));
+	bpf_for(cpu, 0, nr_cpus)
+		if (domain_of_cpu(cpu) == domain && take_idle(p, cpu))
+			return cpu;
+	return nr_nodes == 1 || goes_far(p, domain) ? scx_bpf_pick_idle_cpu(p->cpus_ptr, 0) : -1;
+}
+
+/*
+ * An idle CPU is kicked for one task and may find another, of which nobody knew when it was chosen; or the one that it may take
+ * has gone. Kicks other idle CPUs for the first tasks that wait where `cpu` takes tasks: for `all`, or for those alone that may
+ * not run everywhere. (Who may runs on the CPU that was kicked for the other one.)
+ */
+__noinline int pass_on(u32 cpu, bool all)
+{
+	u32 domain = domain_of_cpu(cpu), i, looks;
+	struct task_struct *p;
+
+	if (found_waits(cpu))
+		leave_found_to(domain, cpu);
+	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
+	bpf_for(i, 0, nr_domains) {
+		u32 from = near_domain(domain, i);
+
+		if (scx_bpf_dsq_nr_queued(dsq_of(from)) <= 0) /* `queued` still counts what was taken just now */
+			continue;
+		looks = 0;
+		bpf_for_each(scx_dsq, p, dsq_of(from), 0) {
+			s32 idle;
+
+			if (looks++ == PASS_ON_LOOKS)
+				break;
+			if (!all && p->nr_cpus_allowed >= nr_cpus)
+				continue;
+			idle = idle_for_waiting(p, from);
+			if (idle >= 0)
+				scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+		}
+	}
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
 /*
  * A CPU on which another class has run for a round leaves the tasks that woke while it was idle to the others of its
  * domain; then to one domain after the other, the nearest first, since their affinity may be narrow.
@@ -587,8 +645,7 @@ static void free_found(void)
 		if (!c->found_rounds++)
 			continue;
 		domain = near_domain(domain_of_cpu(cpu), (c->found_rounds - 2) % nr_domains);
-		domain_of(domain)->pull_from = FOUND_BASE + cpu + 1;
-		wake_near(domain, false);
+		leave_found_to(domain, cpu);
 	}
 }
 

@@ -87,6 +87,12 @@ static bool is_coming(u32 entity)
 	       (s64)state->queued > scx_bpf_dsq_nr_queued(dsq_of(entity));
 }
 
+/* Whether one waits that woke while `cpu` was idle: it may have come after the CPU looked, and the kernel's kick is lost then. */
+static __always_inline bool found_waits(u32 cpu)
+{
+	return cpu_of(cpu)->found && scx_bpf_dsq_nr_queued(dsq_of(FOUND_BASE + cpu)) > 0;
+}
+
 /* Whether a CPU takes tasks of an entity without looking elsewhere. */
 static bool serves(u32 cpu, u32 entity)
 {

@@ -268,16 +268,19 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (!prev && is_realtime_next(cpu))
 		return;
-	if (take_found(cpu))
+	if (take_found(cpu)) {
+		if (c->idle && entity_of(domain_of_cpu(cpu))->queued)
+			pass_on(cpu, true);
 		return;
+	}
 	if (take_late(domain_of_cpu(cpu)) || pull_requested(domain_of_cpu(cpu)))
 		return;
 	entity = batch_goes_on(c, cpu) ? c->batch_entity : first_entity(cpu);
 	if (entity == NO_ENTITY) {
 		if (may_stay || (t && is_split_off(prev, t, cpu)))
 			go_on(prev, t, c);
-		else
-			pull(cpu);
+		else if (!pull(cpu))
+			take_found(cpu);
 		return;
 	}
 	if (may_stay && goes_first(t, entity)) {
@@ -285,12 +288,21 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		go_on(prev, t, c);
 		return;
 	}
-	if (take(c, entity) || take_any(c, cpu, &comes))
+	if (take(c, entity) || take_any(c, cpu, &comes)) {
+		if (c->idle)
+			pass_on(cpu, c->batch_entity == WARMQ_PINNED_BASE + cpu);
 		return;
-	if (may_stay) /* what waits may not run here */
+	}
+	if (may_stay) { /* what waits may not run here */
 		go_on(prev, t, c);
-	else if (!pull(cpu) && comes)
+		return;
+	}
+	if (pull(cpu) || take_found(cpu)) /* one may have come while the lock of this run queue was given up */
+		return;
+	if (comes)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	if (c->idle)
+		pass_on(cpu, false);
 }
 
 void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
@@ -469,7 +481,7 @@ void BPF_STRUCT_OPS(warmq_update_idle, s32 cpu, bool idle)
 	set_speed(cpu, scx_bpf_now());
 	cpu_of(cpu)->batch_entity = NO_ENTITY;
 	cpu_of(cpu)->crowded_since = 0;
-	if (waits_at(cpu))
+	if (waits_at(cpu) || found_waits(cpu))
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
