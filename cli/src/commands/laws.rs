@@ -32,9 +32,6 @@ Examples:
 
 /// What options say here otherwise than where scenarios are played: laws do not look at this
 /// machine's kernel.
-const SCHEDULERS: &str = "\
-    Schedulers: `kernel`, scx_warmq, or a sched_ext scheduler's program; one of the lab with \
-    settings as NAME:KEY=VALUE;KEY=VALUE [default: kernel, whose model in the lab is eevdf]";
 const KERNELS: &str = "\
     Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18]";
 const MODELS: &str = "\
@@ -48,7 +45,6 @@ const MODELS: &str = "\
 /// `skipped`. Ends with 0 if nothing is broken or inconclusive, 1 if something is broken, else 2.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
-#[command(mut_arg("scheduler", |argument| argument.help(SCHEDULERS)))]
 #[command(mut_arg("kernel", |argument| argument.help(KERNELS)))]
 #[command(mut_arg("preempt", |argument| argument.help(MODELS)))]
 pub struct Arguments {

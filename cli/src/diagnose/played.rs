@@ -470,6 +470,8 @@ const OF_LAWS: &[(&str, &[Kind])] = &[
     // They are about quotas.
     ("quota", &[Kind::Quota]),
     ("quota-sleepers", &[Kind::Quota]),
+    // A server leaves the task beside the real-time one 5 %.
+    ("real-time-hog-pinned", &[Kind::Realtime]),
 ];
 
 /// The same under the scheduler of 6.18.

@@ -118,12 +118,7 @@ impl Document {
             source: self.sources.len(),
             offset: option.text.len() - value.len(),
         };
-        let typed = |_| Node {
-            place: origin.place(0..value.len()),
-            kind: NodeKind::Text(value.to_owned()),
-        };
-        let node = DeValue::parse(value).map_or_else(typed, |parsed| node(parsed, &origin));
-        self.put(path, option, node);
+        self.put(path, option, typed(value, &origin));
     }
 
     /// Puts a list of texts at `path`, in place of what is there. They were typed after the option
@@ -282,6 +277,27 @@ impl Origin {
             source: self.source,
             span: span.start + self.offset..span.end + self.offset,
         }
+    }
+}
+
+/// A value that was typed: as in a file where it is a number, a switch or a list, else a text.
+fn typed(value: &str, origin: &Origin) -> Node {
+    let text = |_| Node {
+        place: origin.place(0..value.len()),
+        kind: NodeKind::Text(value.to_owned()),
+    };
+    DeValue::parse(value).map_or_else(text, |parsed| node(parsed, origin))
+}
+
+/// The same within a text that stands at `place`, which is all that is known of where it is.
+pub(crate) fn typed_at(value: &str, place: &Place) -> Node {
+    let origin = Origin {
+        source: place.source,
+        offset: 0,
+    };
+    Node {
+        place: place.clone(),
+        ..typed(value, &origin)
     }
 }
 

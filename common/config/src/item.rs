@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use warmq_units::{Bytes, Duration, printable, thousandths};
 
-use crate::document::{Node, NodeKind};
+use crate::document::{Node, NodeKind, typed_at};
 use crate::fields::Fields;
 use crate::problem::Sink;
 use crate::{Kind, Value};
@@ -139,6 +139,17 @@ impl<'a> Item<'a> {
             );
         }
         chosen.map(|(_, value)| *value)
+    }
+
+    /// A value of `kind` that is written as `value` within this text, as an option would be.
+    pub fn value_within(&self, value: &str, kind: &Kind) -> Option<Value> {
+        let node = typed_at(value, &self.node.place);
+        let item = Item {
+            node: &node,
+            key: self.key.clone(),
+            sink: self.sink,
+        };
+        item.value(kind)
     }
 
     /// A value of `kind`, within its bounds. A size needs its unit: a bare number is more often a

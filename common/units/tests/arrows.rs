@@ -34,19 +34,20 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("common", "report", &["units"]),
     ("lab", "kernel", &["units", "trace", "machine"]),
     ("lab", "bpf-run", &["bpf"]),
+    ("lab", "classes", &["units"]),
     ("lab", "random", &["units", "machine", "kernel"]),
     (
         "lab",
         "sched",
         &[
-            "units", "config", "affinity", "trace", "machine", "decide", "kernel",
+            "units", "config", "affinity", "trace", "machine", "decide", "kernel", "classes",
         ],
     ),
     (
         "lab",
         "sched-ext",
         &[
-            "units", "config", "trace", "machine", "kernel", "bpf", "bpf-run",
+            "units", "config", "trace", "machine", "kernel", "bpf", "bpf-run", "classes",
         ],
     ),
     (

@@ -7,7 +7,7 @@ use warmq_report::{Kind as PlotKind, Scale, Tolerance, VerticalLine};
 use warmq_units::{Duration, Seed};
 
 use crate::grid::Grid;
-use crate::plan::{Chosen, Part, Plan};
+use crate::plan::{Chosen, Part, Plan, with_settings};
 use crate::point::{Filter, Point, is_no_value};
 use crate::simulator::Used;
 use warmq_config::Value;
@@ -422,10 +422,12 @@ impl Parts {
         }
     }
 
-    /// Every name of a part that is in use.
+    /// Every name of a part that is in use, without settings.
     pub(crate) fn names_of(&self, part: Part) -> Vec<&str> {
         let of_part = self.defaults.keys().filter(|(of, _)| *of == part);
-        of_part.map(|(_, name)| name.as_str()).collect()
+        let mut names: Vec<&str> = of_part.map(|(_, name)| bare(part, name)).collect();
+        names.dedup();
+        names
     }
 
     /// The parts in use whose runs give figures of their own.
@@ -438,6 +440,11 @@ impl Parts {
 
     /// The name of a part at `point`.
     pub(crate) fn name_at(&self, part: Part, point: &Point) -> String {
+        bare(part, &self.written_at(part, point)).to_owned()
+    }
+
+    /// The same as it is written, perhaps with settings of its own.
+    pub(crate) fn written_at(&self, part: Part, point: &Point) -> String {
         let swept = self
             .axes
             .iter()
@@ -449,7 +456,7 @@ impl Parts {
     }
 
     fn chosen(&self, part: Part, point: &Point) -> Chosen {
-        let key = (part, self.name_at(part, point));
+        let key = (part, self.written_at(part, point));
         let mut settings = self.defaults.get(&key).cloned().unwrap_or_default();
         // What only another of the worlds or schedulers of a sweep has means nothing here.
         let mut set = |setting: &String, value: &Value| {
@@ -470,8 +477,16 @@ impl Parts {
             }
         }
         Chosen {
-            name: key.1,
+            name: bare(part, &key.1).to_owned(),
             settings,
         }
+    }
+}
+
+/// The name of a part without the settings that may follow that of a scheduler.
+pub(crate) fn bare(part: Part, name: &str) -> &str {
+    match part {
+        Part::Scheduler => with_settings(name).0,
+        _ => name,
     }
 }

@@ -5,7 +5,7 @@ use warmq_config::Value;
 use warmq_scenario::World;
 use warmq_sched::{Entry, backports, of_kernel, scheduler};
 
-use crate::experiment::{Experiment, Parts, Target};
+use crate::experiment::{Experiment, Parts, Target, bare};
 use crate::plan::{KERNEL as OWN, LAB, Part};
 
 /// The setting of a world that says where its kernel is preempted.
@@ -52,7 +52,8 @@ pub fn beside_host(experiment: &mut Experiment, look: impl FnOnce() -> HostKerne
     }
     let parts = experiment.parts.defaults.keys();
     let schedulers = parts.filter(|(part, _)| *part == Part::Scheduler);
-    let schedulers: Vec<String> = schedulers.map(|(_, name)| name.clone()).collect();
+    let schedulers = schedulers.map(|(part, name)| bare(*part, name).to_owned());
+    let schedulers: Vec<String> = schedulers.collect();
     let Some(modelled) = Modelled::nearest(&look(), &schedulers) else {
         return;
     };

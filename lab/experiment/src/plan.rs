@@ -69,6 +69,14 @@ pub struct Plan {
     pub time: Duration,
 }
 
+/// A scheduler's name, and the settings of it alone that follow: `NAME:KEY=VALUE;KEY=VALUE`.
+pub(crate) fn with_settings(name: &str) -> (&str, &str) {
+    let parts = name.split_once(':');
+    parts
+        .filter(|(_, settings)| settings.contains('='))
+        .unwrap_or((name, ""))
+}
+
 /// The kernel's own scheduler, in any world; and the setting of a world that says which kernel.
 pub const KERNEL: &str = "kernel";
 

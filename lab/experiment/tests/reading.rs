@@ -78,6 +78,44 @@ fn a_plan_has_every_setting_swept_set_or_default() {
 }
 
 #[test]
+fn a_scheduler_is_named_with_settings_of_its_own() {
+    let experiment = read(
+        "title = \"t\"\nmachine = \"p3xeon-8way\"\nworkload = \"web\"\n\
+         [sweep]\nscheduler = [\"linux24\", \"pls:levels=3;layout=slab\", \"pls\"]\n\
+         [[measure]]\nmetric = \"made_up\"",
+    );
+    let points = experiment.points.iter();
+    let plans = points.map(|point| {
+        let plan = experiment.parts.plan(point, 1, &experiment.full);
+        let scheduler = plan.scheduler;
+        let of = |name: &str| scheduler.settings.get(name).map(ToString::to_string);
+        (
+            experiment.name_of(point),
+            scheduler.name.clone(),
+            of("layout"),
+            of("levels"),
+        )
+    });
+    let row = |point: &str, name: &str, layout: &str, levels: Option<&str>| {
+        let owned = |text: &str| text.to_owned();
+        (
+            format!("scheduler = {point}"),
+            owned(name),
+            Some(owned(layout)),
+            levels.map(owned),
+        )
+    };
+    assert_eq!(
+        plans.collect::<Vec<_>>(),
+        [
+            row("linux24", "linux24", "block", None),
+            row("pls:levels=3;layout=slab", "pls", "slab", Some("3")),
+            row("pls", "pls", "block", Some("20")),
+        ]
+    );
+}
+
+#[test]
 fn a_quick_run_is_a_part_of_the_full_one() {
     let experiment = read(&swept("[quick]\ntime = \"50ms\""));
     let (full, quick) = (
@@ -153,6 +191,14 @@ const MISTAKES: &[(&str, &str)] = &[
         "+[run]\nwarm_up = \"1s\"\n[[measure]]\nmetric = \"made_up\"",
     ),
     ("unknown setting", "+[settings]\ncolours = 3"),
+    (
+        "unknown setting of a scheduler",
+        "title = \"t\"\nmachine = \"ppro-4way\"\nworkload = \"web\"\nscheduler = \"pls:level=1\"",
+    ),
+    (
+        "a setting of a scheduler out of range",
+        "title = \"t\"\nmachine = \"ppro-4way\"\nworkload = \"web\"\n[sweep]\nscheduler = [\"mq:colors=0\"]",
+    ),
     ("unlike any setting", "+[sweep]\ntemperature = [3]"),
     (
         "setting of one swept scheduler only",

@@ -69,7 +69,7 @@ impl Here<'_, '_> {
     }
 
     fn doing(&self, cpu: CpuId) -> Doing {
-        let picked = self.state.cpu(cpu).current;
+        let picked = self.state.runs(cpu);
         let task = picked.or(self.context.running_on(cpu));
         match (self.state.finding == Some(cpu), task) {
             (true, _) => Doing::Dispatch,

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use warmq_bpf_run::{Ending, Guest, Program, Shape, map_handle};
+use warmq_classes::RealTime;
 use warmq_kernel::{Attach, UnknownCost};
 use warmq_units::{Bytes, CpuId, Duration, Instant};
 
@@ -18,6 +19,7 @@ use crate::masks;
 use crate::profile::Entry;
 use crate::profiler::Profiler;
 use crate::queue::Queue;
+use crate::realtime::Above;
 use crate::run_queue::{Callbacks, Machine};
 use crate::state::{Cpu, Layouts, State};
 use crate::tracing::{AtEvents, MIGRATE, TICK};
@@ -132,6 +134,7 @@ fn state(
         events: layout::EventStats::of(kernel),
         insert: layout::InsertArgs::of(kernel),
         select: layout::SelectArgs::of(kernel),
+        release: layout::ReleaseArgs::of(kernel),
     };
     let number = |name: &str| found.numbers.get(name).copied().unwrap_or(0);
     let flags = number("flags") | loaded.flags;
@@ -141,6 +144,8 @@ fn state(
     for cpu in (0..attach.cpus()).map(CpuId) {
         cpus.push(new_cpu(attach, guest, &layouts, cpu)?);
     }
+    let is_served = kernel.field("rq", "ext_server").is_some();
+    let above = cpus.iter().map(|_| Above::new(is_served)).collect();
     let nodes = 1 + cpus.iter().map(|cpu| cpu.node).max().unwrap_or(0);
     let globals: Result<Vec<Queue>, Ending> = (0..nodes)
         .map(|_| Ok(Queue::new(guest.allocate(layouts.queue.size)?)))
@@ -153,6 +158,9 @@ fn state(
         enq: Enq::of(kernel),
         flags,
         cpus,
+        above,
+        is_served,
+        round_robin: RealTime::slice(attach.tick().as_ns()),
         globals: globals?,
         idle: Rc::new(idle),
         lines: Lines::new(attach.line()),

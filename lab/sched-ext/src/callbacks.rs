@@ -4,6 +4,7 @@ use warmq_kernel::{Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler,
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 use crate::profile::{Hint, Run};
+use crate::realtime::SERVER_TIMER;
 use crate::run_queue::Machine;
 use crate::state::During;
 use crate::tracing::Event;
@@ -109,7 +110,9 @@ impl SchedExt {
     fn finish(&mut self, context: &mut Context<'_>) {
         self.machine.reenqueue(context);
         self.machine.tell_migrations(context);
-        self.machine.here(context).send_kicks();
+        let mut here = self.machine.here(context);
+        here.send_kicks();
+        here.arm_servers();
         self.report(context);
     }
 
@@ -160,6 +163,9 @@ impl Scheduler for SchedExt {
         if let Why::Wakeup(_) = why {
             self.machine.happens(context, Event::Waking(task));
         }
+        if self.machine.is_urgent(task) {
+            return self.machine.select_urgent(context, task);
+        }
         let wakes = match why {
             Why::Fork => wake::FORK,
             Why::Wakeup(wakeup) if wakeup.sync => wake::WAKEUP | wake::SYNC,
@@ -192,7 +198,10 @@ impl Scheduler for SchedExt {
             Why::Wakeup(_) => enq.wakeup,
         };
         let flags = flags | if selected { enq.cpu_selected } else { 0 };
-        self.machine.enqueue(context, task, cpu, flags);
+        match self.machine.is_urgent(task) {
+            true => self.machine.enqueue_urgent(context, task, cpu),
+            false => self.machine.enqueue(context, task, cpu, flags),
+        }
         let event = match why {
             Why::Fork => Event::WakeupNew(task),
             Why::Wakeup(_) => Event::Wakeup(task),
@@ -202,15 +211,20 @@ impl Scheduler for SchedExt {
     }
 
     /// A CPU that idles picks again whenever a task comes onto its run queue.
-    fn wakeup_preempt(&mut self, context: &mut Context<'_>, _: TaskId, cpu: CpuId, _: Why) {
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
         if context.running_on(cpu).is_none() {
             context.reschedule(cpu);
+        } else if self.machine.is_urgent(task) {
+            self.machine.preempt_for(context, task, cpu);
         }
     }
 
     /// A task that exits leaves its autogroup, by which it is dequeued and enqueued once more while
     /// it runs (`sched_autogroup_exit_task()`).
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
+        if self.machine.is_urgent(task) {
+            return self.machine.dequeue_urgent(context, task);
+        }
         if context.task(task).has_exited() {
             self.machine.state.task_mut(task).still_runs = true;
             self.machine.change(context, task, |_, _| {});
@@ -222,7 +236,7 @@ impl Scheduler for SchedExt {
     }
 
     fn pick_next(&mut self, context: &mut Context<'_>, previous: Option<TaskId>) -> Pick {
-        let pick = self.machine.pick(context, previous);
+        let pick = self.machine.pick_of_all(context, previous);
         let next = match pick {
             Pick::Task(task) => Some(task),
             _ => None,
@@ -243,6 +257,13 @@ impl Scheduler for SchedExt {
 
     /// CPUs that would have taken this task while it left its own look again.
     fn put_prev(&mut self, context: &mut Context<'_>, previous: TaskId) {
+        if self.machine.is_urgent(previous) {
+            let cpu = context.cpu();
+            if !context.task(previous).may_run_on(cpu) {
+                self.machine.move_urgent(context, previous);
+            }
+            return;
+        }
         let state = &mut self.machine.state;
         let wanted = std::mem::take(&mut state.leaving);
         for (task, cpu) in wanted {
@@ -259,15 +280,22 @@ impl Scheduler for SchedExt {
             self.watch(context);
         }
         let cpu = context.cpu();
-        let current = self.machine.state.cpu(cpu).current;
+        let current = self.machine.state.runs(cpu);
         if let Some(task) = running.filter(|task| current == Some(*task)) {
-            self.machine.tick(context, cpu, task);
+            match self.machine.is_urgent(task) {
+                true => self.machine.tick_urgent(context, task),
+                false => self.machine.tick(context, cpu, task),
+            }
         }
         self.machine.happens(context, Event::Tick);
         self.finish(context);
     }
 
     fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
+        if self.machine.is_urgent(task) {
+            self.machine.yield_urgent(task);
+            return true;
+        }
         match self.machine.callbacks.yields {
             Some(yields) => {
                 let address = self.machine.state.task(task).address;
@@ -282,11 +310,15 @@ impl Scheduler for SchedExt {
     }
 
     fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.machine.weight_changed(context, task);
+        self.machine.policy_changed(context, task);
         self.finish(context);
     }
 
     fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
+        if self.machine.is_urgent(task) {
+            self.machine.affinity_of_urgent(context, task);
+            return self.finish(context);
+        }
         self.machine.change(context, task, |machine, context| {
             machine.here(context).write_affinity(task);
             let fields = machine.state.layouts.task;
@@ -305,11 +337,15 @@ impl Scheduler for SchedExt {
 
     fn cpu_offline(&mut self, context: &mut Context<'_>, cpu: CpuId) {
         self.machine.offline(context, cpu);
+        self.machine.stop_server(cpu);
         self.finish(context);
     }
 
     fn timer(&mut self, context: &mut Context<'_>, token: u64) {
-        self.machine.timer(context, token);
+        match token {
+            SERVER_TIMER => self.machine.server_is_due(context),
+            timer => self.machine.timer(context, timer),
+        }
         self.finish(context);
     }
 

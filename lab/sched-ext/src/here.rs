@@ -59,11 +59,17 @@ impl Here<'_, '_> {
         // The clock of a run queue counts whole ns.
         let ran = ns(now).saturating_sub(ns(here.exec_start));
         here.exec_start = here.exec_start.max(now);
-        let Some(task) = here.current else { return };
+        let Some(task) = self.state.runs(cpu) else {
+            return;
+        };
         let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
         let all = fields.sum_exec_runtime.get(self.guest, address) + ran;
         fields.sum_exec_runtime.set(self.guest, address, all);
         fields.utime.set(self.guest, address, all);
+        if self.state.task(task).urgency.is_some() {
+            return;
+        }
+        self.charge_server(cpu, ran);
         let slice = self.slice(task);
         if ran > 0 && slice != SLICE_ENDLESS {
             self.set_slice(task, slice.saturating_sub(ran));
@@ -228,15 +234,19 @@ impl Here<'_, '_> {
         self.insert(task, Dsq::Local(cpu), how);
     }
 
-    /// Takes the task that `cpu` runs next out of its queue. Returns true if the program was
-    /// notified that this CPU is idle (`ops.update_idle`), which it no longer is.
-    pub(crate) fn take(&mut self, task: TaskId, cpu: CpuId) -> bool {
+    /// Takes the task that `cpu` runs next out of its queue.
+    pub(crate) fn take(&mut self, task: TaskId, cpu: CpuId) {
         if self.slice(task) == 0 {
             self.refill(task);
         }
         self.unlink(task);
         self.state.task_mut(task).repeats = 0;
         self.set_cpu(task, cpu);
+    }
+
+    /// `cpu` idles no longer. Returns true if the program was notified that it does
+    /// (`ops.update_idle`).
+    pub(crate) fn end_idle(&mut self, cpu: CpuId) -> bool {
         let was_idle = std::mem::take(&mut self.state.cpu_mut(cpu).known_idle);
         if was_idle {
             self.note_idle(cpu, false);
@@ -295,6 +305,10 @@ impl Here<'_, '_> {
         let before = std::mem::replace(&mut self.state.task_mut(task).cpu, cpu);
         if before != cpu && self.state.watches_migrations {
             self.state.migrated.push((task, cpu));
+        }
+        if before != cpu && self.state.task(task).queued {
+            self.count_runnable(before, false);
+            self.count_runnable(cpu, true);
         }
         fields.cpu.set(self.guest, address, cpu.0.into());
     }

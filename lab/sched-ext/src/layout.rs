@@ -121,6 +121,7 @@ layouts! {
         clock: "clock",
         clock_task: "clock_task",
         clock_pelt: "clock_pelt",
+        real_time: "rt.rt_nr_running",
     }
     CssSetFields of "css_set" size {
         cgroup: "dfl_cgrp",
@@ -163,6 +164,10 @@ layouts! {
         period: "bw_period_us",
         quota: "bw_quota_us",
         burst: "bw_burst_us",
+    }
+    ReleaseArgs of "scx_cpu_release_args" size {
+        reason: "reason",
+        task: "task",
     }
     EventStats of "scx_event_stats" size {
         fallback: "SCX_EV_SELECT_CPU_FALLBACK",
@@ -210,7 +215,6 @@ const ALSO: &[(&str, &str)] = &[
     ("tick_device", "evtdev"),
     ("clock_event_device", "next_event"),
     ("cpumask", "bits"),
-    ("rq", "rt.rt_nr_running"),
     ("cpuhp_cpu_state", "target"),
     ("cred", "uid.val"),
     ("cred", "euid.val"),

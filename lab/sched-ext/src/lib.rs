@@ -46,6 +46,7 @@ mod path;
 mod profile;
 mod profiler;
 mod queue;
+mod realtime;
 mod run_queue;
 mod state;
 mod tasks;

@@ -107,14 +107,18 @@ impl Machine {
             &[address, args],
         );
         self.guest.free(args, fields.size);
-        self.call(context, callbacks.enable, During::Other, &[address]);
-        let weight = self.state.task(task).weight;
-        self.call(
-            context,
-            callbacks.set_weight,
-            During::Other,
-            &[address, weight],
-        );
+        if !self.is_urgent(task) {
+            self.enable(context, task);
+        }
+    }
+
+    /// A task is the program's from now on (`scx_enable_task()`).
+    pub(crate) fn enable(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let (enable, set) = (self.callbacks.enable, self.callbacks.set_weight);
+        let state = self.state.task(task);
+        let (address, weight) = (state.address, state.weight);
+        self.call(context, enable, During::Other, &[address]);
+        self.call(context, set, During::Other, &[address, weight]);
     }
 
     pub(crate) fn exit_task(&mut self, context: &mut Context<'_>, task: TaskId) {
@@ -123,7 +127,9 @@ impl Machine {
             return;
         }
         let callbacks = self.callbacks;
-        self.call(context, callbacks.disable, During::Other, &[address]);
+        if !self.is_urgent(task) {
+            self.call(context, callbacks.disable, During::Other, &[address]);
+        }
         let fields = self.state.layouts.exit_task;
         if let Ok(args) = self.guest.allocate(fields.size) {
             self.call(

@@ -59,6 +59,8 @@ callbacks! {
     cgroup_set_bandwidth: "cgroup_set_bandwidth",
     cpu_offline: "cpu_offline",
     cpu_online: "cpu_online",
+    cpu_release: "cpu_release",
+    cpu_acquire: "cpu_acquire",
     init: "init",
 }
 
@@ -73,7 +75,7 @@ pub(crate) struct Machine {
 
 /// What a pick found (`enum scx_dsp_verdict`).
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+pub(crate) enum Verdict {
     /// Who runs goes on.
     Previous,
     /// The first of the own queue, if it has one.
@@ -277,7 +279,11 @@ impl Machine {
             }
             return;
         }
-        // It goes on where it ran, through the own queue of its CPU.
+        self.goes_on(context, task);
+    }
+
+    /// A task that has changed goes on where it ran, through the own queue of its CPU.
+    pub(crate) fn goes_on(&mut self, context: &mut Context<'_>, task: TaskId) {
         self.state.task_mut(task).queued = true;
         self.here(context).write_queued(task, true);
         let flags = self.state.enq.restore;
@@ -285,8 +291,14 @@ impl Machine {
         self.call_task(context, self.callbacks.running, task, &[]);
     }
 
-    /// The next task of this CPU (`pick_task_scx()`, `put_prev_task_scx()`, `set_next_task_scx()`).
-    pub(crate) fn pick(&mut self, context: &mut Context<'_>, previous: Option<TaskId>) -> Pick {
+    /// The next task of sched_ext of this CPU (`pick_task_scx()`, `put_prev_task_scx()`,
+    /// `set_next_task_scx()`); `urgent` runs if there is none.
+    pub(crate) fn pick(
+        &mut self,
+        context: &mut Context<'_>,
+        previous: Option<TaskId>,
+        urgent: Option<TaskId>,
+    ) -> Pick {
         let cpu = context.cpu();
         context.compute(self.state.costs.pick);
         self.note_online(context, cpu);
@@ -313,9 +325,13 @@ impl Machine {
         }
         self.state.picking = None;
         self.state.cpu_mut(cpu).current = None;
-        match next {
-            Some(task) => self.set_next(context, cpu, task),
-            None => {
+        match (next, urgent) {
+            (Some(task), _) => self.set_next(context, cpu, task),
+            (None, Some(task)) => {
+                self.stop_server(cpu);
+                self.run_urgent(context, cpu, task)
+            }
+            (None, None) => {
                 self.idle(context, cpu, ran);
                 Pick::Idle
             }
@@ -344,7 +360,13 @@ impl Machine {
     }
 
     /// Finds something to run (`dispatch_one()`).
-    fn find(&mut self, context: &mut Context<'_>, cpu: CpuId, previous: Option<TaskId>) -> Verdict {
+    pub(crate) fn find(
+        &mut self,
+        context: &mut Context<'_>,
+        cpu: CpuId,
+        previous: Option<TaskId>,
+    ) -> Verdict {
+        self.acquire(context, cpu);
         let mut here = self.here(context);
         here.update_current(cpu);
         if previous.is_some_and(|task| here.slice(task) > 0) {
@@ -421,7 +443,7 @@ impl Machine {
 
     /// Who ran may not go on here: the migration thread takes the CPU from it, and it to another,
     /// before this one asks the program for a task (`migration_cpu_stop()`).
-    fn move_away(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) {
+    pub(crate) fn move_away(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) {
         self.stop(context, cpu, task);
         self.state.cpu_mut(cpu).current = None;
         let mut cpus = (0..context.cpus()).map(CpuId);
@@ -431,7 +453,7 @@ impl Machine {
     }
 
     /// Who ran and still could goes back to the program (`put_prev_task_scx()`).
-    fn put_back(
+    pub(crate) fn put_back(
         &mut self,
         context: &mut Context<'_>,
         cpu: CpuId,
@@ -465,10 +487,8 @@ impl Machine {
 
     fn set_next(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) -> Pick {
         let now = context.now();
-        if self.here(context).take(task, cpu) {
-            let update = self.callbacks.update_idle;
-            self.call(context, update, During::Other, &[cpu.0.into(), 0]);
-        }
+        self.here(context).take(task, cpu);
+        self.leave_idle(context, cpu);
         let state = self.state.cpu_mut(cpu);
         state.current = Some(task);
         state.exec_start = now;
@@ -476,6 +496,14 @@ impl Machine {
         self.call_task(context, self.callbacks.running, task, &[]);
         self.here(context).send_kicks();
         Pick::Task(task)
+    }
+
+    /// The CPU idles no longer (`put_prev_task_idle()`).
+    pub(crate) fn leave_idle(&mut self, context: &mut Context<'_>, cpu: CpuId) {
+        if self.here(context).end_idle(cpu) {
+            let update = self.callbacks.update_idle;
+            self.call(context, update, During::Other, &[cpu.0.into(), 0]);
+        }
     }
 
     /// The CPU has nothing to run (`scx_update_idle()`): the masks say so again each time, and the

@@ -14,6 +14,7 @@ use crate::layout;
 use crate::lines::Lines;
 use crate::profiler::Profiler;
 use crate::queue::{Dsq, Place, Queue};
+use crate::realtime::{Above, Urgency};
 use crate::variables::Variables;
 use crate::words::Enq;
 
@@ -34,6 +35,7 @@ pub(crate) struct Layouts {
     pub(crate) events: layout::EventStats,
     pub(crate) insert: layout::InsertArgs,
     pub(crate) select: layout::SelectArgs,
+    pub(crate) release: layout::ReleaseArgs,
 }
 
 /// Who has a runnable task (`p->scx.ops_state`).
@@ -83,6 +85,8 @@ pub(crate) struct Task {
     pub(crate) repeats: u32,
     /// It exits, and is not dead yet.
     pub(crate) still_runs: bool,
+    /// Of a real-time task, which is not the program's.
+    pub(crate) urgency: Option<Urgency>,
     /// Its CPU was chosen by the last `select_cpu`.
     pub(crate) cpu_selected: bool,
 }
@@ -171,6 +175,14 @@ pub(crate) struct State {
     /// Tasks by their `struct task_struct`.
     pub(crate) by_address: BTreeMap<u64, TaskId>,
     pub(crate) cpus: Vec<Cpu>,
+    /// What each CPU has above its tasks of sched_ext.
+    pub(crate) above: Vec<Above>,
+    /// This kernel has a deadline server of tasks of sched_ext.
+    pub(crate) is_served: bool,
+    /// A slice of SCHED_RR, in ticks.
+    pub(crate) round_robin: u64,
+    /// CPUs whose server may want its timer armed otherwise than it is.
+    pub(crate) servers: Vec<CpuId>,
     pub(crate) globals: Vec<Queue>,
     pub(crate) users: BTreeMap<u64, Queue>,
     pub(crate) groups: BTreeMap<GroupId, Cgroup>,

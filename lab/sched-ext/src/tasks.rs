@@ -7,6 +7,7 @@ use warmq_units::TaskId;
 
 use crate::here::ns;
 use crate::masks;
+use crate::realtime::Urgency;
 use crate::state::{Here, Task};
 use crate::words::{SLICE_DEFAULT, flags, policy, state};
 
@@ -37,6 +38,7 @@ impl Here<'_, '_> {
         *self.state.task_mut(task) = Task {
             address,
             cpu: self.view(task).last_cpu(),
+            urgency: Urgency::of(self.view(task), self.state.round_robin),
             ..Task::default()
         };
         self.state.by_address.insert(address, task);
@@ -141,11 +143,13 @@ impl Here<'_, '_> {
             Policy::Fifo(_) => (policy::FIFO, u64::from(group_weight_of_nice(-20))),
             Policy::RoundRobin(_) => (policy::ROUND_ROBIN, u64::from(group_weight_of_nice(-20))),
         };
-        let prio = PRIO_OF_NICE_0 + i64::from(nice);
+        let static_prio = PRIO_OF_NICE_0 + i64::from(nice);
+        let urgency = self.state.task(task).urgency;
+        let prio = urgency.map_or(static_prio, |urgency| urgency.priority.into());
         let guest = &mut *self.guest;
         fields.policy.set(guest, address, number);
         fields.prio.set(guest, address, prio as u64);
-        fields.static_prio.set(guest, address, prio as u64);
+        fields.static_prio.set(guest, address, static_prio as u64);
         fields.weight.set(guest, address, weight);
         std::mem::replace(&mut self.state.task_mut(task).weight, weight) != weight
     }
@@ -179,6 +183,10 @@ impl Here<'_, '_> {
             false => 0,
         };
         let flags = u64::from(queued) | immediate;
+        let before = fields.scx_flags.get(self.guest, address) & 1 != 0;
+        if before != queued {
+            self.count_runnable(self.state.task(task).cpu, queued);
+        }
         fields.scx_flags.set(self.guest, address, flags);
         self.access(fields.scx_flags.within(address), 4, Access::Store);
     }

@@ -9,8 +9,8 @@ use crate::here::ns;
 use crate::state::Here;
 
 /// Those that there are. Of `runqueues`, what is read is the clocks, and the number of real-time
-/// tasks: none is there beside those of sched_ext. All CPUs run at full speed, without a driver of
-/// frequencies and without pressure, and no device of their ticks is to be seen.
+/// tasks. All CPUs run at full speed, without a driver of frequencies and without pressure, and no
+/// device of their ticks is to be seen.
 pub(crate) const OFFERED: &[&str] = &[
     "sd_llc_id",
     "runqueues",
@@ -69,6 +69,11 @@ impl Variables {
             }
         }
         Ok(all)
+    }
+
+    /// `runqueues`.
+    pub(crate) fn runqueues(&self) -> Option<u64> {
+        self.runqueues
     }
 
     /// A CPU goes online or offline.

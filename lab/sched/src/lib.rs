@@ -199,14 +199,13 @@ const EEVDF_DEVIATES: &[(&str, &str)] = &[(
 const COMPILED_DEVIATES: &[(&str, &str)] = &[
     ("autogroup", "schedulers of sched_ext do not see sessions"),
     (
-        "policy fifo or rr",
-        "real-time tasks are the scheduler's, with the largest weight; a real kernel runs them before those of \
-         sched_ext, which have 50 ms of each second from 7.0 on, and starve before that",
+        "policy fifo or rr without cpus",
+        "real-time tasks stay on the CPUs where they wake: none is pushed to or pulled by another CPU",
     ),
 ];
 const BROKEN_DEVIATES: &[(&str, &str)] = &[(
     "policy fifo or rr",
-    "real-time tasks have the largest weight, and are no class of their own",
+    "real-time tasks have a large weight, and are no class of their own",
 )];
 
 /// 2.4 has no choice.

@@ -100,7 +100,7 @@ mod tests {
         let real_time = scenario(REAL_TIME);
         let compiled = notes_of_lab(&real_time, &COMPILED);
         assert_eq!(compiled.len(), 1);
-        assert!(compiled[0].contains("largest weight"));
+        assert!(compiled[0].contains("none is pushed"));
         let linux24 = warmq_sched::scheduler("linux24").expect("a scheduler");
         let said = notes_of_lab(&real_time, linux24);
         assert_eq!(said, [""; 0], "nothing limits them there");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warmq_config::{Entry, Fields, Item, NodeKind, Setting, Value, did_you_mean};
 
 use crate::experiment::{Parts, Target};
-use crate::plan::{KERNEL, LAB, Part};
+use crate::plan::{KERNEL, LAB, Part, with_settings};
 use crate::point::NO_VALUE;
 use crate::point::{Filter, Point};
 use crate::simulator::{PartError, Simulator};
@@ -121,10 +121,19 @@ impl<'a> Scope<'a> {
 
     /// Looks up the settings of a part that the experiment names.
     fn load(&mut self, part: Part, name: &str, item: &Item) -> bool {
+        let written = name;
+        let (name, own) = match part {
+            Part::Scheduler => with_settings(name),
+            _ => (name, ""),
+        };
         match self.simulator.settings(part, name) {
-            Ok(settings) => {
-                self.learn(part, name, settings);
-                true
+            Ok(mut settings) => {
+                let all = own.split(';').filter(|one| !one.is_empty());
+                let set: Vec<bool> = all
+                    .map(|one| set_own(name, &mut settings, one, item))
+                    .collect();
+                self.learn(part, written, settings);
+                !set.contains(&false)
             }
             Err(PartError::Unknown) => {
                 let names = self.simulator.names(part);
@@ -186,7 +195,9 @@ impl<'a> Scope<'a> {
         if part == Part::World && setting == KERNEL && !of_kernel {
             return true;
         }
-        let settings = self.settings.get(&(part, name(part)));
+        let settings = self
+            .settings
+            .get(&(part, self.parts.written_at(part, point)));
         let settings = settings.into_iter().flatten();
         // Schedulers of other worlds have settings that nobody knows here; a kernel's own has none
         // in any world.
@@ -298,6 +309,25 @@ impl<'a> Scope<'a> {
             }
         }
     }
+}
+
+/// Sets one of the settings of the part `name` by `KEY=VALUE`, as its default. Returns whether it
+/// has it.
+fn set_own(name: &str, settings: &mut [Setting], own: &str, item: &Item) -> bool {
+    let (key, value) = own.split_once('=').unwrap_or((own, ""));
+    let known = settings.iter_mut().find(|known| known.name == key.trim());
+    let Some(known) = known else {
+        let names = settings.iter().map(|known| known.name.as_str());
+        item.report(
+            format!("{name} has no setting `{key}`"),
+            did_you_mean(key, names),
+        );
+        return false;
+    };
+    let value = item.value_within(value.trim(), &known.kind);
+    let found = value.is_some();
+    known.default = value.unwrap_or_else(|| known.default.clone());
+    found
 }
 
 impl Parts {

@@ -240,7 +240,12 @@ impl On {
 
     async fn set_next(&self, task: TaskId) {
         let cpu = self.cpu;
-        if self.with(|machine, at| machine.here(at).take(task, cpu)) {
+        let was_idle = self.with(|machine, at| {
+            let mut here = machine.here(at);
+            here.take(task, cpu);
+            here.end_idle(cpu)
+        });
+        if was_idle {
             let update = self.callbacks().update_idle;
             let args = [cpu.0.into(), 0];
             self.call(update, During::Other, &args).await;

@@ -36,7 +36,7 @@ impl Here<'_, '_> {
         let this = self.context.cpu();
         for (cpu, flags) in std::mem::take(&mut self.state.kicks) {
             // An interrupt does it once this CPU has switched (`kick_cpus_irq_workfn()`).
-            let idle = self.state.cpu(cpu).current.is_none();
+            let idle = self.state.runs(cpu).is_none();
             let kick = Kick::of(flags, idle, self.context.is_online(cpu), cpu == this);
             if kick.ends_slice {
                 self.end_slice(cpu);
@@ -252,9 +252,9 @@ pub(super) fn current(here: &mut Here<'_, '_>, [cpu, ..]: Args) -> Answer {
 impl Here<'_, '_> {
     /// The task_struct of who runs on a CPU.
     pub(crate) fn current_of(&self, cpu: CpuId) -> u64 {
-        let there = self.state.cpu(cpu);
-        let known = there.current.map(|task| self.state.task(task).address);
-        known.unwrap_or(there.idle_task)
+        let known = self.state.runs(cpu);
+        let known = known.map(|task| self.state.task(task).address);
+        known.unwrap_or(self.state.cpu(cpu).idle_task)
     }
 }
 

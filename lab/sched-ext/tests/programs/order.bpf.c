@@ -8,6 +8,7 @@ volatile const u32 most = 16; /* callbacks that are written down */
 volatile const u64 slice = 5000000;
 volatile const bool at_once; /* SCX_ENQ_IMMED, and the queue for those that come back */
 volatile const bool always_at_once;
+volatile const bool gives_back; /* what waits in the own queue of a CPU that is lost */
 
 char written[256];
 u32 used, count;
@@ -121,6 +122,19 @@ CALLBACK(order_disable)
 	return note('x', 0);
 }
 
+CALLBACK(order_cpu_release)
+{
+	note('L', 0);
+	if (gives_back)
+		scx_bpf_reenqueue_local();
+	return 0;
+}
+
+CALLBACK(order_cpu_acquire)
+{
+	return note('A', 0);
+}
+
 SEC("struct_ops.s/order_init") int order_init(u64 *ctx)
 {
 	return scx_bpf_create_dsq(SHARED, -1);
@@ -142,6 +156,8 @@ SEC(".struct_ops.link") struct sched_ext_ops order = {
 	.exit_task = (void *)order_exit_task,
 	.enable = (void *)order_enable,
 	.disable = (void *)order_disable,
+	.cpu_release = (void *)order_cpu_release,
+	.cpu_acquire = (void *)order_cpu_acquire,
 	.init = (void *)order_init,
 	.name = "order",
 };

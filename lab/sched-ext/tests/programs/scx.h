@@ -21,6 +21,8 @@ struct sched_ext_ops {
 	void (*set_weight)(struct task_struct *p, u32 weight);
 	void (*set_cpumask)(struct task_struct *p, void *mask);
 	void (*update_idle)(s32 cpu, bool idle);
+	void (*cpu_acquire)(s32 cpu, void *args);
+	void (*cpu_release)(s32 cpu, void *args);
 	s32 (*init_task)(struct task_struct *p, void *args);
 	void (*exit_task)(struct task_struct *p, void *args);
 	void (*enable)(struct task_struct *p);
@@ -32,6 +34,7 @@ struct sched_ext_ops {
 };
 
 KFUNC s32 scx_bpf_create_dsq(u64 id, s32 node);
+KFUNC u32 scx_bpf_reenqueue_local(void);
 KFUNC void scx_bpf_dsq_insert(struct task_struct *p, u64 id, u64 slice, u64 flags);
 KFUNC bool scx_bpf_dsq_move_to_local(u64 id);
 KFUNC void scx_bpf_kick_cpu(s32 cpu, u64 flags);

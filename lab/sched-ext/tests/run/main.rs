@@ -7,4 +7,5 @@ mod loader;
 mod order;
 mod profiler;
 mod random;
+mod realtime;
 mod stage;

@@ -20,8 +20,18 @@ enum Act {
     Nice(i8),
     Only(u16),
     All,
+    Set(Policy),
     Stop,
     Continue,
+}
+
+fn policies() -> impl Strategy<Value = Policy> {
+    prop_oneof![
+        Just(Policy::Other),
+        Just(Policy::Idle),
+        (1u8..4).prop_map(Policy::Fifo),
+        (1u8..4).prop_map(Policy::RoundRobin),
+    ]
 }
 
 fn cases() -> impl Strategy<Value = Case> {
@@ -29,6 +39,7 @@ fn cases() -> impl Strategy<Value = Case> {
         (-20i8..20).prop_map(Act::Nice),
         (0u16..2).prop_map(Act::Only),
         Just(Act::All),
+        policies().prop_map(Act::Set),
         Just(Act::Stop),
         Just(Act::Continue),
     ];
@@ -42,7 +53,7 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 impl Case {
-    fn play(&self) -> Played {
+    fn play(&self, series: &str) -> Played {
         let workload = |boot: &mut Boot<'_>| -> Started {
             let mut ids = Vec::new();
             for (work, sleep, rounds) in self.tasks.clone() {
@@ -62,7 +73,7 @@ impl Case {
             }
             Ok(())
         };
-        play(load(FAULTS, "7.3", &[]), self.cpus, 10_000, &workload)
+        play(load(FAULTS, series, &[]), self.cpus, 10_000, &workload)
     }
 
     fn change(&self, boot: &mut Boot<'_>, at: u64, task: TaskId, act: Act) {
@@ -71,6 +82,7 @@ impl Case {
             Act::Nice(nice) => Change::Nice(task, nice),
             Act::Only(cpu) => Change::Affinity(task, only(cpu)),
             Act::All => Change::Affinity(task, CpuSet::first_cpus(self.cpus as u16)),
+            Act::Set(policy) => Change::Policy(task, policy),
             Act::Stop => Change::Stop(task),
             Act::Continue => Change::Continue(task),
         };
@@ -85,9 +97,11 @@ proptest! {
 
     #[test]
     fn all_tasks_come_to_their_end_and_a_run_repeats_itself(case in cases()) {
-        let played = case.play();
-        prop_assert_eq!(&played.ending, &Ending::WorkDone);
-        prop_assert_eq!(&played.violation, &None);
-        prop_assert_eq!(played.digest, case.play().digest);
+        for series in ["6.18", "7.3"] {
+            let played = case.play(series);
+            prop_assert_eq!(&played.ending, &Ending::WorkDone);
+            prop_assert_eq!(&played.violation, &None);
+            prop_assert_eq!(played.digest, case.play(series).digest);
+        }
     }
 }

@@ -8,7 +8,7 @@
 //! and no scheduler for large machines: all CPUs take one lock, and a pick looks at every queued
 //! task.
 //!
-//! Not there: the class of real-time tasks, which have the largest weight instead; costs of the
+//! Not there: the class of real-time tasks, which have a large weight instead; costs of the
 //! walk.
 
 mod fault;

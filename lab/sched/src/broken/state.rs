@@ -130,7 +130,8 @@ impl State {
         self.tree.reweigh(entity, weight);
     }
 
-    /// The scheduling class of real-time tasks is not there: they have the largest weight.
+    /// The scheduling class of real-time tasks is not there: they have a weight beside which one of
+    /// nice 0 has the 5 % that kernels keep for other tasks.
     fn weight_of(&self, view: View<'_>) -> i64 {
         if self.fault == Fault::IgnoresWeights {
             return NICE_0;
@@ -139,7 +140,7 @@ impl State {
             Policy::Other | Policy::Batch => time::of_nice(view.nice()),
             // WEIGHT_IDLEPRIO of kernel/sched/sched.h.
             Policy::Idle => 3,
-            Policy::Fifo(_) | Policy::RoundRobin(_) => time::of_nice(-20),
+            Policy::Fifo(_) | Policy::RoundRobin(_) => 19 * NICE_0,
         }
     }
 

@@ -11,9 +11,9 @@ use super::domains::{Domain, domains};
 use super::settings::Tunables;
 use super::weights::{NICE_0, weight_of};
 use crate::affinity::Steering;
-use crate::fair::realtime::RealTime;
 use crate::fair::tree::{EntityId, Tree};
 pub(super) use crate::fair::tree::{QueueId, What};
+use warmq_classes::RealTime;
 
 /// Averages of a CPU's load that are kept (`CPU_LOAD_IDX_MAX`).
 pub(super) const LOADS: usize = 5;

@@ -77,7 +77,7 @@ use warmq_kernel::{
 use warmq_units::{Bytes, CpuId, Cycles, Instant, LockId, TaskId};
 
 use crate::affinity::Steering;
-use crate::fair::realtime::RealTime;
+use warmq_classes::RealTime;
 
 use self::cache_aware::CacheAware;
 use self::domains::domains;

@@ -2,7 +2,7 @@
 
 use warmq_config::Chosen;
 
-use crate::fair::server::{IdleTime, Reservation};
+use warmq_classes::{IdleTime, Reservation};
 
 use super::weights::Precision;
 

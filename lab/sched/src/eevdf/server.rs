@@ -1,5 +1,5 @@
 //! The deadline server of a CPU's fair tasks: when it is asked, and what it asks for
-//! ([`crate::fair::server`]).
+//! ([`warmq_classes::Server`]).
 
 use warmq_kernel::Context;
 use warmq_units::{CpuId, Duration, Instant, TaskId};

@@ -6,10 +6,9 @@ use warmq_kernel::GroupId;
 use warmq_units::{Address, CpuId, Cycles, LockId, TaskId};
 
 use crate::affinity::Steering;
-use crate::fair::realtime::RealTime;
-use crate::fair::server::{Reservation, Server};
 use crate::fair::tree::{EntityId, Tree};
 pub(super) use crate::fair::tree::{QueueId, What};
+use warmq_classes::{RealTime, Reservation, Server};
 
 use super::cache_aware::CacheAware;
 use super::domains::Domain;

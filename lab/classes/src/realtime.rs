@@ -9,26 +9,27 @@ const SLICE: u64 = 100_000_000;
 /// The real-time tasks of one CPU, the running one among them: the best priority first, equals in
 /// the order in which they came.
 #[derive(Default)]
-pub(crate) struct RealTime(Vec<(i32, TaskId)>);
+pub struct RealTime(Vec<(i32, TaskId)>);
 
 impl RealTime {
     /// A slice in ticks of `tick` ns.
-    pub(crate) fn slice(tick: u64) -> u64 {
+    pub fn slice(tick: u64) -> u64 {
         (SLICE / tick.max(1)).max(1)
     }
 
     /// Queues `task` behind all of its priority (`enqueue_task_rt()`).
-    pub(crate) fn add(&mut self, priority: i32, task: TaskId) {
+    pub fn add(&mut self, priority: i32, task: TaskId) {
         let at = self.0.partition_point(|(there, _)| *there <= priority);
         self.0.insert(at, (priority, task));
     }
 
-    pub(crate) fn remove(&mut self, task: TaskId) {
+    /// Takes `task` out (`dequeue_task_rt()`).
+    pub fn remove(&mut self, task: TaskId) {
         self.0.retain(|(_, other)| *other != task);
     }
 
     /// Puts `task` behind all of its priority (`requeue_task_rt()`).
-    pub(crate) fn requeue(&mut self, task: TaskId) {
+    pub fn requeue(&mut self, task: TaskId) {
         let found = self.0.iter().find(|(_, other)| *other == task).copied();
         if let Some((priority, task)) = found {
             self.remove(task);
@@ -37,7 +38,7 @@ impl RealTime {
     }
 
     /// Whether another task of the priority of `task` is here.
-    pub(crate) fn has_equal(&self, task: TaskId) -> bool {
+    pub fn has_equal(&self, task: TaskId) -> bool {
         let priority = self.0.iter().find(|(_, other)| *other == task);
         let priority = priority.map(|(priority, _)| *priority);
         self.0
@@ -46,12 +47,12 @@ impl RealTime {
     }
 
     /// The best first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = TaskId> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = TaskId> + '_ {
         self.0.iter().map(|(_, task)| *task)
     }
 
     /// The best priority first, and of each the one that came last (`load_balance_start_rt()`).
-    pub(crate) fn to_balance(&self) -> Vec<TaskId> {
+    pub fn to_balance(&self) -> Vec<TaskId> {
         let mut tasks: Vec<(i32, TaskId)> = self.0.iter().rev().copied().collect();
         tasks.sort_by_key(|(priority, _)| *priority);
         tasks.into_iter().map(|(_, task)| task).collect()

@@ -31,7 +31,7 @@ const SCALE: u32 = 10;
 
 /// How idle time counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum IdleTime {
+pub enum IdleTime {
     /// It uses up the runtime, down to zero (`dl_server_update_idle_time()`, 6.12).
     #[default]
     Spends,
@@ -42,12 +42,13 @@ pub(crate) enum IdleTime {
 
 /// What the server has been given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Reservation {
+pub struct Reservation {
     /// CPU time in each period, in ns; 0 switches the server off.
-    pub(crate) runtime: i64,
+    pub runtime: i64,
     /// In ns.
-    pub(crate) period: i64,
-    pub(crate) idle: IdleTime,
+    pub period: i64,
+    /// How idle time counts.
+    pub idle: IdleTime,
 }
 
 /// Where the server is in its period. The letters are those of the kernel's chart of states.
@@ -66,7 +67,8 @@ enum Phase {
     Spent,
 }
 
-pub(crate) struct Server {
+/// A server of one CPU; see above.
+pub struct Server {
     reservation: Reservation,
     phase: Phase,
     /// What is left of the runtime, and until when.
@@ -86,7 +88,7 @@ impl Default for Server {
 
 impl Server {
     /// The server of a CPU that idles since time 0.
-    pub(crate) fn new(reservation: Reservation) -> Server {
+    pub fn new(reservation: Reservation) -> Server {
         let runtime = reservation.runtime.min(reservation.period);
         Server {
             reservation: Reservation {
@@ -103,17 +105,17 @@ impl Server {
     }
 
     /// When its timer is to expire, if one is to be armed.
-    pub(crate) fn due(&self) -> Option<i64> {
+    pub fn due(&self) -> Option<i64> {
         self.due
     }
 
     /// Whether fair tasks run before real-time ones now.
-    pub(crate) fn serves(&self) -> bool {
+    pub fn serves(&self) -> bool {
         self.phase == Phase::Serves
     }
 
     /// The first fair task was queued (`dl_server_start()`).
-    pub(crate) fn start(&mut self, now: i64) {
+    pub fn start(&mut self, now: i64) {
         let Phase::Stopped { served } = self.phase else {
             if self.phase == Phase::Idle {
                 self.phase = Phase::Deferred;
@@ -146,7 +148,7 @@ impl Server {
     }
 
     /// No fair task is left to be served, or the CPU goes offline (`dl_server_stop()`).
-    pub(crate) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         let served = match self.phase {
             Phase::Stopped { served } => served,
             phase => matches!(phase, Phase::Serves | Phase::Spent),
@@ -157,7 +159,7 @@ impl Server {
 
     /// Fair tasks ran for `ran` until `now` (`dl_server_update()`). Returns whether the server has
     /// just used up its runtime, so that the CPU must pick again.
-    pub(crate) fn charge(&mut self, now: i64, ran: i64) -> bool {
+    pub fn charge(&mut self, now: i64, ran: i64) -> bool {
         if matches!(self.phase, Phase::Stopped { .. }) || ran <= 0 {
             return false;
         }
@@ -176,12 +178,12 @@ impl Server {
     }
 
     /// The CPU idles from `now` on (`set_next_task_idle()`).
-    pub(crate) fn begin_idle(&mut self, now: i64) {
+    pub fn begin_idle(&mut self, now: i64) {
         self.idle_since = Some(now);
     }
 
     /// The CPU has a task from `now` on (`put_prev_task_idle()`).
-    pub(crate) fn end_idle(&mut self, now: i64) {
+    pub fn end_idle(&mut self, now: i64) {
         self.count_idle(now);
         self.idle_since = None;
     }
@@ -229,7 +231,7 @@ impl Server {
     }
 
     /// The timer has expired (`dl_server_timer()`). The running task was charged before.
-    pub(crate) fn timer(&mut self, now: i64) {
+    pub fn timer(&mut self, now: i64) {
         self.due = None;
         self.count_idle(now);
         match self.phase {

@@ -1,0 +1,513 @@
+//! Real-time tasks, which run before those of sched_ext (kernel/sched/rt.c), and the deadline
+//! server that gives the latter a part of each CPU all the same (`ext_server`, from 7.0 on).
+//!
+//! A program hears of them by what it loses: a task of its own that is put back, CPUs that no
+//! longer idle, `ops.cpu_release` and `ops.cpu_acquire`. A task that becomes a real-time one leaves
+//! the program (`ops.disable`), and comes back to it (`ops.enable`) when it is none any more.
+//!
+//! Different from the kernel: a real-time task looks for a CPU when it wakes, and is neither pulled
+//! nor pushed later. Nobody throttles it.
+
+use warmq_classes::{IdleTime, RealTime, Reservation, Server};
+use warmq_kernel::{Context, Pick, Policy, Timer, View};
+use warmq_units::{CpuId, Duration, Instant, TaskId};
+
+use crate::run_queue::Machine;
+use crate::state::{During, Here, State};
+use crate::words::deq;
+
+/// What distinguishes the server's timer from those of programs, which are addresses.
+pub(crate) const SERVER_TIMER: u64 = 1;
+
+/// `SCX_CPU_PREEMPT_RT`.
+const PREEMPT_RT: u64 = 0;
+
+/// Priorities from here on are of no real-time task (`MAX_RT_PRIO`).
+const REAL_TIME_PRIORITIES: i32 = 100;
+
+/// What tasks of sched_ext have in each period, in ns (`ext_server_init()`).
+const RESERVATION: Reservation = Reservation {
+    runtime: 50_000_000,
+    period: 1_000_000_000,
+    idle: IdleTime::Stops,
+};
+
+/// What a real-time task is compared by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Urgency {
+    /// `p->prio`: less comes first.
+    pub(crate) priority: i32,
+    /// Ticks that are left of its slice, if it is of SCHED_RR.
+    ticks: Option<u64>,
+}
+
+impl Urgency {
+    /// What a task's policy makes it, if that is a real-time one; `ticks` are a whole slice.
+    pub(crate) fn of(view: View<'_>, ticks: u64) -> Option<Urgency> {
+        let priority = |of: u8| REAL_TIME_PRIORITIES - 1 - i32::from(of);
+        let (priority, ticks) = match view.policy() {
+            Policy::Fifo(of) => (priority(of), None),
+            Policy::RoundRobin(of) => (priority(of), Some(ticks)),
+            Policy::Other | Policy::Batch | Policy::Idle => return None,
+        };
+        Some(Urgency { priority, ticks })
+    }
+}
+
+/// What a CPU has above its tasks of sched_ext.
+#[derive(Default)]
+pub(crate) struct Above {
+    tasks: RealTime,
+    /// Which of them runs, from the moment it is picked.
+    pub(crate) current: Option<TaskId>,
+    /// The program knows that it has lost the CPU (`rq->scx.cpu_released`).
+    released: bool,
+    server: Server,
+    timer: Option<(Timer, i64)>,
+    /// Tasks of sched_ext on this run queue (`rq->scx.nr_running`).
+    runnable: u32,
+}
+
+impl Above {
+    /// Of a kernel that has the server, or not.
+    pub(crate) fn new(served: bool) -> Above {
+        let reservation = if served {
+            RESERVATION
+        } else {
+            Reservation::default()
+        };
+        Above {
+            server: Server::new(reservation),
+            ..Above::default()
+        }
+    }
+}
+
+/// The clock of servers, in ns.
+fn clock(at: Instant) -> i64 {
+    at.since(Instant::START).as_ns() as i64
+}
+
+impl State {
+    fn above(&mut self, cpu: CpuId) -> &mut Above {
+        &mut self.above[cpu.index()]
+    }
+
+    /// Who runs on a CPU, of any class.
+    pub(crate) fn runs(&self, cpu: CpuId) -> Option<TaskId> {
+        self.cpu(cpu).current.or(self.above[cpu.index()].current)
+    }
+
+    fn is_urgent(&self, task: TaskId) -> bool {
+        self.task(task).urgency.is_some()
+    }
+
+    /// The server of `cpu` may want its timer armed otherwise than it is.
+    fn note_server(&mut self, cpu: CpuId) {
+        if self.is_served && self.servers.last() != Some(&cpu) {
+            self.servers.push(cpu);
+        }
+    }
+
+    /// What a task is compared by with real-time ones.
+    fn priority(&self, task: TaskId) -> i32 {
+        let urgency = self.task(task).urgency;
+        urgency.map_or(REAL_TIME_PRIORITIES, |urgency| urgency.priority)
+    }
+
+    /// The same of who runs on a CPU.
+    fn priority_on(&self, cpu: CpuId) -> i32 {
+        let runs = self.above[cpu.index()].current;
+        runs.map_or(REAL_TIME_PRIORITIES, |task| self.priority(task))
+    }
+}
+
+impl Here<'_, '_> {
+    /// A task of sched_ext has come onto the run queue of `cpu`, or has left it
+    /// (`enqueue_task_scx()`, `dequeue_task_scx()`).
+    pub(crate) fn count_runnable(&mut self, cpu: CpuId, comes: bool) {
+        let now = clock(self.now());
+        let above = self.state.above(cpu);
+        if !comes {
+            above.runnable = above.runnable.saturating_sub(1);
+            return;
+        }
+        above.runnable += 1;
+        if above.runnable > 1 {
+            return;
+        }
+        above.server.start(now);
+        if above.server.serves() {
+            self.context.reschedule(cpu);
+        }
+        self.state.note_server(cpu);
+    }
+
+    /// A task of sched_ext ran for `ran` ns on `cpu` (`dl_server_update()`).
+    pub(crate) fn charge_server(&mut self, cpu: CpuId, ran: u64) {
+        let now = clock(self.now());
+        if self.state.above(cpu).server.charge(now, ran as i64) {
+            self.context.reschedule(cpu);
+        }
+        self.state.note_server(cpu);
+    }
+
+    /// Arms and cancels the timers of servers, as they ask for.
+    pub(crate) fn arm_servers(&mut self) {
+        for cpu in std::mem::take(&mut self.state.servers) {
+            let above = self.state.above(cpu);
+            let due = above.server.due();
+            if above.timer.as_ref().map(|(_, due)| *due) == due {
+                continue;
+            }
+            if let Some((timer, _)) = above.timer.take() {
+                self.context.cancel_timer(timer);
+            }
+            let armed = due.map(|due| {
+                let at = Instant::START + Duration::from_ns(due.max(0) as u64);
+                (self.context.arm_timer(cpu, at, SERVER_TIMER), due)
+            });
+            self.state.above(cpu).timer = armed;
+        }
+    }
+
+    /// `rq->rt.rt_nr_running`.
+    fn write_urgent(&mut self, cpu: CpuId) {
+        let count = self.state.above(cpu).tasks.iter().count() as u64;
+        let (Some(address), fields) = (
+            self.state.variables.runqueues(),
+            self.state.layouts.run_queue,
+        ) else {
+            return;
+        };
+        if let Some(there) = self.guest.per_cpu(address, cpu.0.into()) {
+            fields.real_time.set(self.guest, there, count);
+        }
+    }
+
+    fn add_urgent(&mut self, task: TaskId, cpu: CpuId) {
+        self.set_cpu(task, cpu);
+        let priority = self.state.priority(task);
+        self.state.above(cpu).tasks.add(priority, task);
+        self.write_urgent(cpu);
+    }
+
+    fn remove_urgent(&mut self, task: TaskId) {
+        let cpu = self.state.task(task).cpu;
+        self.state.above(cpu).tasks.remove(task);
+        self.write_urgent(cpu);
+    }
+
+    /// A CPU picks again if a real-time task that came onto its run queue is better than who runs
+    /// (`wakeup_preempt()`).
+    fn preempt_for(&mut self, task: TaskId, cpu: CpuId) {
+        if self.state.priority(task) < self.state.priority_on(cpu) {
+            self.context.reschedule(cpu);
+        }
+    }
+}
+
+/// What the lab asks of real-time tasks.
+impl Machine {
+    pub(crate) fn is_urgent(&self, task: TaskId) -> bool {
+        self.state.is_urgent(task)
+    }
+
+    /// The CPU where it was, unless one runs there that is as good; then one where none is
+    /// (`select_task_rq_rt()`).
+    pub(crate) fn select_urgent(&mut self, context: &Context<'_>, task: TaskId) -> CpuId {
+        let view = context.task(task);
+        let last = self.allowed_near(context, task, view.last_cpu());
+        let priority = self.state.priority(task);
+        if self.state.priority_on(last) > priority {
+            return last;
+        }
+        let mut cpus = (0..context.cpus()).map(CpuId);
+        let better =
+            cpus.find(|cpu| view.may_run_on(*cpu) && self.state.priority_on(*cpu) > priority);
+        better.unwrap_or(last)
+    }
+
+    pub(crate) fn enqueue_urgent(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
+        self.here(context).add_urgent(task, cpu);
+    }
+
+    pub(crate) fn preempt_for(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
+        self.here(context).preempt_for(task, cpu);
+    }
+
+    pub(crate) fn dequeue_urgent(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let cpu = self.state.task(task).cpu;
+        let mut here = self.here(context);
+        here.update_current(cpu);
+        here.remove_urgent(task);
+    }
+
+    /// Tasks of SCHED_RR of one priority take turns (`task_tick_rt()`).
+    pub(crate) fn tick_urgent(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let cpu = context.cpu();
+        self.here(context).update_current(cpu);
+        let whole = self.state.round_robin;
+        let Some(urgency) = &mut self.state.task_mut(task).urgency else {
+            return;
+        };
+        let Some(ticks) = &mut urgency.ticks else {
+            return;
+        };
+        *ticks = ticks.saturating_sub(1);
+        if *ticks > 0 {
+            return;
+        }
+        *ticks = whole;
+        let above = self.state.above(cpu);
+        if above.tasks.has_equal(task) {
+            above.tasks.requeue(task);
+            context.reschedule(cpu);
+        }
+    }
+
+    pub(crate) fn yield_urgent(&mut self, task: TaskId) {
+        let cpu = self.state.task(task).cpu;
+        self.state.above(cpu).tasks.requeue(task);
+    }
+
+    /// Moves one that waits to a CPU where it may run.
+    pub(crate) fn move_urgent(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let cpu = self.state.task(task).cpu;
+        let to = self.allowed_near(context, task, cpu);
+        let mut here = self.here(context);
+        here.remove_urgent(task);
+        here.add_urgent(task, to);
+        here.preempt_for(task, to);
+    }
+
+    /// The affinity of one has changed (`set_cpus_allowed_common()`).
+    pub(crate) fn affinity_of_urgent(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.here(context).write_affinity(task);
+        let cpu = self.state.task(task).cpu;
+        let view = context.task(task);
+        if view.may_run_on(cpu) || !view.is_runnable() {
+            return;
+        }
+        match self.state.above(cpu).current == Some(task) {
+            true => context.reschedule(cpu),
+            false => self.move_urgent(context, task),
+        }
+    }
+
+    /// A task's policy may have changed to that of another class, or to another priority.
+    pub(crate) fn policy_changed(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let urgency = Urgency::of(context.task(task), self.state.round_robin);
+        let before = self.state.task(task).urgency;
+        match (before, urgency) {
+            (None, None) => self.weight_changed(context, task),
+            (None, Some(urgency)) => self.leaves_program(context, task, urgency),
+            (Some(_), None) => self.comes_to_program(context, task),
+            (Some(before), Some(urgency)) => {
+                self.move_group(context, task);
+                if before.priority != urgency.priority {
+                    self.priority_changed(context, task, urgency);
+                }
+            }
+        }
+    }
+
+    fn priority_changed(&mut self, context: &mut Context<'_>, task: TaskId, urgency: Urgency) {
+        let cpu = self.state.task(task).cpu;
+        self.state.task_mut(task).urgency = Some(urgency);
+        let mut here = self.here(context);
+        here.write_weight(task);
+        if !here.view(task).is_runnable() {
+            return;
+        }
+        here.remove_urgent(task);
+        here.add_urgent(task, cpu);
+        here.context.reschedule(cpu);
+    }
+
+    /// A task becomes a real-time one (`switched_from_scx()`).
+    fn leaves_program(&mut self, context: &mut Context<'_>, task: TaskId, urgency: Urgency) {
+        let state = self.state.task(task);
+        let (cpu, queued, address) = (state.cpu, state.queued, state.address);
+        let runs = self.state.cpu(cpu).current == Some(task);
+        self.dequeue(context, task, deq::CHANGE);
+        let disable = self.callbacks.disable;
+        self.call(context, disable, During::Other, &[address]);
+        let state = self.state.task_mut(task);
+        state.urgency = Some(urgency);
+        state.waits_since = None;
+        let mut here = self.here(context);
+        here.write_weight(task);
+        if !queued {
+            return;
+        }
+        here.add_urgent(task, cpu);
+        if runs {
+            here.state.cpu_mut(cpu).current = None;
+            here.state.above(cpu).current = Some(task);
+        } else {
+            here.preempt_for(task, cpu);
+        }
+    }
+
+    /// A task is no real-time one any more (`switching_to_scx()`).
+    fn comes_to_program(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let cpu = self.state.task(task).cpu;
+        let queued = context.task(task).is_runnable();
+        let runs = self.state.above(cpu).current == Some(task);
+        let mut here = self.here(context);
+        here.update_current(cpu);
+        here.remove_urgent(task);
+        here.state.task_mut(task).urgency = None;
+        here.write_weight(task);
+        self.enable(context, task);
+        let mask = self.state.layouts.task.cpus_mask;
+        let address = self.state.task(task).address;
+        let (set, mask) = (self.callbacks.set_cpumask, mask.within(address));
+        self.call(context, set, During::Other, &[address, mask]);
+        match (queued, runs) {
+            (_, true) => {
+                self.state.above(cpu).current = None;
+                self.state.cpu_mut(cpu).current = Some(task);
+                self.goes_on(context, task);
+            }
+            (true, false) => {
+                let restore = self.state.enq.restore;
+                self.enqueue(context, task, cpu, restore);
+            }
+            (false, false) => {}
+        }
+    }
+
+    /// The timer of the server of this CPU has expired (`dl_server_timer()`).
+    pub(crate) fn server_is_due(&mut self, context: &mut Context<'_>) {
+        let cpu = context.cpu();
+        let now = clock(context.now());
+        self.state.above(cpu).timer = None;
+        self.here(context).update_current(cpu);
+        let above = self.state.above(cpu);
+        above.server.timer(now);
+        if above.server.serves() {
+            context.reschedule(cpu);
+        }
+        self.state.note_server(cpu);
+    }
+
+    /// The server of a CPU that has gone offline stops.
+    pub(crate) fn stop_server(&mut self, cpu: CpuId) {
+        self.state.above(cpu).server.stop();
+        self.state.note_server(cpu);
+    }
+}
+
+/// How a CPU picks among the classes.
+impl Machine {
+    /// The next task of this CPU: a real-time one if there is one, unless the server serves.
+    pub(crate) fn pick_of_all(
+        &mut self,
+        context: &mut Context<'_>,
+        previous: Option<TaskId>,
+    ) -> Pick {
+        let (cpu, now) = (context.cpu(), clock(context.now()));
+        self.here(context).update_current(cpu);
+        let idled = self.state.runs(cpu).is_none();
+        let ran = self.state.above(cpu).current.take();
+        let above = self.state.above(cpu);
+        if idled {
+            above.server.end_idle(now);
+        }
+        let serves = above.server.serves();
+        let urgent = {
+            let mut tasks = above.tasks.iter();
+            tasks.find(|task| context.task(*task).may_run_on(cpu))
+        };
+        let pick = match urgent {
+            Some(task) if !serves => self.give_way(context, previous, ran, task),
+            _ => self.pick(context, previous, urgent),
+        };
+        if pick == Pick::Idle {
+            self.state.above(cpu).server.begin_idle(now);
+        }
+        self.state.note_server(cpu);
+        self.here(context).arm_servers();
+        pick
+    }
+
+    /// `task` takes this CPU from whoever ran (`put_prev_task_scx()`, `switch_class()`). `ran` is
+    /// the real-time task that did.
+    fn give_way(
+        &mut self,
+        context: &mut Context<'_>,
+        previous: Option<TaskId>,
+        ran: Option<TaskId>,
+        task: TaskId,
+    ) -> Pick {
+        let cpu = context.cpu();
+        context.compute(self.state.costs.pick);
+        let left = self.state.cpu(cpu).current;
+        let previous = previous.filter(|task| self.state.task(*task).queued);
+        let stays = previous.filter(|task| context.task(*task).may_run_on(cpu));
+        self.state.picking = Some(cpu);
+        if let Some(task) = previous.filter(|_| stays.is_none()) {
+            self.move_away(context, cpu, task);
+        }
+        // Up to 6.19 the program is asked all the same (`prev_balance()`).
+        if ran.is_none() && !self.state.is_served {
+            self.state.finding = Some(cpu);
+            self.find(context, cpu, stays);
+            self.state.finding = None;
+        }
+        if let Some(stays) = stays {
+            self.put_back(context, cpu, stays, Some(task));
+        }
+        self.state.picking = None;
+        if left.is_some() {
+            self.release(context, cpu, task);
+        }
+        self.run_urgent(context, cpu, task)
+    }
+
+    /// The program loses the CPU to a task of another class.
+    fn release(&mut self, context: &mut Context<'_>, cpu: CpuId, to: TaskId) {
+        let Some(release) = self.callbacks.cpu_release else {
+            return;
+        };
+        if std::mem::replace(&mut self.state.above(cpu).released, true) {
+            return;
+        }
+        let fields = self.state.layouts.release;
+        let Ok(args) = self.guest.allocate(fields.size) else {
+            return;
+        };
+        fields.reason.set(&mut self.guest, args, PREEMPT_RT);
+        let address = self.state.task(to).address;
+        fields.task.set(&mut self.guest, args, address);
+        let call = [u64::from(cpu.0), args];
+        self.call(context, Some(release), During::Other, &call);
+        self.guest.free(args, fields.size);
+    }
+
+    /// The program has the CPU again (`balance_one()`).
+    pub(crate) fn acquire(&mut self, context: &mut Context<'_>, cpu: CpuId) {
+        if std::mem::take(&mut self.state.above(cpu).released) {
+            let acquire = self.callbacks.cpu_acquire;
+            self.call(context, acquire, During::Other, &[cpu.0.into(), 0]);
+        }
+    }
+
+    pub(crate) fn run_urgent(
+        &mut self,
+        context: &mut Context<'_>,
+        cpu: CpuId,
+        task: TaskId,
+    ) -> Pick {
+        self.leave_idle(context, cpu);
+        let now = context.now();
+        let there = self.state.cpu_mut(cpu);
+        there.current = None;
+        there.exec_start = now;
+        self.state.above(cpu).current = Some(task);
+        self.here(context).send_kicks();
+        Pick::Task(task)
+    }
+}
