@@ -4,13 +4,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use warmq_bpf_run::{Ending, Guest, Program, Shape, map_handle};
-use warmq_classes::RealTime;
 use warmq_kernel::{Attach, UnknownCost};
-use warmq_units::{Bytes, CpuId, Duration, Instant};
+use warmq_units::{CpuId, Duration, Instant};
 
 use crate::call::{self, Code};
 use crate::callbacks::SchedExt;
-use crate::expenses::{Costs, Expenses};
+use crate::expenses::Expenses;
+use crate::ground::Ground;
 use crate::idle::Idle;
 use crate::layout;
 use crate::lines::Lines;
@@ -60,36 +60,17 @@ impl SchedExt {
         expenses: Expenses,
         seed: u64,
     ) -> Result<SchedExt, NotAttached> {
-        let image = loaded.image.clone();
-        let shape = Shape {
-            memory: MEMORY,
-            ..Shape::of(attach.cpus().into())
-        };
-        let mut guest = Guest::new(image.clone(), shape)?;
-        let found = image.ops.clone().unwrap_or_default();
-        let callbacks = Callbacks::of(&found.callbacks);
-        let number = |name: &str| found.numbers.get(name).copied().unwrap_or(0);
-        let events = AtEvents::of(&image);
-        let state = state(loaded, attach, &mut guest, expenses, seed, &found, &events)?;
-        for entry in &loaded.entries {
-            write(&mut guest, entry)?;
-        }
-        let code = Code {
-            program: Arc::new(Program::new(&guest)),
-            table: call::table(&image.kfuncs),
-        };
-        let timeout = match number("timeout_ms") {
-            0 => TIMEOUT_DEFAULT,
-            ms => ms.min(TIMEOUT_DEFAULT),
+        let ground = Ground::of(attach, expenses, loaded)?;
+        let numbers = loaded.image.ops.as_ref().map(|found| &found.numbers);
+        let timeout = match numbers.and_then(|numbers| numbers.get("timeout_ms")) {
+            None | Some(0) => TIMEOUT_DEFAULT,
+            Some(ms) => TIMEOUT_DEFAULT.min(*ms),
         };
         Ok(SchedExt {
-            machine: Machine {
-                code,
-                guest,
-                state,
-                callbacks,
-                events,
-            },
+            machine: Machine::new(loaded, &ground, seed)?,
+            ground,
+            loaded: loaded.clone(),
+            seed,
             begun: false,
             runs: loaded.runs.clone(),
             hint: loaded.hint.clone(),
@@ -108,17 +89,43 @@ impl SchedExt {
     }
 }
 
+impl Machine {
+    /// The program with the memory that it begins with, and the kernel's state.
+    pub(crate) fn new(loaded: &Loaded, ground: &Ground, seed: u64) -> Result<Machine, NotAttached> {
+        let image = loaded.image.clone();
+        let shape = Shape {
+            memory: MEMORY,
+            ..Shape::of(ground.sites.len() as u32)
+        };
+        let mut guest = Guest::new(image.clone(), shape)?;
+        let found = image.ops.clone().unwrap_or_default();
+        let events = AtEvents::of(&image);
+        let state = state(loaded, ground, &mut guest, seed, &found, &events)?;
+        for entry in &loaded.entries {
+            write(&mut guest, entry)?;
+        }
+        Ok(Machine {
+            code: Code {
+                program: Arc::new(Program::new(&guest)),
+                table: call::table(&image.kfuncs),
+            },
+            guest,
+            state,
+            callbacks: Callbacks::of(&found.callbacks),
+            events,
+        })
+    }
+}
+
 fn state(
     loaded: &Loaded,
-    attach: &mut Attach<'_>,
+    ground: &Ground,
     guest: &mut Guest,
-    expenses: Expenses,
     seed: u64,
     found: &warmq_bpf::StructOps,
     events: &AtEvents,
 ) -> Result<State, NotAttached> {
     let kernel = &*loaded.kernel;
-    let costs = Costs::new(attach, expenses, loaded);
     let layouts = Layouts {
         task: layout::TaskFields::of(kernel),
         run_queue: layout::RunQueueFields::of(kernel),
@@ -139,10 +146,10 @@ fn state(
     let number = |name: &str| found.numbers.get(name).copied().unwrap_or(0);
     let flags = number("flags") | loaded.flags;
     let updates = found.callbacks.contains_key("update_idle");
-    let idle = Idle::new(attach, guest, flags, updates)?;
+    let idle = Idle::new(ground, guest, flags, updates)?;
     let mut cpus = Vec::new();
-    for cpu in (0..attach.cpus()).map(CpuId) {
-        cpus.push(new_cpu(attach, guest, &layouts, cpu)?);
+    for cpu in ground.cpus() {
+        cpus.push(new_cpu(ground, guest, &layouts, cpu)?);
     }
     let is_served = kernel.field("rq", "ext_server").is_some();
     let above = cpus.iter().map(|_| Above::new(is_served)).collect();
@@ -160,17 +167,17 @@ fn state(
         cpus,
         above,
         is_served,
-        round_robin: RealTime::slice(attach.tick().as_ns()),
+        round_robin: ground.round_robin,
         globals: globals?,
         idle: Rc::new(idle),
-        lines: Lines::new(attach.line()),
-        costs: costs.map_err(NotAttached::Cost)?,
+        lines: Lines::new(ground.line),
+        costs: ground.costs.clone(),
         most_batch: match number("dispatch_max_batch") {
             0 => BATCH_DEFAULT,
             most => most,
         },
         watches_migrations: events.has(MIGRATE),
-        variables: Variables::new(attach, guest, kernel, events.has(TICK))?,
+        variables: Variables::new(ground, guest, kernel, events.has(TICK))?,
         cred: cred(kernel, guest)?,
         possible,
         online,
@@ -211,12 +218,12 @@ fn cred(kernel: &warmq_bpf::KernelTable, guest: &mut Guest) -> Result<u64, Endin
 }
 
 fn new_cpu(
-    attach: &mut Attach<'_>,
+    ground: &Ground,
     guest: &mut Guest,
     layouts: &Layouts,
     cpu: CpuId,
 ) -> Result<Cpu, Ending> {
-    let word = attach.data(Bytes(attach.line()));
+    let site = ground.site(cpu);
     let idle_task = guest.allocate(layouts.task.size)?;
     let kind = flags::IDLE | flags::KTHREAD;
     layouts.task.flags.set(guest, idle_task, kind);
@@ -224,9 +231,9 @@ fn new_cpu(
     let comm = format!("swapper/{}", cpu.0);
     layouts.task.comm.set_text(guest, idle_task, &comm);
     Ok(Cpu {
-        lock: attach.lock_at("run queue", word),
-        word,
-        node: attach.node(cpu),
+        lock: site.lock,
+        word: site.word,
+        node: site.node,
         local: Queue::new(guest.allocate(layouts.queue.size)?),
         current: None,
         exec_start: Instant::START,

@@ -3,6 +3,8 @@
 use warmq_kernel::{Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler, Why};
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
+use crate::ground::Ground;
+use crate::load::Loaded;
 use crate::profile::{Hint, Run};
 use crate::realtime::SERVER_TIMER;
 use crate::run_queue::Machine;
@@ -13,6 +15,10 @@ use crate::words::{ops, wake};
 /// A compiled scheduler that is attached to a machine.
 pub struct SchedExt {
     pub(crate) machine: Machine,
+    /// What it takes to attach it once more.
+    pub(crate) ground: Ground,
+    pub(crate) loaded: Loaded,
+    pub(crate) seed: u64,
     /// `ops.init` has run.
     pub(crate) begun: bool,
     pub(crate) runs: Vec<Run>,
@@ -26,7 +32,7 @@ pub struct SchedExt {
 
 impl SchedExt {
     /// Runs what runs before the first task: `ops.init`, and the callbacks of cgroups.
-    fn begin(&mut self, context: &mut Context<'_>) {
+    pub(crate) fn begin(&mut self, context: &mut Context<'_>) {
         if std::mem::replace(&mut self.begun, true) {
             return;
         }
@@ -113,6 +119,9 @@ impl SchedExt {
         let mut here = self.machine.here(context);
         here.send_kicks();
         here.arm_servers();
+        if std::mem::take(&mut self.machine.state.restarts) {
+            self.restart(context);
+        }
         self.report(context);
     }
 

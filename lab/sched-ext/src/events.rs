@@ -130,13 +130,24 @@ impl Machine {
         }
     }
 
+    /// A CPU comes or goes: a program without a callback for it is ended, and its loader starts it
+    /// anew (`handle_hotplug()`).
+    pub(crate) fn hotplug(
+        &mut self,
+        context: &mut Context<'_>,
+        function: Option<u32>,
+        cpu: CpuId,
+    ) {
+        self.state.restarts |= function.is_none();
+        self.call(context, function, During::Other, &[cpu.0.into()]);
+    }
+
     /// A CPU has gone offline: what waits in its own queue goes back to the program.
     pub(crate) fn offline(&mut self, context: &mut Context<'_>, cpu: CpuId) {
         masks::put(&mut self.guest, self.state.online, cpu, false);
         let variables = self.state.variables;
         variables.write_online(&mut self.guest, cpu, false);
-        let (function, args) = (self.callbacks.cpu_offline, [u64::from(cpu.0)]);
-        self.call(context, function, During::Other, &args);
+        self.hotplug(context, self.callbacks.cpu_offline, cpu);
         for task in self.state.cpu(cpu).local.in_order(false) {
             let to = self.allowed_near(context, task, cpu);
             let mut here = self.here(context);

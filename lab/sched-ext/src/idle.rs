@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use warmq_bpf_run::{Access, Ending, Guest};
-use warmq_kernel::Attach;
 use warmq_units::{CpuId, CpuSet, TaskId};
 
+use crate::ground::Ground;
 use crate::masks;
 use crate::state::Here;
 use crate::words::{ops, pick, wake};
@@ -39,21 +39,19 @@ pub(crate) struct Idle {
 
 impl Idle {
     pub(crate) fn new(
-        attach: &Attach<'_>,
+        ground: &Ground,
         guest: &mut Guest,
         flags: u64,
         updates: bool,
     ) -> Result<Idle, Ending> {
-        let cpus = (0..attach.cpus()).map(CpuId);
-        let nodes_of: Vec<u16> = cpus.clone().map(|cpu| attach.node(cpu)).collect();
+        let (cpus, node) = (ground.cpus(), |cpu| ground.site(cpu).node);
+        let nodes_of: Vec<u16> = cpus.clone().map(node).collect();
         let nodes = 1 + nodes_of.iter().copied().max().unwrap_or(0);
         let per_node = flags & ops::BUILTIN_IDLE_PER_NODE != 0;
         let count = if per_node { nodes } else { 1 };
         // All CPUs count as idle at first (`reset_idle_masks()`).
-        let new = |guest: &mut Guest, node: u16| {
-            let all = cpus
-                .clone()
-                .filter(|cpu| !per_node || attach.node(*cpu) == node);
+        let new = |guest: &mut Guest, of: u16| {
+            let all = cpus.clone().filter(|cpu| !per_node || node(*cpu) == of);
             let all: CpuSet = all.collect();
             let (cpus, cores) = (masks::allocate(guest)?, masks::allocate(guest)?);
             masks::write(guest, cpus, Some(&all));
@@ -61,10 +59,10 @@ impl Idle {
             Ok(Masks { cpus, cores })
         };
         let masks: Result<Vec<Masks>, Ending> = (0..count).map(|node| new(guest, node)).collect();
-        let place = |cpu| attach.place(cpu);
+        let place = |cpu| ground.site(cpu).place;
         let siblings = parts(guest, cpus.clone(), |cpu| place(cpu).core)?;
         let caches = parts(guest, cpus.clone(), |cpu| place(cpu).llc)?;
-        let of_nodes = parts(guest, cpus.clone(), |cpu| attach.node(cpu))?;
+        let of_nodes = parts(guest, cpus.clone(), node)?;
         let all_in_one = |parts: &[u64]| parts.iter().all(|part| *part == parts[0]);
         let several = |parts: Vec<u64>| (!all_in_one(&parts)).then_some(parts);
         let mut cores: Vec<u16> = cpus.map(|cpu| place(cpu).core).collect();

@@ -85,6 +85,12 @@ impl Machine {
         if let Err(ending) = self.here(context).make_task(task, parent) {
             return self.here(context).eject(ending.to_string());
         }
+        self.know_task(context, task, true);
+    }
+
+    /// The program gets to know a task, which is forked now or was there before
+    /// (`scx_init_task()`).
+    pub(crate) fn know_task(&mut self, context: &mut Context<'_>, task: TaskId, forks: bool) {
         self.join(context, task);
         let address = self.state.task(task).address;
         let fields = self.state.layouts.init_task;
@@ -97,7 +103,7 @@ impl Machine {
             .groups
             .get(&group)
             .map_or(0, |known| known.address);
-        fields.fork.set(&mut self.guest, args, 1);
+        fields.fork.set(&mut self.guest, args, forks.into());
         fields.cgroup.set(&mut self.guest, args, cgroup);
         let callbacks = self.callbacks;
         self.call(

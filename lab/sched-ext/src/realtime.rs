@@ -69,6 +69,11 @@ pub(crate) struct Above {
 }
 
 impl Above {
+    /// Tasks of sched_ext are counted anew, as a program gets to know them.
+    pub(crate) fn forget_runnable(&mut self) {
+        self.runnable = 0;
+    }
+
     /// Of a kernel that has the server, or not.
     pub(crate) fn new(served: bool) -> Above {
         let reservation = if served {

@@ -346,8 +346,7 @@ impl Machine {
         masks::put(&mut self.guest, self.state.online, cpu, true);
         let variables = self.state.variables;
         variables.write_online(&mut self.guest, cpu, true);
-        let online = self.callbacks.cpu_online;
-        self.call(context, online, During::Other, &[cpu.0.into()]);
+        self.hotplug(context, self.callbacks.cpu_online, cpu);
     }
 
     fn go_on(&mut self, context: &mut Context<'_>, task: TaskId) -> Pick {

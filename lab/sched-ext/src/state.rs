@@ -223,6 +223,8 @@ pub(crate) struct State {
     pub(crate) online: u64,
     pub(crate) random: u64,
     pub(crate) counts: Counts,
+    /// The program is to be ended, and its loader starts it anew.
+    pub(crate) restarts: bool,
     /// Why the program was ejected.
     pub(crate) ejected: Option<String>,
     /// Instructions that have been paid for.

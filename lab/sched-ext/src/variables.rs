@@ -2,9 +2,9 @@
 
 use warmq_bpf::KernelTable;
 use warmq_bpf_run::{Ending, Guest};
-use warmq_kernel::Attach;
 use warmq_units::CpuId;
 
+use crate::ground::Ground;
 use crate::here::ns;
 use crate::state::Here;
 
@@ -39,7 +39,7 @@ impl Variables {
     /// Makes the variables that an object reads, each for all CPUs. A program at `scx_tick()` gets
     /// a run queue.
     pub(crate) fn new(
-        attach: &Attach<'_>,
+        ground: &Ground,
         guest: &mut Guest,
         kernel: &KernelTable,
         ticks: bool,
@@ -54,15 +54,15 @@ impl Variables {
             let address = guest.allocate_per_cpu(size)?;
             guest.set_variable(&name, address);
             match name.as_str() {
-                "sd_llc_id" => write_caches(attach, guest, address),
+                "sd_llc_id" => write_caches(ground, guest, address),
                 "__irq_regs" => all.irq_regs = Some(address),
                 "__preempt_count" => all.preempt_count = Some(address),
                 "runqueues" => all.runqueues = Some(address),
                 "cpuhp_state" => {
                     let online = kernel.enum_value("CPUHP_ONLINE").unwrap_or(0) as u64;
                     all.hotplug = Some((address, online));
-                    for cpu in 0..attach.cpus() {
-                        all.write_online(guest, CpuId(cpu), true);
+                    for cpu in ground.cpus() {
+                        all.write_online(guest, cpu, true);
                     }
                 }
                 _ => {}
@@ -89,10 +89,10 @@ impl Variables {
 }
 
 /// `sd_llc_id`: the first CPU under the same cache.
-fn write_caches(attach: &Attach<'_>, guest: &mut Guest, address: u64) {
-    let cpus = || (0..attach.cpus()).map(CpuId);
-    for cpu in cpus() {
-        let mut same = cpus().filter(|other| attach.place(*other).llc == attach.place(cpu).llc);
+fn write_caches(ground: &Ground, guest: &mut Guest, address: u64) {
+    let cache = |cpu| ground.site(cpu).place.llc;
+    for cpu in ground.cpus() {
+        let mut same = ground.cpus().filter(|other| cache(*other) == cache(cpu));
         let first = same.next().unwrap_or(cpu);
         if let Some(there) = guest.per_cpu(address, cpu.0.into()) {
             let _ = guest.store(there, 4, first.0.into());

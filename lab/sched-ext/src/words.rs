@@ -65,6 +65,9 @@ pub(crate) mod deq {
     pub(crate) const CHANGE: u64 = 1 << 1 | 1 << 33;
 }
 
+/// `SCX_ECODE_ACT_RESTART`, in the code of an exit: the loader is to start the program anew.
+pub(crate) const ACT_RESTART: u64 = 1 << 48;
+
 /// `enum scx_wake_flags`.
 pub(crate) mod wake {
     pub(crate) const FORK: u64 = 1 << 2;

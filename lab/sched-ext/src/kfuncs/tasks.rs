@@ -97,6 +97,10 @@ pub(super) fn error(here: &mut Here<'_, '_>, [format, data, bytes, ..]: Args) ->
 
 /// `scx_bpf_exit_bstr(code, fmt, data, bytes)`.
 pub(super) fn exit(here: &mut Here<'_, '_>, [code, format, data, bytes, _]: Args) -> Answer {
+    if code & ACT_RESTART != 0 {
+        here.state.restarts = true;
+        return Ok(0);
+    }
     let text = text::print(here.guest, format, data, bytes);
     here.eject(format!("it ended by itself with code {code:#x}: {text}"));
     Ok(0)

@@ -146,6 +146,21 @@ fn a_task_that_exits_is_disabled_and_forgotten() {
     );
 }
 
+/// handle_hotplug() ends a program that has no callback for it, and its loader starts it anew: it
+/// gets to know all tasks, of which those that run go on.
+#[test]
+fn a_program_without_callbacks_for_hotplug_starts_anew() {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        bound(boot, "a", 0)?;
+        bound(boot, "b", 0)?;
+        boot.operator(Instant::START + ms(2), |operator| async move {
+            operator.change(Change::Online(CpuId(1), false)).await;
+        });
+        Ok(())
+    };
+    assert_eq!(written(12, 2, &workload), "I E W R + I E W R Qr t d");
+}
+
 /// Of two tasks that are to run at once on one CPU, the second comes back (`SCX_ENQ_IMMED`). The
 /// first is in the own queue of the CPU, which asks nobody for it. A program that insists is
 /// ejected.

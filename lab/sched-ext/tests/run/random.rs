@@ -21,6 +21,7 @@ enum Act {
     Only(u16),
     All,
     Set(Policy),
+    Online(bool),
     Stop,
     Continue,
 }
@@ -40,6 +41,7 @@ fn cases() -> impl Strategy<Value = Case> {
         (0u16..2).prop_map(Act::Only),
         Just(Act::All),
         policies().prop_map(Act::Set),
+        any::<bool>().prop_map(Act::Online),
         Just(Act::Stop),
         Just(Act::Continue),
     ];
@@ -67,6 +69,7 @@ impl Case {
             for (at, of, act) in &self.changes {
                 self.change(boot, *at, ids[of % ids.len()], *act);
             }
+            self.change(boot, 300, ids[0], Act::Online(true));
             // All that were stopped go on.
             for id in ids {
                 self.change(boot, 300, id, Act::Continue);
@@ -83,6 +86,7 @@ impl Case {
             Act::Only(cpu) => Change::Affinity(task, only(cpu)),
             Act::All => Change::Affinity(task, CpuSet::first_cpus(self.cpus as u16)),
             Act::Set(policy) => Change::Policy(task, policy),
+            Act::Online(online) => Change::Online(CpuId(self.cpus as u16 - 1), online),
             Act::Stop => Change::Stop(task),
             Act::Continue => Change::Continue(task),
         };
