@@ -89,7 +89,7 @@ impl Case {
             Ok(())
         };
         // What scx_warmq does to groups is in scx_warmq.rs: it promises them nothing. When a CPU
-        // goes offline a kernel ends it, and its loader starts it anew; here it goes on.
+        // goes offline it is ended and started anew, and forgets who has waited.
         let unlike = names_fragments(&self.script) || takes_offline(&self.script);
         let mut stage = match entry.name == WARMQ && unlike {
             true => self.stage().promised_nothing(),
