@@ -132,12 +132,7 @@ impl Machine {
 
     /// A CPU comes or goes: a program without a callback for it is ended, and its loader starts it
     /// anew (`handle_hotplug()`).
-    pub(crate) fn hotplug(
-        &mut self,
-        context: &mut Context<'_>,
-        function: Option<u32>,
-        cpu: CpuId,
-    ) {
+    pub(crate) fn hotplug(&mut self, context: &mut Context<'_>, function: Option<u32>, cpu: CpuId) {
         self.state.restarts |= function.is_none();
         self.call(context, function, During::Other, &[cpu.0.into()]);
     }

@@ -1,7 +1,8 @@
 //! What an attachment gets of a machine, once: an object may be attached again on it.
 
 use warmq_classes::RealTime;
-use warmq_kernel::{Attach, CpuPlace};
+use warmq_kernel::Attach;
+use warmq_machine::CpuPlace;
 use warmq_units::{Address, Bytes, CpuId, LockId};
 
 use crate::attach::NotAttached;

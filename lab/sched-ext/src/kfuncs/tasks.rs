@@ -8,7 +8,7 @@ use crate::state::Here;
 use crate::tasks::pid_of;
 use crate::text;
 use crate::variables::registers_of;
-use crate::words::{ENOENT, flags};
+use crate::words::{ACT_RESTART, ENOENT, flags};
 
 pub(super) fn runs(here: &mut Here<'_, '_>, [task, ..]: Args) -> Answer {
     let task = here.state.by_address.get(&task);

@@ -147,7 +147,7 @@ fn a_task_that_exits_is_disabled_and_forgotten() {
 }
 
 /// handle_hotplug() ends a program that has no callback for it, and its loader starts it anew: it
-/// gets to know all tasks, of which those that run go on.
+/// gets to know all tasks, of which those that run go on, with a whole slice of 20 ms.
 #[test]
 fn a_program_without_callbacks_for_hotplug_starts_anew() {
     let workload = |boot: &mut Boot<'_>| -> Started {
@@ -158,7 +158,10 @@ fn a_program_without_callbacks_for_hotplug_starts_anew() {
         });
         Ok(())
     };
-    assert_eq!(written(12, 2, &workload), "I E W R + I E W R Qr t d");
+    assert_eq!(
+        written(16, 2, &workload),
+        "I E W R + I E W R Qr t t t t t d"
+    );
 }
 
 /// Of two tasks that are to run at once on one CPU, the second comes back (`SCX_ENQ_IMMED`). The
