@@ -1,6 +1,6 @@
 //! Plays plans.
 
-use warmq_kernel::BootError;
+use warmq_kernel::{BootError, Mode};
 use warmq_sched_ext::interleaved::{Event, Lock, Note, Waits};
 use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 
@@ -176,7 +176,7 @@ impl Play {
                     .then_some(Event::Wake(task))?
             }
             Act::Sleep => runs.then_some(Event::Sleep)?,
-            Act::Tick => runs.then_some(Event::Tick)?,
+            Act::Tick => runs.then_some(Event::Tick(Mode::User))?,
             Act::Yield => runs.then_some(Event::Yield)?,
             Act::Nice(of, nice) => Event::Nice(task(of)?, nice),
             Act::Affinity(of, cpus) => Event::Affinity(task(of)?, self.cpu_set(cpus)?),
@@ -320,7 +320,7 @@ impl Play {
         self.pass(span);
         for cpu in self.stage.cpus() {
             if self.stage.kernel.runs(cpu).is_some() {
-                self.begin(cpu, Event::Tick, None);
+                self.begin(cpu, Event::Tick(Mode::User), None);
             }
         }
         self.settle(None, LAST_ROUNDS);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warmq_kernel::{BootError, GroupId};
+use warmq_kernel::{BootError, GroupId, TaskSpec};
 use warmq_machine::{MachineDescription, builtin, read_toml};
 use warmq_sched_ext::interleaved::Interleaved;
 use warmq_units::{CpuId, Seed, TaskId};
@@ -47,10 +47,11 @@ impl Stage {
             // ops.init runs before the first task; groups come after it.
             let group = groups.get(usize::from(*group)).copied();
             let group = group.filter(|_| number > 0).unwrap_or(GroupId::ROOT);
-            let name = format!("task {number}");
-            tasks.push(kernel.fork(&name, group, CpuId(number % cpus))?);
+            let spec = TaskSpec::new(&format!("task {number}"), None).group(group);
+            tasks.push(kernel.fork(spec, CpuId(number % cpus))?);
             if number == 0 {
-                groups.extend((1..=setup.groups).map(|group| kernel.group(&format!("g{group}"))));
+                let mut group = |group| kernel.group(&format!("g{group}"), GroupId::ROOT);
+                groups.extend((1..=setup.groups).map(&mut group));
             }
         }
         Ok(Stage {

@@ -100,7 +100,7 @@ fn one(image: &Image, note: &Note) -> Option<String> {
         What::Runs(None) => format!("{cpu} idles"),
         What::Queued(task, queue) => format!("{task} comes into queue {queue:#x}"),
         What::Kicks(target) => format!("{cpu} kicks {target}"),
-        What::Returns(_) => return None,
+        What::Returns(_) | What::Calls(..) => return None,
     })
 }
 

@@ -11,6 +11,11 @@ const MOST_LEVELS: u64 = 64;
 /// `cpu_cgrp_id`: whose css begins a `struct task_group`.
 const CPU_CONTROLLER: u64 = 1;
 
+/// `cgroup_id()`: kernfs numbers the root 1.
+pub(crate) fn id_of(group: GroupId) -> u64 {
+    group.index() as u64 + 1
+}
+
 impl Here<'_, '_> {
     /// The cgroup that schedulers see: autogroups are none.
     pub(crate) fn visible(&self, group: GroupId) -> GroupId {
@@ -74,9 +79,7 @@ impl Here<'_, '_> {
             let _ = guest.store(ancestors(address, at), 8, ancestor);
         }
         let _ = guest.store(ancestors(address, level), 8, address);
-        // kernfs numbers the root 1.
-        let id = group.index() as u64 + 1;
-        layouts.node.id.set(guest, node, id);
+        layouts.node.id.set(guest, node, id_of(group));
         let name = write_name(guest, &name)?;
         layouts.node.name.set(guest, node, name);
         layouts.css_set.cgroup.set(guest, css_set, address);

@@ -87,6 +87,8 @@ pub(crate) struct Task {
     pub(crate) still_runs: bool,
     /// Of a real-time task, which is not the program's.
     pub(crate) urgency: Option<Urgency>,
+    /// No signal wakes it from its sleep.
+    pub(crate) blocked: bool,
     /// Its CPU was chosen by the last `select_cpu`.
     pub(crate) cpu_selected: bool,
 }

@@ -159,10 +159,11 @@ impl Here<'_, '_> {
         let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
         let view = self.view(task);
         let runs = view.on_cpu().is_some();
-        let still_runs = self.state.task(task).still_runs;
-        let number = match (view.is_runnable() || still_runs, view.has_exited()) {
+        let known = self.state.task(task);
+        let number = match (view.is_runnable() || known.still_runs, view.has_exited()) {
             (true, _) => state::RUNNING,
             (_, true) => state::DEAD,
+            _ if known.blocked => state::UNINTERRUPTIBLE,
             _ => state::INTERRUPTIBLE,
         };
         let exiting = view.has_exited();

@@ -109,6 +109,7 @@ pub(crate) mod flags {
 pub(crate) mod state {
     pub(crate) const RUNNING: u64 = 0;
     pub(crate) const INTERRUPTIBLE: u64 = 1;
+    pub(crate) const UNINTERRUPTIBLE: u64 = 2;
     pub(crate) const DEAD: u64 = 0x80;
 }
 

@@ -11,7 +11,7 @@ use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 use crate::core::{Core, Event, NeedResched, Recorder, State, TimerOwner, View};
 use crate::face::{Attach, BootError, Context};
 use crate::run::boot::hardware;
-use crate::words::{Costs, Group, GroupId, Mm, Settings, TaskSpec, Times, Waiting};
+use crate::words::{Costs, Group, GroupId, Mm, Mode, Settings, TaskSpec, Times, Waiting};
 
 /// What a task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +84,11 @@ impl ByHand {
         self.core.new_mm()
     }
 
-    /// A group of the root's.
-    pub fn group(&mut self, name: &str) -> GroupId {
+    /// A group in another one.
+    pub fn group(&mut self, name: &str, parent: GroupId) -> GroupId {
         self.core.groups.create(Group {
             name: Comm::new(name),
-            parent: Some(GroupId::ROOT),
+            parent: Some(parent),
             weight: 100,
             idle: false,
             autogroup: false,
@@ -136,6 +136,13 @@ impl ByHand {
     pub fn set_affinity(&mut self, task: TaskId, cpus: CpuSet) {
         self.core.task_mut(task).asked = Some(cpus);
         self.core.confine(task);
+    }
+
+    /// A CPU is in an interrupt from now on, which came in this mode, or in none any more.
+    pub fn set_interrupt(&mut self, cpu: CpuId, came_in: Option<Mode>) {
+        let here = self.core.cpu(cpu);
+        here.irq_depth = u32::from(came_in.is_some());
+        here.interrupted_user = came_in == Some(Mode::User);
     }
 
     /// A CPU has picked a task, or none.

@@ -11,7 +11,7 @@ const ORDER: &[u8] = include_bytes!("../../../sched-ext/tests/programs/order.bpf
 /// The callbacks on one CPU after so many, behind those of `tasks` new tasks and the CPU's first
 /// look.
 fn written(most: i128, tasks: u16, acts: &[Act]) -> String {
-    let loaded = load(ORDER, None, &[("most", most)]);
+    let loaded = load(ORDER, &[("most", most)]);
     let race = Race {
         loaded: &loaded,
         cpus: 1,

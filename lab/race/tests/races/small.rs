@@ -9,7 +9,7 @@ const RACES: &[u8] = include_bytes!("../programs/races.bpf.o");
 
 #[test]
 fn a_wakeup_that_is_lost_is_found_and_shown() {
-    let loaded = load(RACES, None, &[("counts_once", 1)]);
+    let loaded = load(RACES, &[("counts_once", 1)]);
     let race = race(&loaded, &[]);
     let found = first(&race, 300).expect("it is found");
     assert!(matches!(found.fault, Fault::Asleep { raced: true, .. }));
@@ -19,7 +19,7 @@ fn a_wakeup_that_is_lost_is_found_and_shown() {
 
 #[test]
 fn a_count_that_two_change_at_once_is_found_and_shown() {
-    let loaded = load(RACES, None, &[("kicks_all", 1)]);
+    let loaded = load(RACES, &[("kicks_all", 1)]);
     let race = race(&loaded, &[]);
     let found = first(&race, 300).expect("it is found");
     assert!(matches!(&found.fault, Fault::Ejected(why) if why.contains("race_check")));
@@ -28,7 +28,7 @@ fn a_count_that_two_change_at_once_is_found_and_shown() {
 
 #[test]
 fn a_queue_that_is_not_there_needs_no_interruption() {
-    let loaded = load(RACES, None, &[("has_queue", 0)]);
+    let loaded = load(RACES, &[("has_queue", 0)]);
     let found = first(&race(&loaded, &[]), 1).expect("it is found");
     assert_eq!(
         found.fault.to_string(),
@@ -40,13 +40,13 @@ fn a_queue_that_is_not_there_needs_no_interruption() {
 
 #[test]
 fn one_that_is_cured_has_no_fault() {
-    let loaded = load(RACES, None, &[("kicks_all", 1), ("counts_once", 1)]);
+    let loaded = load(RACES, &[("kicks_all", 1), ("counts_once", 1)]);
     assert_eq!(first(&race(&loaded, &[]), 500), None);
 }
 
 #[test]
 fn the_same_seed_leads_to_the_same_plan_and_the_same_text() {
-    let loaded = load(RACES, None, &[]);
+    let loaded = load(RACES, &[]);
     let race = race(&loaded, &[]);
     let found = first(&race, 300).expect("it is found");
     let again = race.run(found.seed).expect("it is attached");

@@ -1,21 +1,19 @@
 //! Schedulers as they are raced.
 
 use warmq_race::{Found, Race};
-use warmq_sched_ext::{Facts, Loaded, Place, Profile, Source, Value};
+use warmq_sched_ext::{Facts, Loaded, Place, Source, Value};
 use warmq_units::Seed;
 
 /// CPUs of nearly all races here.
 pub const CPUS: u16 = 2;
 
-/// An object with variables set, and what its loader does.
-pub fn load(bytes: &[u8], profile: Option<&str>, set: &[(&str, i128)]) -> Loaded {
-    load_on(CPUS, bytes, profile, set)
+/// An object with variables set, whose loader does nothing else.
+pub fn load(bytes: &[u8], set: &[(&str, i128)]) -> Loaded {
+    fit(CPUS, &Source::read(bytes, |_| None).expect("an object"), set)
 }
 
-/// The same for a machine of so many CPUs under one cache.
-pub fn load_on(cpus: u16, bytes: &[u8], profile: Option<&str>, set: &[(&str, i128)]) -> Loaded {
-    let profile = profile.map(|text| Profile::read(text).expect("a profile"));
-    let source = Source::read(bytes, |_| profile).expect("an object");
+/// An object for a machine of so many CPUs under one cache, with variables set.
+pub fn fit(cpus: u16, source: &Source, set: &[(&str, i128)]) -> Loaded {
     let place = |core| Place {
         core,
         ..Place::default()

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! let mut kernel = Interleaved::new(&loaded, &machine, seed)?;
-//! let task = kernel.fork("a", None)?;
+//! let task = kernel.fork(TaskSpec::new("a", None), CpuId(0))?;
 //! let path = kernel.begin(CpuId(0), Event::Wake(task), Some(3));   // interrupted later
 //! kernel.go_on();                                                  // until nothing can go on
 //! kernel.begin(CpuId(1), Event::Sleep, None);                      // what comes in
@@ -53,6 +53,7 @@ pub use self::{
     world::{Note, Place as At, Waits, What},
 };
 use crate::callbacks::SchedExt;
+use crate::cgroups::id_of;
 use crate::expenses::Expenses;
 use crate::load::Loaded;
 use crate::tasks::pid_of;
@@ -71,6 +72,8 @@ pub struct Interleaved {
 /// What a CPU does.
 struct Path {
     cpu: CpuId,
+    /// Interrupts may come in.
+    in_task: bool,
     rest: Pin<Box<dyn Future<Output = ()>>>,
 }
 
@@ -115,7 +118,7 @@ impl Interleaved {
     }
 
     /// The object.
-    pub fn image(&self) -> &Image {
+    pub fn image(&self) -> &Arc<Image> {
         &self.image
     }
 
@@ -130,24 +133,23 @@ impl Interleaved {
         world.notes.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// A new task, which sleeps. It was last on a CPU.
+    /// A new task, which sleeps, in an address space of its own. It was last on a CPU.
     ///
     /// # Errors
     /// If memory is used up.
-    pub fn fork(&mut self, name: &str, group: GroupId, last: CpuId) -> Result<TaskId, BootError> {
+    pub fn fork(&mut self, spec: TaskSpec, last: CpuId) -> Result<TaskId, BootError> {
         let world = &mut *self.world_mut();
-        let mm = world.hand.mm();
-        let spec = TaskSpec::new(name, Some(mm)).group(group);
-        let task = world.hand.task(&spec, last)?;
+        let mm = Some(world.hand.mm());
+        let task = world.hand.task(&TaskSpec { mm, ..spec }, last)?;
         let mut context = world.hand.context(last);
         world.scheduler.fork(&mut context, None, task);
         Ok(task)
     }
 
-    /// A new group of the root's.
-    pub fn group(&mut self, name: &str) -> GroupId {
+    /// A new group in another one.
+    pub fn group(&mut self, name: &str, parent: GroupId) -> GroupId {
         let world = &mut *self.world_mut();
-        let group = world.hand.group(name);
+        let group = world.hand.group(name, parent);
         let mut context = world.hand.context(CpuId(0));
         world.scheduler.machine.know(&mut context, group);
         group
@@ -156,16 +158,24 @@ impl Interleaved {
     /// Something happens on a CPU that is free, from the next [`Self::go_on`] on. Others come in
     /// after `passes` places where they may, if it is to be interrupted. Its number.
     pub fn begin(&mut self, cpu: CpuId, event: Event, passes: Option<u64>) -> usize {
-        debug_assert!(self.is_free(cpu), "{cpu} does something else");
+        debug_assert!(self.takes(cpu, &event), "{cpu} does something else");
         let path = self.world_mut().new_path(cpu, passes);
         let on = On {
             world: Rc::clone(&self.world),
             path,
             cpu,
         };
+        let in_task = matches!(event, Event::Hint(_));
         let rest = Box::pin(on.happens(event));
-        self.paths.push(Some(Path { cpu, rest }));
+        self.paths.push(Some(Path { cpu, in_task, rest }));
         path
+    }
+
+    /// Whether an event may happen on a CPU: an interrupt comes in while a task is in a prctl.
+    fn takes(&self, cpu: CpuId, event: &Event) -> bool {
+        let is_interrupt = matches!(event, Event::Tick(_) | Event::Timer(_) | Event::Wake(_));
+        let mut others = self.paths.iter().flatten().filter(|path| path.cpu == cpu);
+        others.all(|path| path.in_task && is_interrupt)
     }
 
     /// All paths that can go on do, in the order in which they began, until none can.
@@ -267,23 +277,40 @@ impl Interleaved {
     /// Runs the program's own check, if it has one, which ejects it if something is wrong. It gets
     /// the pid of the first task, and how many there are.
     pub fn check(&mut self) {
-        let Some(function) = self.image.program(CHECK).map(|program| program.function) else {
-            return;
-        };
+        let tasks = self.world().scheduler.machine.state.tasks.len() as u64;
+        let returned = self.ask(CHECK, &[pid_of(TaskId(0)), tasks]);
+        if let Some(wrong) = returned.filter(|returned| *returned != 0) {
+            let world = &mut *self.world.borrow_mut();
+            let mut context = world.hand.context(CpuId(0));
+            let mut here = world.scheduler.machine.here(&mut context);
+            here.eject(format!("{CHECK} returns {wrong}"));
+        }
+    }
+
+    /// Runs a program of kind syscall, whose argument are these numbers, as user space may; what it
+    /// returns, if there is one of that name.
+    pub fn ask(&mut self, program: &str, numbers: &[u64]) -> Option<i32> {
+        let function = self.image.program(program)?.function;
         let world = &mut *self.world.borrow_mut();
         let (machine, mut context) = (&mut world.scheduler.machine, world.hand.context(CpuId(0)));
-        let tasks = machine.state.tasks.len() as u64;
-        let Ok(argument) = machine.guest.allocate(16) else {
-            return;
-        };
-        machine.write_words(&argument.to_le_bytes(), &[pid_of(TaskId(0)), tasks]);
+        let size = numbers.len() as u64 * 8;
+        let argument = machine.guest.allocate(size).ok()?;
+        machine.write_words(&argument.to_le_bytes(), numbers);
         let code = machine.code.clone();
         let mut here = machine.here(&mut context);
         let returned = here.call_syscall(&code, function, argument);
-        if let Some(wrong) = returned.filter(|returned| *returned as i32 != 0) {
-            here.eject(format!("{CHECK} returns {wrong}"));
-        }
-        machine.guest.free(argument, 16);
+        machine.guest.free(argument, size);
+        Some(returned? as i32)
+    }
+
+    /// The process id of a task.
+    pub fn pid(&self, task: TaskId) -> u64 {
+        pid_of(task)
+    }
+
+    /// The number of a group (`cgroup_id()`).
+    pub fn cgroup(&self, group: GroupId) -> u64 {
+        id_of(group)
     }
 
     /// The longest that a task may wait.

@@ -202,14 +202,14 @@ impl On {
                 self.lock(&[Lock::Spin(address)]).await;
                 Vec::new()
             }
-            Some(Next::Call(Callee::Kfunc(which), args)) => match moves(code, which) {
-                Some(moves) => {
-                    let cpu = self.cpu;
-                    self.take_run_queues(|machine| moves(machine, cpu, args))
-                        .await
-                }
-                None => Vec::new(),
-            },
+            Some(Next::Call(Callee::Kfunc(which), args)) => {
+                self.note(What::Calls(which, args));
+                let Some(moves) = moves(code, which) else {
+                    return Vec::new();
+                };
+                self.take_run_queues(|machine| moves(machine, self.cpu, args))
+                    .await
+            }
             _ => Vec::new(),
         }
     }

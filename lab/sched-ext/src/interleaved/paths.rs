@@ -1,6 +1,6 @@
 //! What happens on a CPU, from its beginning to its end.
 
-use warmq_kernel::{Doing, GroupId};
+use warmq_kernel::{Doing, GroupId, Mode};
 use warmq_units::{CpuId, CpuSet, TaskId};
 
 use crate::interleaved::locks::Lock;
@@ -13,12 +13,22 @@ use crate::words::{deq, wake};
 pub enum Event {
     /// Code there wakes a task.
     Wake(TaskId),
+    /// Code there starts a new task.
+    Start(TaskId),
     /// Who runs there sleeps.
     Sleep,
+    /// The same, so that no signal wakes it.
+    Block,
+    /// Who runs there exits.
+    Exit,
+    /// Who runs there becomes a real-time task, and goes on as one, which is not seen here.
+    Leave,
+    /// It idles, and a real-time task takes it.
+    Taken,
     /// It looks for its next task.
     Pick,
-    /// Its tick comes.
-    Tick,
+    /// Its tick comes, and interrupts who runs in this mode.
+    Tick(Mode),
     /// Who runs there yields.
     Yield,
     /// Code there changes the nice value of a task.
@@ -29,6 +39,8 @@ pub enum Event {
     Move(TaskId, GroupId),
     /// Code there changes the weight of a group.
     Weigh(GroupId, u32),
+    /// Code there sets the period, the quota and the burst of a group, in us.
+    Limit(GroupId, [u64; 3]),
     /// Who runs there names its data.
     Hint(u64),
     /// A timer of the program's expires there.
@@ -40,14 +52,20 @@ impl On {
     pub(super) async fn happens(self, event: Event) {
         match event {
             Event::Wake(task) => self.wake(task).await,
-            Event::Sleep => self.sleep().await,
+            Event::Start(task) => self.start(task).await,
+            Event::Sleep => self.sleep(false).await,
+            Event::Block => self.sleep(true).await,
+            Event::Exit => self.exit().await,
+            Event::Leave => self.leave().await,
+            Event::Taken => self.taken().await,
             Event::Pick => self.pick_again().await,
-            Event::Tick => self.tick().await,
+            Event::Tick(mode) => self.tick(mode).await,
             Event::Yield => self.yields().await,
             Event::Nice(task, nice) => self.renice(task, nice).await,
             Event::Affinity(task, cpus) => self.set_affinity(task, cpus).await,
             Event::Move(task, group) => self.move_to(task, group).await,
             Event::Weigh(group, weight) => self.weigh(group, weight).await,
+            Event::Limit(group, limits) => self.limit(group, limits).await,
             Event::Hint(value) => self.hint(value).await,
             Event::Timer(token) => self.timer(token).await,
         }
@@ -66,19 +84,32 @@ impl On {
             self.lock(&lock).await;
             self.unlock(&lock);
         }
+        let wakeup = self.with(|machine, _| machine.state.enq.wakeup);
+        self.comes(task, wake::WAKEUP, wakeup).await;
+        self.unlock(&pi);
+    }
+
+    /// `wake_up_new_task()`.
+    async fn start(&self, task: TaskId) {
+        let pi = [Lock::Task(task)];
+        self.lock(&pi).await;
+        self.comes(task, wake::FORK, 0).await;
+        self.unlock(&pi);
+    }
+
+    /// A task becomes runnable, under its lock.
+    async fn comes(&self, task: TaskId, wakes: u64, flags: u64) {
         self.world(|world| world.hand.set_doing(task, Doing::Runnable));
-        let cpu = self.select(task, wake::WAKEUP).await;
+        let cpu = self.select(task, wakes).await;
         let lock = [Lock::RunQueue(cpu)];
         self.lock(&lock).await;
-        let flags = self.with(|machine, _| {
-            let enq = machine.state.enq;
+        let selected = self.with(|machine, _| {
             let selected = std::mem::take(&mut machine.state.task_mut(task).cpu_selected);
-            enq.wakeup | if selected { enq.cpu_selected } else { 0 }
+            u64::from(selected) * machine.state.enq.cpu_selected
         });
-        self.enqueue(task, cpu, flags).await;
+        self.enqueue(task, cpu, flags | selected).await;
         self.reschedule_if_idle(cpu);
         self.unlock(&lock);
-        self.unlock(&pi);
     }
 
     /// A CPU that idles picks again whenever a task comes onto its run queue.
@@ -94,13 +125,60 @@ impl On {
         self.with(|machine, _| machine.state.cpu(self.cpu).current)
     }
 
-    async fn sleep(&self) {
+    async fn sleep(&self, blocked: bool) {
         let lock = [Lock::RunQueue(self.cpu)];
         self.lock(&lock).await;
         if let Some(task) = self.current() {
             self.world(|world| world.hand.set_doing(task, Doing::Sleeping));
+            self.with(|machine, _| machine.state.task_mut(task).blocked = blocked);
             self.dequeue(task, deq::SLEEP).await;
             self.pick(None).await;
+        }
+        self.unlock(&lock);
+    }
+
+    /// `do_exit()`: a task leaves its autogroup, by which it is dequeued and enqueued once more,
+    /// leaves its CPU, and is gone.
+    async fn exit(&self) {
+        let lock = [Lock::RunQueue(self.cpu)];
+        self.lock(&lock).await;
+        let Some(task) = self.current() else {
+            return self.unlock(&lock);
+        };
+        self.world(|world| world.hand.set_doing(task, Doing::Dead));
+        self.with(|machine, _| machine.state.task_mut(task).still_runs = true);
+        let changed = self.off_queue(task).await;
+        self.on_queue(task, changed).await;
+        self.with(|machine, _| machine.state.task_mut(task).still_runs = false);
+        self.dequeue(task, deq::SLEEP).await;
+        self.pick(None).await;
+        self.unlock(&lock);
+        self.with(|machine, at| machine.exit_task(at, task));
+    }
+
+    /// `__sched_setscheduler()`, with `switching_from_scx()`.
+    async fn leave(&self) {
+        let lock = [Lock::RunQueue(self.cpu)];
+        self.lock(&lock).await;
+        if let Some(task) = self.current() {
+            self.dequeue(task, deq::CHANGE).await;
+            self.call_task(self.callbacks().disable, task, &[]).await;
+            self.with(|machine, _| machine.state.cpu_mut(self.cpu).current = None);
+            self.world(|world| world.hand.set_on_cpu(task, None));
+        }
+        self.unlock(&lock);
+    }
+
+    /// `put_prev_task_idle()`, under which no task of sched_ext is set.
+    async fn taken(&self) {
+        let lock = [Lock::RunQueue(self.cpu)];
+        self.lock(&lock).await;
+        if self.current().is_none() {
+            self.with(|machine, at| machine.here(at).note_idle(self.cpu, false));
+            let update = self.callbacks().update_idle;
+            let args = [self.cpu.0.into(), 0];
+            self.call(update, During::Other, &args).await;
+            self.with(|machine, _| machine.state.cpu_mut(self.cpu).known_idle = false);
         }
         self.unlock(&lock);
     }
@@ -114,13 +192,15 @@ impl On {
     }
 
     /// `task_tick_scx()`.
-    async fn tick(&self) {
+    async fn tick(&self, mode: Mode) {
         let lock = [Lock::RunQueue(self.cpu)];
         self.lock(&lock).await;
         if let Some(task) = self.current() {
             self.with(|machine, at| machine.here(at).update_current(self.cpu));
             let (tick, args) = (self.callbacks().tick, [self.address(task)]);
+            self.interrupt(Some(mode));
             self.call(tick, During::Other, &args).await;
+            self.interrupt(None);
             self.with(|machine, at| {
                 if machine.here(at).slice(task) == 0 {
                     at.reschedule(self.cpu);
@@ -128,6 +208,12 @@ impl On {
             });
         }
         self.unlock(&lock);
+    }
+
+    /// This CPU enters an interrupt, or leaves it.
+    fn interrupt(&self, came_in: Option<Mode>) {
+        self.world(|world| world.hand.set_interrupt(self.cpu, came_in));
+        self.with(|machine, at| machine.here(at).write_interrupt(came_in.is_some()));
     }
 
     async fn yields(&self) {
@@ -279,7 +365,23 @@ impl On {
         self.unlock(&[Lock::Groups]);
     }
 
-    /// A prctl of who runs here.
+    async fn limit(&self, group: GroupId, limits: [u64; 3]) {
+        self.lock(&[Lock::Groups]).await;
+        let known = self.with(|machine, _| {
+            let known = machine.state.groups.get_mut(&group)?;
+            known.limits = limits;
+            Some(known.address)
+        });
+        if let Some(address) = known {
+            let [period, quota, burst] = limits;
+            let set = self.callbacks().cgroup_set_bandwidth;
+            let args = [address, period, quota, burst];
+            self.call(set, During::Other, &args).await;
+        }
+        self.unlock(&[Lock::Groups]);
+    }
+
+    /// A prctl of who runs here, and yields if it is told so.
     async fn hint(&self, value: u64) {
         let hint = self.world(|world| world.scheduler.hint.clone());
         let (Some(hint), Some(_)) = (hint, self.current()) else {
@@ -290,7 +392,10 @@ impl On {
             program.map(|program| program.function)
         });
         let args = [hint.option, value, 0, 0, 0, 0];
-        self.call(function, During::Other, &args).await;
+        let answer = self.call(function, During::Other, &args).await;
+        if answer.is_some_and(|answer| answer as i32 as u64 == hint.yields_at) {
+            self.yields().await;
+        }
     }
 
     async fn timer(&self, token: u64) {

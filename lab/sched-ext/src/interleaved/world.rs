@@ -48,6 +48,8 @@ pub enum What {
     GoesOn,
     /// Its CPU runs a task from now on, or idles.
     Runs(Option<TaskId>),
+    /// It is about to call a kfunc, by its index in `Image::kfuncs`, with these arguments.
+    Calls(u32, [u64; 5]),
     /// It kicks a CPU.
     Kicks(CpuId),
     /// A task comes into a queue, by its number.

@@ -46,9 +46,6 @@ UEI_DEFINE(uei);
 #include "wait.bpf.h"
 #include "power.bpf.h"
 #include "dump.bpf.h"
-#ifdef WARMQ_RACE
-#include "race.bpf.h"
-#endif
 
 /*
  * Makes a task runnable in the entity where it belongs. If it is there already, brings its weight
@@ -673,6 +670,10 @@ void BPF_STRUCT_OPS(warmq_exit, struct scx_exit_info *ei)
 {
 	UEI_RECORD(uei, ei);
 }
+
+#ifdef WARMQ_RACE
+#include "race.bpf.h"
+#endif
 
 SCX_OPS_DEFINE(warmq_ops,
 	       .select_cpu = (void *)warmq_select_cpu,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whether all that is counted is right, for `warmq race` (-DWARMQ_RACE). It runs when nothing else does, and returns what is
- * wrong: 0 is nothing.
+ * For `warmq race` and for tests (-DWARMQ_RACE). race_check() says whether all that is counted is right: it runs when nothing
+ * else does, and returns what is wrong; 0 is nothing. What comes after it tests ask, or do in the place of programs.
  */
 #pragma once
 
@@ -115,4 +115,132 @@ int race_check(struct race_tasks *tasks)
 	if (!race_groups_are_right())
 		return RACE_GROUPS;
 	return race_cgroups_are_right() ? 0 : RACE_CGROUPS;
+}
+
+/* Whom a test asks about, by the process id of a task or the number of a cgroup, and another number. */
+struct race_of {
+	u64 id;
+	u64 value;
+};
+
+/* The slots of tasks of tests, by their pids. */
+#define RACE_SLOTS 64
+
+struct warmq_slot race_slots[RACE_SLOTS];
+
+/* The hint that a task's group is of; 0: it is in none. */
+SEC("syscall")
+int race_hint_of(struct race_of *of)
+{
+	struct task_struct *p = bpf_task_from_pid(of->id);
+	struct task_state *t = p ? task_of(p) : NULL;
+	int hint = t && !is_evicted(t) ? group_of(t->group)->key.hint : 0;
+
+	if (p)
+		bpf_task_release(p);
+	return hint;
+}
+
+/* A task writes a hint into its slot, which it has from then on. */
+SEC("syscall")
+int race_write_slot(struct race_of *of)
+{
+	struct task_struct *p = bpf_task_from_pid(of->id);
+	struct slot_pointer *pointer;
+	struct task_state *t;
+
+	if (!p)
+		return -ESRCH;
+	pointer = bpf_task_storage_get(&slots, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	t = task_of(p);
+	if (pointer && t) {
+		pointer->slot = &race_slots[of->id % RACE_SLOTS];
+		pointer->slot->hint = of->value;
+		t->nonce = pointer->slot->nonce = of->id;
+	}
+	bpf_task_release(p);
+	return 0;
+}
+
+/* Credentials and a user namespace, as large as any kernel's are at most. */
+struct race_user {
+	u8 cred[1024];
+	u8 namespace[4096];
+};
+
+struct race_user race_users[RACE_SLOTS];
+
+/* A task is of a user in a user namespace that user `value` has made. */
+SEC("syscall")
+int race_enter_namespace(struct race_of *of)
+{
+	struct race_user *user = &race_users[of->id % RACE_SLOTS];
+	struct user_namespace *namespace = (void *)user->namespace;
+	struct task_struct *p = bpf_task_from_pid(of->id);
+	struct cred *cred = (void *)user->cred;
+
+	if (!p)
+		return -ESRCH;
+	namespace->level = 1;
+	namespace->owner.val = of->value;
+	namespace->parent = p->cred->user_ns;
+	cred->uid.val = of->id;
+	cred->user_ns = namespace;
+	p->cred = cred;
+	bpf_task_release(p);
+	return 0;
+}
+
+/* The number behind that of the last group that is in use, or was so lately. */
+SEC("syscall")
+int race_groups_used(void *unused)
+{
+	return groups_used;
+}
+
+/* For how many cgroups without a number a quota was set. */
+SEC("syscall")
+int race_quotas_refused(void *unused)
+{
+	return quotas_refused;
+}
+
+/* A cgroup has cpu.idle from now on, or has not. */
+SEC("syscall")
+int race_cgroup_set_idle(struct race_of *of)
+{
+	struct cgroup *cgrp = bpf_cgroup_from_id(of->id);
+
+	if (!cgrp)
+		return -ESRCH;
+	____warmq_cgroup_set_idle(NULL, cgrp, of->value);
+	bpf_cgroup_release(cgrp);
+	return 0;
+}
+
+/* A cgroup is removed. */
+SEC("syscall")
+int race_cgroup_exit(struct race_of *of)
+{
+	struct cgroup *cgrp = bpf_cgroup_from_id(of->id);
+
+	if (!cgrp)
+		return -ESRCH;
+	____warmq_cgroup_exit(NULL, cgrp);
+	bpf_cgroup_release(cgrp);
+	return 0;
+}
+
+/* Whether a task comes before another where they may not share a core. */
+SEC("syscall")
+int race_core_sched_before(struct race_of *of)
+{
+	struct task_struct *a = bpf_task_from_pid(of->id), *b = bpf_task_from_pid(of->value);
+	int before = a && b ? ____warmq_core_sched_before(NULL, a, b) : -ESRCH;
+
+	if (a)
+		bpf_task_release(a);
+	if (b)
+		bpf_task_release(b);
+	return before;
 }
