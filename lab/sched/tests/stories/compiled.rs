@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use warmq_config::Value;
 use warmq_kernel::{MakeScheduler, Settings, Throttling};
 use warmq_sched::{COMPILED, Entry, SCHEDULERS};
-use warmq_sched_ext::{Expenses, Facts, Profile, SchedExt, Source};
+use warmq_sched_ext::{Expenses, Facts, Profile, Profiler, SchedExt, Source};
 
 /// Its name among the schedulers.
 pub const WARMQ: &str = "scx_warmq";
@@ -66,6 +66,12 @@ pub fn under(name: &str, settings: Settings) -> Settings {
 /// The compiled one, whose instructions take no time, with options as said. Each task of a story is
 /// a process, and a name means the same data to all.
 pub fn made(set: &[(&str, Value)]) -> MakeScheduler {
+    made_and_profiled(set, None)
+}
+
+/// The same, whose callbacks are counted, if somebody counts.
+pub fn made_and_profiled(set: &[(&str, Value)], profiler: Option<&Profiler>) -> MakeScheduler {
+    let profiler = profiler.cloned();
     let source = &warmq().expect("looked for before").source;
     let of_all = ("scope", Value::Text("system".to_owned()));
     let given = set.iter().chain([&of_all]);
@@ -82,6 +88,9 @@ pub fn made(set: &[(&str, Value)]) -> MakeScheduler {
         let loaded = source.load("7.3", &Facts::of(attach), &given);
         let loaded = loaded.expect("the lab can run it");
         let attached = SchedExt::attach(&loaded, attach, nothing, 1).expect("it fits");
-        Ok(Box::new(attached))
+        Ok(Box::new(match &profiler {
+            Some(profiler) => attached.profiled(&loaded, profiler),
+            None => attached,
+        }))
     })
 }

@@ -16,6 +16,7 @@ mod eevdf;
 mod elsc;
 mod family;
 mod laws;
+mod lines;
 mod linux24;
 mod mq;
 mod o1;

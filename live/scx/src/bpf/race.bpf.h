@@ -128,17 +128,17 @@ struct race_of {
 
 struct warmq_slot race_slots[RACE_SLOTS];
 
-/* The hint that a task's group is of; 0: it is in none. */
+/* The hint that a task's group is of; 0: it is in none; -1: the hint is large. */
 SEC("syscall")
 int race_hint_of(struct race_of *of)
 {
 	struct task_struct *p = bpf_task_from_pid(of->id);
 	struct task_state *t = p ? task_of(p) : NULL;
-	int hint = t && !is_evicted(t) ? group_of(t->group)->key.hint : 0;
+	u64 hint = t && !is_evicted(t) ? group_of(t->group)->key.hint : 0;
 
 	if (p)
 		bpf_task_release(p);
-	return hint;
+	return hint >> 31 ? -1 : (int)hint;
 }
 
 /* A task writes a hint into its slot, which it has from then on. */

@@ -40,7 +40,8 @@ fn kicked_in_vain() -> Play {
     play
 }
 
-/// Something is interrupted by something else. Task 2, which woke in one of them, runs on CPU 1.
+/// Something is interrupted by something else, after which CPUs look that are asked to, twice. Task
+/// 2, which woke in one of them, runs on CPU 1.
 fn third_runs(
     mut play: Play,
     one: (u16, fn(&Play) -> Event),
@@ -50,6 +51,7 @@ fn third_runs(
     let (first, second) = (one.1(&play), other.1(&play));
     let held = play.held((one.0, first), place, |play| {
         play.happens(other.0, second);
+        let _ = play.look() && play.look();
     });
     play.settle();
     assert!(!held || play.runs(1) == Some(2), "place {place}");
@@ -93,40 +95,54 @@ fn a_cpu_that_looks_for_another_task_in_vain_while_one_is_queued_runs_it() {
     at_each_place(|place| third_runs(kicked_in_vain(), (1, |_| Event::Pick), (0, wakes), place));
 }
 
-/// A cgroup in a cgroup, whose only task sleeps.
-fn in_a_cgroup() -> (Play, GroupId) {
-    let mut play = two_cpus();
+/// A cgroup in a cgroup, and one of its tasks, which sleeps beside CPUs that are `busy`, or wakes
+/// and runs on CPU 0.
+fn in_a_cgroup(busy: bool) -> (Play, GroupId) {
+    let mut play = if busy { two_run() } else { two_cpus() };
     let outer = play.kernel.group("outer", GroupId::ROOT);
     let inner = play.kernel.group("inner", outer);
-    play.born_as(0, 0, TaskSpec::new("task", None).group(inner));
+    play.born_as(3, 0, TaskSpec::new("task", None).group(inner));
+    if !busy {
+        assert_eq!(play.woken(3, 0), Some(0));
+    }
     (play, inner)
 }
 
+/// Something is interrupted, or interrupts, while the weight of a cgroup changes.
+fn weighs(
+    (mut play, inner): (Play, GroupId),
+    event: fn(&Play) -> Event,
+    place: u64,
+    first: bool,
+) -> bool {
+    let (event, weighs) = ((0, event(&play)), (1, Event::Weigh(inner, 300)));
+    let (one, other) = match first {
+        true => (event, weighs),
+        false => (weighs, event),
+    };
+    let held = play.held(one, place, |play| play.happens(other.0, other.1));
+    play.check();
+    held
+}
+
+/// A task that wakes for an idle CPU is counted at its first tick.
 #[test]
 fn a_cgroup_whose_weight_changes_while_a_task_of_it_wakes_or_sleeps_is_counted_once() {
     if is_missing() {
         return;
     }
-    at_each_place(|place| {
-        let (mut play, inner) = in_a_cgroup();
-        let wakes = Event::Wake(play.id(0));
-        let held = play.held((0, wakes), place, |play| {
-            play.happens(1, Event::Weigh(inner, 300));
-        });
-        play.check();
-        held
-    });
-    at_each_place(|place| {
-        let (mut play, inner) = in_a_cgroup();
-        assert_eq!(play.woken(0, 0), Some(0));
-        // A tick counts it.
+    let counted = || {
+        let (mut play, inner) = in_a_cgroup(false);
         play.passes(4);
-        let held = play.held((0, Event::Sleep), place, |play| {
-            play.happens(1, Event::Weigh(inner, 300));
-        });
-        play.check();
-        held
-    });
+        (play, inner)
+    };
+    for first in [true, false] {
+        let wakes = |play: &Play| Event::Wake(play.id(3));
+        at_each_place(|place| weighs(in_a_cgroup(true), wakes, place, first));
+        let ticks = |_: &Play| Event::Tick(Mode::User);
+        at_each_place(|place| weighs(in_a_cgroup(false), ticks, place, first));
+        at_each_place(|place| weighs(counted(), |_| Event::Sleep, place, first));
+    }
 }
 
 #[test]

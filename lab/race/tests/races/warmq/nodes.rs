@@ -359,18 +359,19 @@ fn fast_cpus_are_woken_first_for_what_waits() {
     if is_missing() {
         return;
     }
-    let mut play = Play::on(&with_fast(nodes(1, 1, 6), &[2, 3, 4]));
+    let mut play = Play::on(&with_fast(nodes(1, 1, 6), &[1, 3, 5]));
     play.born(0, 0, ALL);
     let [wakes, changes] = [Event::Wake(play.id(0)), Event::Nice(play.id(0), 1)];
+    let fast = |play: &Play| play.kicked().iter().filter(|cpu| **cpu % 2 == 1).count();
     play.happens(0, wakes);
-    assert_eq!(play.kicked(), [2]);
+    assert_eq!((play.kicked().len(), fast(&play)), (1, 1));
     // That CPU does not look. The task is queued once more.
     play.happens(0, changes);
-    assert_eq!(play.kicked(), [2, 3]);
+    assert_eq!((play.kicked().len(), fast(&play)), (2, 2));
     // Nor does this one. The timer wakes another.
     play.later(10);
     play.timers();
-    assert_eq!(play.kicked(), [2, 3, 4]);
+    assert_eq!((play.kicked().len(), fast(&play)), (3, 3));
 }
 
 #[test]

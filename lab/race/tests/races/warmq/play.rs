@@ -194,18 +194,19 @@ impl Play {
         held
     }
 
+    /// CPUs look that were asked to. Whether any was.
+    pub fn look(&mut self) -> bool {
+        let kicked = self.kicked();
+        for cpu in &kicked {
+            self.happens(*cpu, Event::Pick);
+        }
+        !kicked.is_empty()
+    }
+
     /// CPUs look that were asked to, until none is.
     pub fn settle(&mut self) {
-        for _ in 0..ROUNDS {
-            let kicked = self.kicked();
-            if kicked.is_empty() {
-                return;
-            }
-            for cpu in kicked {
-                self.happens(cpu, Event::Pick);
-            }
-        }
-        panic!("CPUs look again and again");
+        let looked = (0..ROUNDS).take_while(|_| self.look()).count();
+        assert!(looked < ROUNDS, "CPUs look again and again");
     }
 
     /// CPUs that were asked to look.

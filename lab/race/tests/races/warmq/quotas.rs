@@ -2,7 +2,7 @@
 
 use warmq_kernel::{GroupId, Mode, TaskSpec};
 use warmq_sched_ext::interleaved::Event;
-use warmq_units::{CpuId, Duration};
+use warmq_units::Duration;
 
 use crate::warmq::moments::at_each_place;
 use crate::warmq::play::{Play, Site, affinity, bound, is_missing};
@@ -211,15 +211,33 @@ fn a_cgroup_that_is_removed_keeps_no_task() {
     assert_eq!(limited.play.runs(0), Some(0));
 }
 
-/// Two tasks are out of quota, a period begins, and two timers have expired, each of which may
-/// release them: the number of the one that is interrupted, and of the other.
-fn about_to_be_released() -> (Limited, [(CpuId, u64); 2]) {
+/// Two tasks are out of quota, and a period begins: two timers have expired, each of which may
+/// release them.
+fn about_to_be_released() -> (Play, [u64; 2]) {
     let mut limited = limited(2);
     let at = limited.until_throttled();
     limited.play.passes(99 - at);
     limited.play.later(1);
-    let timers = limited.play.expired();
-    (limited, timers.try_into().expect("two timers"))
+    let timers: Vec<u64> = limited
+        .play
+        .expired()
+        .iter()
+        .map(|(_, timer)| *timer)
+        .collect();
+    (limited.play, timers.try_into().expect("two timers"))
+}
+
+/// Both tasks run, one after the other. Where one timer was on its way, the next one releases them.
+fn both_run(play: &mut Play) {
+    play.check();
+    play.settle();
+    if play.runs(0).is_none() {
+        play.passes(10);
+    }
+    let first = play.runs(0).expect("two are runnable");
+    play.later(1);
+    assert_eq!(play.sleeps(0), Some(1 - first));
+    play.check();
 }
 
 #[test]
@@ -227,21 +245,20 @@ fn a_task_that_is_queued_again_while_it_is_released_is_counted() {
     if is_missing() {
         return;
     }
-    for which in 0..2 {
+    for (which, released_first) in [(0, true), (1, true), (0, false), (1, false)] {
         at_each_place(|place| {
-            let (Limited { mut play, .. }, timers) = about_to_be_released();
-            let (cpu, timer) = timers[which];
+            let (mut play, timers) = about_to_be_released();
+            let [releases, also] = [timers[which], timers[1 - which]].map(Event::Timer);
             let changes = Event::Nice(play.id(0), 1);
-            let held = play.held((cpu.0, Event::Timer(timer)), place, |play| {
-                play.happens(1 - cpu.0, changes);
-            });
-            play.happens(cpu.0, Event::Timer(timers[1 - which].1));
-            play.check();
-            play.settle();
-            let first = play.runs(0).expect("two are runnable");
-            play.later(1);
-            assert_eq!(play.sleeps(0), Some(1 - first));
-            play.check();
+            let (first, second) = match released_first {
+                true => (releases, changes),
+                false => (changes, releases),
+            };
+            let held = play.held((0, first), place, |play| play.happens(1, second));
+            if held {
+                play.happens(1, also);
+                both_run(&mut play);
+            }
             held
         });
     }
@@ -254,13 +271,12 @@ fn tasks_that_two_timers_release_at_the_same_time_are_counted() {
     }
     for which in 0..2 {
         at_each_place(|place| {
-            let (Limited { mut play, .. }, timers) = about_to_be_released();
-            let (cpu, timer) = timers[which];
-            let other = Event::Timer(timers[1 - which].1);
-            let held = play.held((cpu.0, Event::Timer(timer)), place, |play| {
-                play.happens(1 - cpu.0, other);
-            });
-            play.check();
+            let (mut play, timers) = about_to_be_released();
+            let [one, other] = [timers[which], timers[1 - which]].map(Event::Timer);
+            let held = play.held((0, one), place, |play| play.happens(1, other));
+            if held {
+                both_run(&mut play);
+            }
             held
         });
     }
