@@ -95,7 +95,6 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("live", "drill", &["hint"]),
     ("live", "scx", &["units", "decide", "hint"]),
     ("live", "vm", &["config"]),
-    ("live", "native", &["decide"]),
 ];
 
 /// What only the live wing may link: it asks the host or speaks to its kernel.

@@ -381,7 +381,7 @@ impl On {
         self.unlock(&[Lock::Groups]);
     }
 
-    /// A prctl of who runs here, and yields if it is told so.
+    /// A prctl of who runs here. It yields if the answer asks for that.
     async fn hint(&self, value: u64) {
         let hint = self.world(|world| world.scheduler.hint.clone());
         let (Some(hint), Some(_)) = (hint, self.current()) else {

@@ -347,7 +347,8 @@ impl Play {
         assert_eq!(self.ask("race_write_slot", [self.pid(task), hint]), 0);
     }
 
-    /// Calls of a kfunc, by how its name begins, since the last time that somebody asked: their arguments.
+    /// Calls of a kfunc since the last time that somebody asked for any: their arguments. The name
+    /// may be the beginning of one.
     pub fn calls(&mut self, kfunc: &str) -> Vec<[u64; 5]> {
         let image = self.kernel.image().clone();
         let is_meant = |which: &u32| image.kfuncs[*which as usize].starts_with(kfunc);
