@@ -50,8 +50,9 @@ impl Stage {
             let spec = TaskSpec::new(&format!("task {number}"), None).group(group);
             tasks.push(kernel.fork(spec, CpuId(number % cpus))?);
             if number == 0 {
-                let mut group = |group| kernel.group(&format!("g{group}"), GroupId::ROOT);
-                groups.extend((1..=setup.groups).map(&mut group));
+                let numbers = 1..=setup.groups;
+                let make = |number| kernel.group(&format!("g{number}"), GroupId::ROOT);
+                groups.extend(numbers.map(make));
             }
         }
         Ok(Stage {

@@ -224,7 +224,7 @@ impl Play {
         self.settle();
     }
 
-    /// A task wakes by code on the CPU where it was last, or starts. The CPU that runs it then.
+    /// A task is woken by code on a CPU. The CPU that runs it then.
     pub fn woken(&mut self, task: u32, here: u16) -> Option<u16> {
         self.all_of(here, Event::Wake(self.id(task)));
         self.cpu_of(task)
