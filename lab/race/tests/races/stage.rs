@@ -9,7 +9,11 @@ pub const CPUS: u16 = 2;
 
 /// An object with variables set, whose loader does nothing else.
 pub fn load(bytes: &[u8], set: &[(&str, i128)]) -> Loaded {
-    fit(CPUS, &Source::read(bytes, |_| None).expect("an object"), set)
+    fit(
+        CPUS,
+        &Source::read(bytes, |_| None).expect("an object"),
+        set,
+    )
 }
 
 /// An object for a machine of so many CPUs under one cache, with variables set.
