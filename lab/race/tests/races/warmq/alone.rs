@@ -92,6 +92,20 @@ fn shares(play: &mut Play) -> [u64; 2] {
     ran
 }
 
+/// Nice -5 weighs three times as much as nice 0.
+#[test]
+fn two_tasks_take_turns_by_weight() {
+    if is_missing() {
+        return;
+    }
+    let mut play = one_cpu();
+    for (task, nice) in [(0, 0), (1, -5)] {
+        woken(&mut play, task, TaskSpec::new("task", None).nice(nice));
+    }
+    let ran = shares(&mut play);
+    assert!((2_950..3_050).contains(&ran[1]), "{ran:?}");
+}
+
 #[test]
 fn of_two_tasks_that_share_no_core_the_one_with_the_earlier_deadline_comes_first() {
     if is_missing() {
@@ -135,8 +149,14 @@ fn an_idle_cgroup_gets_what_others_leave_and_gives_way_to_whatever_wakes() {
     }
     let (mut play, _) = beside_an_idle_cgroup();
     assert_eq!(play.woken(0, 0), Some(0));
-    play.kernel.pass(Duration::from_us(1));
-    assert_eq!(play.woken(1, 0), Some(0), "it preempts");
+    // Sooner after another wakeup than any other task preempts.
+    for _ in 0..2 {
+        play.kernel.pass(Duration::from_us(100));
+        assert_eq!(play.woken(1, 0), Some(0), "it preempts");
+        play.kernel.pass(Duration::from_us(100));
+        assert_eq!(play.sleeps(0), Some(0));
+    }
+    play.woken(1, 0);
     let ran = shares(&mut play);
     assert!(ran[0] < 100, "{ran:?}");
 }
