@@ -2,9 +2,9 @@
 //! groups, memory nodes.
 //!
 //! Purpose: the policy exists once, in the C headers of `include/`, of which `decide.h` is the
-//! first. The BPF program of scx_warmq includes them, and this crate compiles them natively, so
-//! that the simulated scheduler runs the same code as the real one. Nothing is computed here. What
-//! each function means, and why, is said in the headers.
+//! first. The BPF program of scx_warmq includes them, and this crate compiles them natively for its
+//! loader, for the groups that the lab infers, and for tests. Nothing is computed here. What each
+//! function means, and why, is said in the headers.
 //!
 //! Times are nanoseconds. vruntime, V and lag are virtual nanoseconds and wrap. [`WEIGHT_NICE_0`]
 //! is the weight of a task at nice 0.

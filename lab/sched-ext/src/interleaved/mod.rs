@@ -21,8 +21,8 @@
 //! `ops.select_cpu` runs under; `enqueue`, `dequeue`, `dispatch`, `running`, `stopping`, `tick` and
 //! `update_idle` run under the lock of their run queue; who changes a task has both. A CPU that
 //! takes a task from another one's run queue gives up its own lock and takes both. A kick waits
-//! for the lock of the CPU that it is for. A timer, a prctl and a change of a cgroup's weight have
-//! none. Interrupts are off in all of them: a CPU does one thing at a time.
+//! for the lock of the CPU that it is for. A timer, a prctl and a change of a cgroup have none.
+//! Interrupts are off in all of them but a prctl: a CPU does one thing at a time.
 //!
 //! Different from a kernel: memory is sequentially consistent; callbacks of `bpf_loop` and of trees
 //! are one piece; programs at tracepoints are not run.
