@@ -3,7 +3,8 @@
 //! Its memory is what it was when it was loaded. It gets to know all tasks, those that run go on,
 //! and those that wait are queued again (`scx_root_enable()`).
 //!
-//! Different from a kernel: the restart takes no time, in which a kernel's own scheduler would run.
+//! Different from a kernel: the restart takes no time, in which a kernel's own scheduler would run;
+//! and a CPU that is offline is one that never idles, which loaders would leave out.
 
 use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
@@ -44,7 +45,7 @@ impl SchedExt {
 impl Machine {
     /// What stays: the classes above, the profiler, and which CPUs are online. Returns who runs,
     /// and all tasks as they were.
-    fn take_over(&mut self, context: &Context<'_>, old: Machine) -> (Vec<TaskId>, Vec<Task>) {
+    fn take_over(&mut self, context: &mut Context<'_>, old: Machine) -> (Vec<TaskId>, Vec<Task>) {
         let State {
             above,
             servers,
@@ -63,8 +64,7 @@ impl Machine {
         for cpu in (0..context.cpus()).map(CpuId) {
             if !context.is_online(cpu) {
                 masks::put(&mut self.guest, self.state.online, cpu, false);
-                let variables = self.state.variables;
-                variables.write_online(&mut self.guest, cpu, false);
+                self.here(context).note_idle(cpu, false);
             }
         }
         (runs, tasks)
