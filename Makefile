@@ -3,7 +3,7 @@
 #   make run    builds, reproduces the papers quickly, walks this machine's own caches: report/report.html
 #               (with scx_warmq where it is built already: `cargo build --release -p scx_warmq`)
 #   make test   formatting, lints, all tests and doc tests, the Python package, a dozen laws in guests
-#   make test-all   the same, and all that scx_warmq must do in guests (vm-test)
+#   make test-all   the same, 10,000 mutated schedulers, and all that scx_warmq must do in guests (vm-test)
 #   make python-test  the Python package: a wheel in a virtual environment of its own
 #   make wheel  the wheel that people install, built by maturin, and the same tests with it
 #   make vm-test  what scx_warmq must do in guests, alone
@@ -26,6 +26,7 @@ test: test-here
 	@bash scripts/vm-test.sh --quick
 
 test-all: test-here
+	WARMQ_MUTANTS=10000 cargo test -p warmq-sched-ext --test run mutated
 	@bash scripts/vm-test.sh
 
 # All that needs no guest.

@@ -43,6 +43,13 @@ make_theirs() {
 echo "== caches: accesses a second"
 cargo bench -p warmq-machine --bench caches
 
+# The scenes under compiled schedulers need their objects, and are left out without.
+if command -v clang-19 >/dev/null && cargo build --release -p scx_warmq && bash scripts/objects.sh; then
+	echo "bench: objects of compiled schedulers are in $target/objects"
+else
+	echo "bench: no objects of compiled schedulers"
+fi
+
 echo
 echo "== engine: events, and records of scheduling, a second of this machine's time"
 cargo bench -p warmq-sched --bench engine

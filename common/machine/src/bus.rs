@@ -5,6 +5,8 @@
 //! transactions in its future. A timetable gives each request the first gap at or after its own
 //! time.
 
+use std::hint::select_unpredictable;
+
 use warmq_units::{Duration, Instant};
 
 /// Slots in a word of the timetable.
@@ -77,8 +79,36 @@ impl Timetable {
     /// When `slots` is more than 64.
     #[inline]
     pub fn book(&mut self, now: Instant, slots: u32) -> Duration {
-        assert!(slots <= WORD as u32, "a transaction of {slots} slots");
+        self.book_if(u64::MAX, now, slots)
+    }
+
+    /// The same if `wanted` is all ones, nothing if it is 0; without a branch on that where the
+    /// slots are free and in one word.
+    #[inline(always)]
+    pub(crate) fn book_if(&mut self, wanted: u64, now: Instant, slots: u32) -> Duration {
         let asked = self.slot_of(now);
+        let (number, from) = (asked / WORD, asked % WORD);
+        let ring = self.words.len();
+        let word = &mut self.words[number as usize & (ring - 1)];
+        let taken = select_unpredictable(word.number == number, word.taken, 0);
+        let run = ((1 << (slots % WORD as u32)) - 1) << from;
+        let ends_beyond = from + u64::from(slots) > WORD;
+        let is_past = number + ring as u64 <= self.latest;
+        let is_odd = slots.wrapping_sub(1) >= MOST_SLOTS as u32;
+        let in_the_way = run & taken | u64::from(ends_beyond | is_past | is_odd);
+        if in_the_way & wanted != 0 {
+            return self.book_later(now, asked, slots);
+        }
+        word.number ^= (word.number ^ number) & wanted;
+        word.taken ^= (word.taken ^ (taken | run)) & wanted;
+        self.latest = self.latest.max(number & wanted);
+        Duration::ZERO
+    }
+
+    /// The same from the slot `asked` on, which is that of `now`, whatever is taken.
+    #[inline(never)]
+    fn book_later(&mut self, now: Instant, asked: u64, slots: u32) -> Duration {
+        assert!(slots <= WORD as u32, "a transaction of {slots} slots");
         let (mut word, mut from) = (asked / WORD, asked % WORD);
         if slots == 0 || word + (self.words.len() as u64) <= self.latest {
             return Duration::ZERO;

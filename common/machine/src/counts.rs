@@ -174,6 +174,10 @@ impl LevelCounts {
 }
 
 impl Histogram {
+    fn note(&mut self, address: Address, transactions: u64) {
+        self.bins[(address.offset_in(PAGE) / BIN) as usize] += transactions;
+    }
+
     /// The 256 bins; bin i counts page offsets from `16 * i` up to `16 * i + 15`.
     pub fn bins(&self) -> &[u64] {
         &self.bins
@@ -268,6 +272,34 @@ impl Counts {
         self.levels[cpu * self.depth + level].misses[access as usize] += 1;
     }
 
+    /// Misses of one kind of the only CPU in level 2.
+    #[inline]
+    pub(crate) fn far_misses(&self, access: Access) -> u64 {
+        self.levels[1].misses[access as usize]
+    }
+
+    /// Counts, on a machine of one CPU, an access that missed level 1, and level 2 too if `missed`
+    /// is all ones, and not if it is 0, without a branch on that. Returns how many of its kind
+    /// level 2 has counted.
+    #[inline(always)]
+    pub(crate) fn note_miss_alone(&mut self, missed: u64, access: Access, address: Address) -> u64 {
+        let (one, access) = (missed & 1, access as usize);
+        let [near, far, ..] = &mut self.levels[..] else {
+            return 0;
+        };
+        near.misses[access] += 1;
+        far.accesses[access] += 1;
+        far.misses[access] += one;
+        let counted = far.accesses[access];
+        let written = one & access as u64;
+        self.bus.reads_for_ownership += written;
+        self.bus.read_lines += one - written;
+        if let Some(histogram) = &mut self.histogram {
+            histogram.note(address, one);
+        }
+        counted
+    }
+
     /// Counts a miss of `cpu` in each of its `depth` levels except the innermost.
     #[inline]
     pub(crate) fn note_misses_behind(&mut self, cpu: usize, depth: usize, access: Access) {
@@ -286,7 +318,7 @@ impl Counts {
     pub(crate) fn note(&mut self, kind: Transaction, address: Address) {
         self.bus.note(kind);
         if let Some(histogram) = &mut self.histogram {
-            histogram.bins[(address.offset_in(PAGE) / BIN) as usize] += 1;
+            histogram.note(address, 1);
         }
     }
 

@@ -31,6 +31,7 @@ mod contents;
 mod dma;
 mod others;
 mod private;
+mod private_alone;
 mod private_shared;
 mod requests;
 mod tree_pairs;
@@ -44,6 +45,7 @@ use crate::counts::Counts;
 use crate::shadow::Shadow;
 use build::Shape;
 use private::{Lane, Miss, Snoop};
+use private_alone::Alone;
 use tree_pairs::{PairPlace, TreeCode, TreePair};
 
 /// What a CPU does with a line.
@@ -139,7 +141,7 @@ pub struct Options {
 /// assert_eq!(caches.check_coherence(), Ok(()));
 /// ```
 pub struct Hierarchy {
-    // Set when it is built, and never after.
+    // Set when it is built, and never after; but for `miss` on a machine of one CPU.
     shape: Shape,
     // For each CPU, its level 1: all that an access that hits there needs to know.
     nearest: Vec<Nearest>,
@@ -171,6 +173,8 @@ pub struct Hierarchy {
 
     // What the last search for the holders of a line found.
     holders: Groups,
+    // On a machine of one CPU, what `miss` is chosen from.
+    alone: Option<Alone>,
 }
 
 /// The level 1 of a CPU.

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use warmq_machine::{
     Access, Counts, Hierarchy, Inclusion, LevelCounts, MachineDescription, Options,
 };
-use warmq_units::{Address, CpuId, Duration, Instant};
+use warmq_units::{Address, CpuId, Duration, Instant, Seed};
 
 const LEVELS: [u8; 3] = [1, 2, 3];
 
@@ -18,6 +18,10 @@ type Step = (u16, u64, Access);
 
 /// Level 1 and 2 with LRU, of each pair of associativities that has code, and of one that has not.
 fn any_pairs() -> impl Strategy<Value = MachineDescription> {
+    pairs_of(prop_oneof![6 => 1..=8_u16, 1 => 9..=40_u16])
+}
+
+fn pairs_of(cpus: impl Strategy<Value = u16>) -> impl Strategy<Value = MachineDescription> {
     let ways = prop::sample::select(vec![
         (2, 4),
         (2, 8),
@@ -30,7 +34,6 @@ fn any_pairs() -> impl Strategy<Value = MachineDescription> {
         (2, 2),
     ]);
     let shape = (ways, 0..=2_u32, 0..=2_u32, any::<bool>(), 1..=2_u16);
-    let cpus = prop_oneof![6 => 1..=8_u16, 1 => 9..=40_u16];
     (shape, cpus, any_coherence()).prop_map(|(shape, cpus, coherence)| {
         let ((near, far), near_sets, far_sets, inclusive, threads) = shape;
         let near = Level::lru(1 << near_sets, near).shared_by(threads);
@@ -140,6 +143,33 @@ fn agree(
     Ok(())
 }
 
+/// The busy bus, which the slow caches do not have: the general code answers what this does.
+fn observing_changes_nothing(
+    machine: &MachineDescription,
+    steps: &[Step],
+) -> Result<(), TestCaseError> {
+    let observe_all = Options {
+        classify_misses: true,
+        histogram: true,
+    };
+    let mut plain = Hierarchy::new(machine, Options::default());
+    let mut observed = Hierarchy::new(machine, observe_all);
+    let cpus = machine.cpus.len() as u16;
+    let mut clocks = vec![Instant(0); usize::from(cpus)];
+    for (cpu, line, access) in steps {
+        let (cpu, address) = (cpu % cpus, Address(line * LINE));
+        let clock = &mut clocks[usize::from(cpu)];
+        let outcome = plain.access(CpuId(cpu), address, *access, *clock);
+        prop_assert_eq!(
+            outcome,
+            observed.access(CpuId(cpu), address, *access, *clock)
+        );
+        *clock += outcome.takes;
+    }
+    prop_assert_eq!(plain.counts().bus, observed.counts().bus);
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn private_pairs_and_slow_caches_agree_on_every_access(
@@ -151,24 +181,31 @@ proptest! {
         agree(&machine, &steps, far, devices_write)?;
     }
 
-    /// The busy bus, which the slow caches do not have: the general code answers what this does.
     #[test]
     fn observing_changes_no_answer_of_private_pairs(
         machine in prop_oneof![any_pairs(), any_tree_pairs()],
         steps in any_steps(),
     ) {
-        let observe_all = Options { classify_misses: true, histogram: true };
-        let mut plain = Hierarchy::new(&machine, Options::default());
-        let mut observed = Hierarchy::new(&machine, observe_all);
-        let cpus = machine.cpus.len() as u16;
-        let mut clocks = vec![Instant(0); usize::from(cpus)];
-        for (cpu, line, access) in &steps {
-            let (cpu, address) = (cpu % cpus, Address(line * LINE));
-            let clock = &mut clocks[usize::from(cpu)];
-            let outcome = plain.access(CpuId(cpu), address, *access, *clock);
-            prop_assert_eq!(outcome, observed.access(CpuId(cpu), address, *access, *clock));
-            *clock += outcome.takes;
-        }
-        prop_assert_eq!(plain.counts().bus, observed.counts().bus);
+        observing_changes_nothing(&machine, &steps)?;
+    }
+
+    /// Long enough that the code is chosen anew, several times, by how often level 2 misses: few
+    /// lines are hit, and many are missed.
+    #[test]
+    fn one_cpu_gets_the_same_answers_by_whatever_code(
+        machine in pairs_of(Just(1)),
+        phases in prop::collection::vec(1..=400_u64, 1..5),
+        seed in any::<u64>(),
+        devices_write in any::<bool>(),
+    ) {
+        let mut random = Seed(seed).stream("steps");
+        let mut step = |lines: u64| {
+            let access = if random.chance(1, 4) { Access::Write } else { Access::Read };
+            (0, random.below(lines), access)
+        };
+        let phases = phases.iter();
+        let steps: Vec<Step> = phases.flat_map(|lines| [*lines; 900]).map(&mut step).collect();
+        agree(&machine, &steps, 3, devices_write)?;
+        observing_changes_nothing(&machine, &steps)?;
     }
 }

@@ -280,12 +280,12 @@ impl Guest {
     ) -> Result<u64, Ending> {
         let (at, map) = self.map(handle, "bpf_task_storage_get")?;
         let size = u64::from(map.value_size);
-        let key = owner.to_le_bytes().to_vec();
-        let found = self.maps[at].hash.get(&key).copied().unwrap_or(0);
+        let key = owner.to_le_bytes();
+        let found = self.maps[at].hash.get(&key[..]).copied().unwrap_or(0);
         if owner == 0 || found != 0 || !create {
             return Ok(if owner == 0 { 0 } else { found });
         }
-        let address = self.insert(at, key, size)?;
+        let address = self.insert(at, key.to_vec(), size)?;
         let init = self.memory.bytes(init, size).map(<[u8]>::to_vec);
         self.write_value(at, address, &init.unwrap_or_default());
         Ok(address)

@@ -29,7 +29,8 @@ struct Window {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines {
     windows: [Window; 3],
-    line: u64,
+    /// log2 of the bytes of a line, which machines are checked for.
+    line_shift: u32,
     /// Lines as guest addresses, and whether they were written.
     recent: [(u64, bool); RECENT],
 }
@@ -43,7 +44,7 @@ impl Lines {
         };
         Lines {
             windows: [HEAP, FROZEN, ARENA].map(window),
-            line: line.max(1),
+            line_shift: line.max(1).ilog2(),
             recent: [(u64::MAX, false); RECENT],
         }
     }
@@ -62,7 +63,7 @@ impl Lines {
         access: BpfAccess,
     ) {
         let last = address.saturating_add(u64::from(size.max(1)) - 1);
-        for line in address / self.line..=last / self.line {
+        for line in address >> self.line_shift..=last >> self.line_shift {
             self.access_line(context, line, access);
         }
     }
@@ -74,29 +75,57 @@ impl Lines {
             return;
         }
         *recent = (line, writes);
-        let Some(there) = self.place(context, line * self.line) else {
+        let Some(there) = self.place(context, line << self.line_shift) else {
             return;
         };
         context.touch(there, if writes { Access::Write } else { Access::Read });
     }
 
     fn place(&mut self, context: &mut Context<'_>, address: u64) -> Option<Address> {
+        let (window, page) = self.page(address)?;
+        let pages = &mut self.windows[window].pages;
+        if page >= pages.len() {
+            pages.resize(page + 1, None);
+        }
+        let begins = *pages[page].get_or_insert_with(|| context.data(Bytes(PAGE)));
+        Some(Address(begins.0 + address % PAGE))
+    }
+
+    /// The window that an address is in, and its page there.
+    fn page(&self, address: u64) -> Option<(usize, usize)> {
         // A program's pointer into its arena has the lowest 32 bits only.
         let address = match address >> 32 {
             0 => ARENA | address,
             _ => address,
         };
-        let mut windows = self.windows.iter_mut();
-        let window = windows.find(|window| address >> 40 == window.begins >> 40)?;
-        let offset = address - window.begins;
-        let page = (offset / PAGE) as usize;
-        if page >= MOST_PAGES {
-            return None;
+        let begins = self.windows.iter().map(|window| window.begins);
+        let mut begins = begins.enumerate();
+        let (window, begins) = begins.find(|(_, begins)| address >> 40 == begins >> 40)?;
+        // One before the window is not in it either.
+        let page = (address.checked_sub(begins)? / PAGE) as usize;
+        (page < MOST_PAGES).then_some((window, page))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_beside_all_windows_has_no_line() {
+        let lines = Lines::new(64);
+        assert_eq!(lines.page(HEAP + PAGE), Some((0, 1)));
+        assert_eq!(lines.page(PAGE), lines.page(ARENA + PAGE));
+        let end = HEAP + MOST_PAGES as u64 * PAGE;
+        // The upper half of a window's bits is before where it begins.
+        for address in [
+            HEAP - 1,
+            end,
+            HEAP & !0xff_ffff_ffff,
+            u64::MAX,
+            FROZEN - PAGE,
+        ] {
+            assert_eq!(lines.page(address), None, "{address:#x}");
         }
-        if page >= window.pages.len() {
-            window.pages.resize(page + 1, None);
-        }
-        let begins = *window.pages[page].get_or_insert_with(|| context.data(Bytes(PAGE)));
-        Some(Address(begins.0 + offset % PAGE))
     }
 }

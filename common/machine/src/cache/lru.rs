@@ -1,6 +1,8 @@
 //! The same cache as `Cache`, seen by code that was compiled for its number of ways.
 
-use super::ways::{close_up_fixed, move_to_front_fixed, position_fixed, push_front_fixed};
+use super::ways::{
+    close_up_fixed, move_to_front_fixed, position_fixed, push_front_fixed, use_or_push_fixed,
+};
 use super::{Cache, Caches, Line, LineState, Marks, TAG};
 
 /// A view of a cache with LRU, `WAYS` ways and a power of two of sets.
@@ -45,7 +47,7 @@ impl Extent {
 
     /// The line that `word` stood for, of the same set as `neighbor`.
     #[inline(always)]
-    pub(super) fn taken(self, word: u32, neighbor: Line) -> Taken {
+    pub(crate) fn taken(self, word: u32, neighbor: Line) -> Taken {
         let tag = u64::from((word >> 2) - 1) << self.tag_shift;
         Taken {
             line: Line(tag | neighbor.0 & self.last_set as u64),
@@ -183,6 +185,25 @@ impl<'cache, const WAYS: usize> Lru<'cache, WAYS> {
         let (set, key) = self.set_and_key(line);
         let left = push_front_fixed(set, key | state as u32);
         (left != 0).then(|| extent.taken(left, line))
+    }
+
+    /// Takes in `line`, which is not held: the line that left, if that was modified.
+    #[inline(always)]
+    pub(crate) fn insert_for_modified(self, line: Line, state: LineState) -> Option<Taken> {
+        let extent = self.extent;
+        let (set, key) = self.set_and_key(line);
+        let left = push_front_fixed(set, key | state as u32);
+        (left & !TAG == LineState::Modified as u32).then(|| extent.taken(left, line))
+    }
+
+    /// Uses `line`, or takes it in: all ones if it was not held, and the word that left then.
+    #[inline(always)]
+    pub(crate) fn use_or_insert(self, line: Line, state: LineState) -> (u64, u32) {
+        let (set, key) = self.set_and_key(line);
+        let (had, left) = use_or_push_fixed(set, key, key | state as u32);
+        // The compiler must not know what it is made of: it would make branches of it again.
+        let missed = std::hint::black_box(u64::from(had).wrapping_sub(1));
+        (missed, left & missed as u32)
     }
 
     /// Gives up `line`: its state, if it was held.

@@ -3,6 +3,8 @@
 //! The usual associativities have code of their own without branches on what is found where:
 //! a branch on the position of a hit is one that no host predicts.
 
+use std::hint::select_unpredictable;
+
 use super::{EMPTY, TAG};
 
 /// Calls `$fixed` on `$set` as an array if it has a usual length, else `$any` on it as a slice.
@@ -112,6 +114,12 @@ fn merge<const WAYS: usize>(
     std::array::from_fn(|way| one[way] & mask[way] | other[way] & !mask[way])
 }
 
+/// Each way is what the one before it was; the first stays.
+#[inline(always)]
+fn moved_up<const WAYS: usize>(set: &[u32; WAYS]) -> [u32; WAYS] {
+    std::array::from_fn(|way| set[way.max(1) - 1])
+}
+
 fn position_any(set: &[u32], key: u32) -> Option<usize> {
     set.iter().position(|word| word & TAG == key)
 }
@@ -126,6 +134,24 @@ pub(super) fn move_to_front_fixed<const WAYS: usize>(set: &mut [u32; WAYS], key:
     moved[1..].copy_from_slice(&set[..WAYS - 1]);
     *set = merge(&Masks::UP_TO[position], &moved, set);
     true
+}
+
+/// Makes the line with `key` the first of `set`, which takes it in, as `word`, if it lacks it. No
+/// branch on that: there is none that a host predicts. Whether the line was there, and what fell
+/// out if it was not.
+#[inline(always)]
+pub(super) fn use_or_push_fixed<const WAYS: usize>(
+    set: &mut [u32; WAYS],
+    key: u32,
+    word: u32,
+) -> (bool, u32) {
+    let found = holders(set, key);
+    let had = found != 0;
+    let position = (found | 1 << (WAYS - 1)).trailing_zeros() as usize % WAYS;
+    let there = set[position];
+    *set = merge(&Masks::UP_TO[position], &moved_up(set), set);
+    set[0] = select_unpredictable(had, there, word);
+    (had, there)
 }
 
 fn move_to_front_any(set: &mut [u32], key: u32) -> bool {

@@ -76,6 +76,23 @@ impl Links {
         self.memory + wait
     }
 
+    /// The same on a machine of one CPU if `wanted` is all ones, without a branch on that; if it is
+    /// 0, nothing, in no time.
+    #[inline(always)]
+    pub(crate) fn memory_answers_if(
+        &mut self,
+        wanted: u64,
+        now: Instant,
+        counts: &mut BusCounts,
+    ) -> Duration {
+        let wait = self.timetables[0].book_if(wanted, now, self.line.slots);
+        if wait > Duration::ZERO {
+            counts.waited += wait;
+        }
+        counts.busy += Duration(self.line.takes.0 & wanted);
+        Duration((self.memory + wait).0 & wanted)
+    }
+
     /// A line for a CPU of `socket` from another cache at `reach`: how long it takes.
     pub(crate) fn cache_answers(
         &mut self,

@@ -103,7 +103,8 @@ impl Hierarchy {
             true => FirstLevel::new(&shape, &caches),
             false => FirstLevel::Any,
         };
-        let pairs = Pairs::new(&shape, &caches).filter(|_| plain);
+        let mut pairs = Pairs::new(&shape, &caches).filter(|_| plain);
+        let alone = pairs.as_mut().and_then(|pairs| pairs.alone.take());
         let snoop = pairs.as_ref().and_then(|pairs| pairs.snoop);
         let links = Links::new(machine);
         let (mut tree_pairs, trees) = match TreePair::all(&shape, &links, &caches) {
@@ -170,6 +171,7 @@ impl Hierarchy {
             counts: Counts::new(machine.cpus.len(), depth, options.histogram),
             shadows,
             holders: Groups::none(shape.groups.len()),
+            alone,
             caches,
             shape,
         }

@@ -5,6 +5,7 @@
 //! for. What is rare goes the general way; tests compare both ways with the same slow model.
 
 use super::build::Shape;
+use super::private_alone::Alone;
 use super::{Access, Hierarchy, Outcome, Request, Served};
 use crate::cache::{Cache, Caches, Extent, Line, LineState, Taken};
 use crate::counts::Transaction;
@@ -37,6 +38,8 @@ const MOST_SNOOPED: usize = 16;
 pub(super) struct Pairs {
     pub(super) lanes: Vec<Lane>,
     pub(super) miss: Miss,
+    /// If there is one CPU.
+    pub(super) alone: Option<Alone>,
     /// What answers a write to a line that level 1 has, but shared.
     pub(super) claim: Miss,
     /// If the caches of a level are few and alike. The ones of level 1 are then the first of the
@@ -52,7 +55,7 @@ impl Pairs {
         let fits = |lane: &Lane, (near, far): (usize, usize)| {
             caches[lane.near].is_lru_of(near) && caches[lane.far].is_lru_of(far)
         };
-        let code: [((usize, usize), Miss, Miss, Snoop); 8] = [
+        let code: [Code; 8] = [
             code::<2, 4>(),
             code::<2, 8>(),
             code::<4, 4>(),
@@ -71,9 +74,12 @@ impl Pairs {
                 && caches[lane.far].is_like(&caches[groups])
         };
         let snooped = groups <= MOST_SNOOPED && lanes.iter().all(alike);
+        let (code, seen) = (miss, [0; 2]);
+        let alone = Alone { code, seen };
         Some(Pairs {
             snoop: snooped.then_some(snoop),
-            miss,
+            miss: miss[0],
+            alone: (snooped && lanes.len() == 1).then_some(alone),
             claim,
             lanes,
         })
@@ -81,6 +87,14 @@ impl Pairs {
 }
 
 impl Lane {
+    /// What level 2 gave up with `word` for `line`, if anything is to be done for that on a machine
+    /// of one CPU.
+    #[inline(always)]
+    pub(super) fn matters(&self, word: u32, line: Line) -> Option<Taken> {
+        let modified = word & 3 == LineState::Modified as u32;
+        (modified | self.inclusive & (word != 0)).then(|| self.far_extent.taken(word, line))
+    }
+
     /// To be called when the caches have got their places.
     pub(super) fn settle(&mut self, caches: &Caches) {
         self.near_extent = caches.extent(self.near);
@@ -88,8 +102,13 @@ impl Lane {
     }
 }
 
-fn code<const NEAR: usize, const FAR: usize>() -> ((usize, usize), Miss, Miss, Snoop) {
-    let miss = Hierarchy::miss_private::<NEAR, FAR>;
+/// For numbers of ways. Of misses, that of all machines, and that of those with one CPU whose level
+/// 2 often misses.
+type Code = ((usize, usize), [Miss; 2], Miss, Snoop);
+
+fn code<const NEAR: usize, const FAR: usize>() -> Code {
+    let any: Miss = Hierarchy::miss_private::<NEAR, FAR>;
+    let miss = [any, Hierarchy::miss_unforeseen::<NEAR, FAR>];
     let claim = Hierarchy::claim::<NEAR, FAR>;
     ((NEAR, FAR), miss, claim, Hierarchy::snoop::<NEAR, FAR>)
 }
@@ -156,7 +175,10 @@ impl Hierarchy {
     fn miss_both<const NEAR: usize, const FAR: usize>(&mut self, request: Request) -> Outcome {
         let lane = self.lanes[request.cpu];
         let others = match self.snoop {
-            Some(_) if self.lanes.len() == 1 => 0,
+            Some(_) if self.lanes.len() == 1 => {
+                self.choose_code(self.counts.far_misses(request.access));
+                0
+            }
             Some(_) => self.snoop::<NEAR, FAR>(request.line),
             None => {
                 let own = &self.shape.own_groups[request.cpu];
@@ -214,6 +236,17 @@ impl Hierarchy {
         if victim.state != LineState::Modified && self.snoop.is_some() {
             return;
         }
+        self.left_near::<FAR>(request, lane, victim);
+    }
+
+    /// Level 1 gave up a line.
+    #[inline(always)]
+    pub(super) fn left_near<const FAR: usize>(
+        &mut self,
+        request: Request,
+        lane: Lane,
+        victim: Taken,
+    ) {
         match self.caches.lru::<FAR>(lane.far_extent).find(victim.line) {
             Some(word) => word.modify_if(victim.state == LineState::Modified),
             None => self.victim_left(lane.near, victim.line, victim.state, request),
@@ -222,7 +255,12 @@ impl Hierarchy {
 
     /// Level 2 gave up a line.
     #[inline(always)]
-    fn left_far<const NEAR: usize>(&mut self, request: Request, lane: Lane, victim: Taken) {
+    pub(super) fn left_far<const NEAR: usize>(
+        &mut self,
+        request: Request,
+        lane: Lane,
+        victim: Taken,
+    ) {
         let Taken { line, state } = victim;
         let near = self.caches.lru::<NEAR>(lane.near_extent);
         let (mut modified, mut kept) = (state == LineState::Modified, false);

@@ -227,9 +227,10 @@ fn number(name: &str, text: &str) -> Result<warmq_sched_ext::Value, RunError> {
 
 /// What the program's work takes, in instructions of the machine.
 fn expenses() -> Vec<Setting> {
-    let cost = |name: &str, default: i64, what: &str, source: &str| {
-        Setting::count(name, (0, 100_000), default, "instructions").says(what, source)
+    let cost = |name: &str, default: u64, what: &str, source: &str| {
+        Setting::count(name, (0, 100_000), default as i64, "instructions").says(what, source)
     };
+    let measured = Expenses::default();
     vec![
         Setting::choice(SERIES, &[NEWEST, "6.18"]).says(
             "the kernel that it is fitted to",
@@ -237,25 +238,25 @@ fn expenses() -> Vec<Setting> {
         ),
         cost(
             "bpf_instructions",
-            120,
+            measured.instructions,
             "what 100 BPF instructions take, besides memory",
             "scripts/bpf-costs.sh: 1 of an addition, a load or a store, 2 of a branch; a fifth as branches",
         ),
         cost(
             "bpf_kfunc",
-            60,
+            measured.kfunc,
             "what a call of a kfunc takes that was not measured, besides memory",
             "the mean of those that were, by scripts/bpf-costs.sh",
         ),
         cost(
             "bpf_helper",
-            40,
+            measured.helper,
             "what a call of a helper takes that was not measured, besides memory",
             "the mean of those that were, without timers and updates, by scripts/bpf-costs.sh",
         ),
         cost(
             "bpf_callback",
-            120,
+            measured.callback,
             "what calling the program takes",
             "scripts/bpf-costs.sh: 122 in 6.18, 118 in 7.3",
         ),

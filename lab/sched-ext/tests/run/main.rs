@@ -4,6 +4,8 @@ mod ejected;
 mod events;
 mod groups;
 mod loader;
+mod mutant;
+mod mutated;
 mod order;
 mod profiler;
 mod random;

@@ -15,10 +15,14 @@ pub fn ms(ms: u64) -> Duration {
     Duration::from_ms(ms)
 }
 
+fn shipped(name: &str) -> MachineDescription {
+    let text = builtin(name).expect("a shipped machine");
+    read_toml(name, text).expect("a sound machine")
+}
+
 /// So many of the two CPUs of a shipped machine.
 fn machine(cpus: usize) -> MachineDescription {
-    let text = builtin("tiny-2cpu").expect("a shipped machine");
-    let mut machine = read_toml("tiny-2cpu.toml", text).expect("a sound machine");
+    let mut machine = shipped("tiny-2cpu");
     machine.cpus.truncate(cpus);
     for cache in &mut machine.caches {
         cache.cpus.retain(|cpu| cpu.index() < cpus);
@@ -73,7 +77,7 @@ type Watchers = (Digest, Checker);
 /// A machine under an object.
 pub struct Stage {
     pub loaded: Loaded,
-    pub cpus: usize,
+    pub machine: MachineDescription,
     pub expenses: Expenses,
     pub costs: Costs,
     pub caches: bool,
@@ -91,11 +95,23 @@ impl Stage {
         };
         Stage {
             loaded,
-            cpus,
+            machine: machine(cpus),
             expenses,
             costs: Costs::free(),
             caches: false,
             profiler: None,
+        }
+    }
+
+    /// Eight CPUs, on which everything costs what was measured, with caches.
+    pub fn costly(loaded: Loaded) -> Stage {
+        let measured = &shipped("server-24llc").costs["linux-6.18"];
+        Stage {
+            costs: Costs::new(measured.clone()),
+            expenses: Expenses::default(),
+            caches: true,
+            machine: shipped("small-4llc"),
+            ..Stage::new(loaded, 1)
         }
     }
 
@@ -105,22 +121,27 @@ impl Stage {
             timer_resolution: ms(1),
             ..Settings::linux24(Seed(1)).at_hz(250)
         };
-        let (cpus, costs) = (machine(self.cpus), self.costs.clone());
+        let (machine, costs) = (self.machine.clone(), self.costs.clone());
         let watchers = (Digest::new(), Checker::of_a_run());
-        Kernel::boot(&cpus, &costs, settings, self.make(), workload, watchers)
+        Kernel::boot(&machine, &costs, settings, self.make(), workload, watchers)
     }
 
     /// Plays a workload for `time` ms.
     pub fn play(self, time: u64, workload: &dyn Workload) -> Played {
-        let booted = self.boot(workload);
-        let mut kernel = booted.unwrap_or_else(|error| panic!("{error}"));
+        let played = self.try_play(time, workload);
+        played.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// The same, unless the object cannot be attached.
+    pub fn try_play(self, time: u64, workload: &dyn Workload) -> Result<Played, BootError> {
+        let mut kernel = self.boot(workload)?;
         let ending = kernel.run_until(Instant::START + ms(time));
         let (digest, checker) = kernel.into_observer();
-        Played {
+        Ok(Played {
             ending,
             digest: digest.to_string(),
             violation: checker.violation().map(ToString::to_string),
-        }
+        })
     }
 
     fn make(self) -> MakeScheduler {

@@ -9,6 +9,7 @@
     reason = "the clock of the host is what it measures with"
 )]
 
+mod compiled;
 mod scene;
 mod table;
 
@@ -29,6 +30,13 @@ fn main() {
     });
     table::print_head();
     for scene in chosen {
+        if let Some(object) = scene.missing() {
+            println!(
+                "{}: left out, scripts/objects.sh makes {object}",
+                scene.name
+            );
+            continue;
+        }
         let (time, repetitions) = match measured {
             true => (scene.time, REPETITIONS),
             false => (scene.time / 100, 1),

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::time::{Duration as HostTime, Instant as HostInstant};
 
 use warmq_config::{Chosen, Setting, Value};
-use warmq_kernel::{Costs, Ending, Kernel, Settings};
+use warmq_kernel::{Costs, Ending, Kernel, MakeScheduler, Settings};
 use warmq_machine::{MachineDescription, Overrides, builtin, read_toml};
 use warmq_play::{Counters, workload};
-use warmq_sched::scheduler;
+use warmq_sched::{COMPILED, Entry, scheduler};
 use warmq_trace::{Digest, Observer, Record};
 use warmq_units::{Duration, Instant, Seed};
+
+use crate::compiled::{BPFLAND, Compiled, WARMQ};
 
 /// One run that is measured.
 pub(crate) struct Scene {
@@ -22,9 +24,16 @@ pub(crate) struct Scene {
     cpus: Option<u16>,
     /// False where memory accesses cost nothing and no cache is simulated.
     caches: bool,
-    scheduler: &'static str,
+    scheduler: Under,
     workload: &'static str,
     set: &'static [(&'static str, i64)],
+}
+
+/// Who schedules.
+enum Under {
+    /// A scheduler of the lab.
+    Lab(&'static str),
+    Compiled(Compiled),
 }
 
 /// Every scene. A program that computes has an event at the end of each burst, which makes no
@@ -37,7 +46,7 @@ pub(crate) const SCENES: &[Scene] = &[
         machine: "p3xeon-8way",
         cpus: Some(4),
         caches: false,
-        scheduler: "linux24",
+        scheduler: Under::Lab("linux24"),
         workload: "spin",
         set: &[("tasks", 8)],
     },
@@ -48,7 +57,7 @@ pub(crate) const SCENES: &[Scene] = &[
         machine: "p3xeon-8way",
         cpus: Some(4),
         caches: false,
-        scheduler: "linux24",
+        scheduler: Under::Lab("linux24"),
         workload: "spin",
         set: &[("tasks", 8), ("burst", 1_000_000_000)],
     },
@@ -59,7 +68,7 @@ pub(crate) const SCENES: &[Scene] = &[
         machine: "server-24llc",
         cpus: None,
         caches: true,
-        scheduler: "mq",
+        scheduler: Under::Lab("mq"),
         workload: "spin",
         set: &[("tasks", 768), ("burst", 1_000_000_000)],
     },
@@ -70,7 +79,7 @@ pub(crate) const SCENES: &[Scene] = &[
         machine: "server-24llc",
         cpus: None,
         caches: false,
-        scheduler: "mq",
+        scheduler: Under::Lab("mq"),
         workload: "spin",
         set: &[("tasks", 768), ("burst", 1_000_000_000)],
     },
@@ -81,7 +90,7 @@ pub(crate) const SCENES: &[Scene] = &[
         machine: "server-24llc",
         cpus: None,
         caches: false,
-        scheduler: "eevdf-7.1",
+        scheduler: Under::Lab("eevdf-7.1"),
         workload: "spin",
         set: &[("tasks", 768), ("burst", 1_000_000_000)],
     },
@@ -92,7 +101,29 @@ pub(crate) const SCENES: &[Scene] = &[
         machine: "server-24llc",
         cpus: None,
         caches: true,
-        scheduler: "eevdf-7.1",
+        scheduler: Under::Lab("eevdf-7.1"),
+        workload: "chat",
+        set: &[("rooms", 60), ("users", 10), ("messages", 1_000_000)],
+    },
+    Scene {
+        name: "server-384cpus-chat-bpfland",
+        what: "the same under the compiled scx_bpfland",
+        time: Duration::from_ms(20),
+        machine: "server-24llc",
+        cpus: None,
+        caches: true,
+        scheduler: Under::Compiled(BPFLAND),
+        workload: "chat",
+        set: &[("rooms", 60), ("users", 10), ("messages", 1_000_000)],
+    },
+    Scene {
+        name: "server-384cpus-chat-warmq",
+        what: "the same under the compiled scx_warmq",
+        time: Duration::from_ms(20),
+        machine: "server-24llc",
+        cpus: None,
+        caches: true,
+        scheduler: Under::Compiled(WARMQ),
         workload: "chat",
         set: &[("rooms", 60), ("users", 10), ("messages", 1_000_000)],
     },
@@ -103,7 +134,7 @@ pub(crate) const SCENES: &[Scene] = &[
         machine: "xeon-2way",
         cpus: None,
         caches: true,
-        scheduler: "o1-2.6.4",
+        scheduler: Under::Lab("o1-2.6.4"),
         workload: "passes",
         set: &[("threads", 128)],
     },
@@ -114,7 +145,7 @@ pub(crate) const SCENES: &[Scene] = &[
         machine: "p3xeon-8way",
         cpus: None,
         caches: true,
-        scheduler: "linux24",
+        scheduler: Under::Lab("linux24"),
         workload: "web",
         set: &[("processes", 1_024)],
     },
@@ -125,7 +156,7 @@ pub(crate) const SCENES: &[Scene] = &[
         machine: "p4",
         cpus: None,
         caches: true,
-        scheduler: "o1",
+        scheduler: Under::Lab("o1"),
         workload: "starvation",
         set: &[("kpps", 100), ("seconds", 100)],
     },
@@ -136,7 +167,7 @@ pub(crate) const SCENES: &[Scene] = &[
         machine: "p4",
         cpus: None,
         caches: true,
-        scheduler: "o1",
+        scheduler: Under::Lab("o1"),
         workload: "starvation",
         set: &[("kpps", 80), ("seconds", 100)],
     },
@@ -165,7 +196,27 @@ impl Observer for Count {
     }
 }
 
+impl Under {
+    fn make(&self) -> (&'static Entry, MakeScheduler) {
+        match self {
+            Under::Lab(name) => {
+                let entry = scheduler(name).expect("a scheduler of ours");
+                (entry, entry.build(chosen(entry.settings(), &[])))
+            }
+            Under::Compiled(compiled) => (&COMPILED, compiled.make()),
+        }
+    }
+}
+
 impl Scene {
+    /// The object that it needs, if that was not made.
+    pub(crate) fn missing(&self) -> Option<&'static str> {
+        match &self.scheduler {
+            Under::Compiled(compiled) if !compiled.is_there() => Some(compiled.object),
+            _ => None,
+        }
+    }
+
     /// Runs it for `time`; booting is not timed. The digest comes from a run of its own, a tenth as
     /// long.
     pub(crate) fn run(&self, time: Duration) -> Made {
@@ -192,7 +243,7 @@ impl Scene {
 
     fn boot<O: Observer>(&self, observer: O) -> Kernel<O> {
         let machine = self.machine();
-        let scheduler = scheduler(self.scheduler).expect("a scheduler of ours");
+        let (scheduler, policy) = self.scheduler.make();
         let workload = workload(self.workload).expect("a workload of ours");
         let own = machine.costs.get(scheduler.kernel);
         let costs = Costs::new(own.unwrap_or(&machine.costs["linux-2.4"]).clone());
@@ -201,7 +252,6 @@ impl Scene {
             caches: self.caches,
             ..scheduler.kernel_settings_as(&defaults, Seed(1))
         };
-        let policy = scheduler.build(defaults);
         let chosen = chosen(workload.settings(), self.set);
         let load = workload.build(&chosen, &warmq_play::site(&machine), &Counters::default());
         let load = load.expect("settings that it can be played with");

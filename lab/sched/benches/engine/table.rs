@@ -8,7 +8,7 @@ use crate::scene::{Made, SCENES, Scene};
 
 pub(crate) fn print_head() {
     println!(
-        "{:<19} {:>11} {:>9} {:>12} {:>12} {:>11} {:>9}  digest",
+        "{:<27} {:>11} {:>9} {:>12} {:>12} {:>11} {:>9}  digest",
         "scene", "simulated", "took", "events/s", "records/s", "sim s/s", "peak"
     );
 }
@@ -16,7 +16,7 @@ pub(crate) fn print_head() {
 pub(crate) fn print_row(scene: &Scene, time: Duration, made: &Made) {
     let seconds = made.took.as_secs_f64();
     println!(
-        "{:<19} {:>9.2} s {:>7.3} s {:>10.2} M {:>10.2} M {:>11.2} {:>6} MB  {:016x}",
+        "{:<27} {:>9.2} s {:>7.3} s {:>10.2} M {:>10.2} M {:>11.2} {:>6} MB  {:016x}",
         scene.name,
         time.as_s_f64(),
         seconds,
@@ -31,7 +31,7 @@ pub(crate) fn print_row(scene: &Scene, time: Duration, made: &Made) {
 pub(crate) fn print_foot() {
     println!();
     for scene in SCENES {
-        println!("{:<19} {}", scene.name, scene.what);
+        println!("{:<27} {}", scene.name, scene.what);
     }
     println!(
         "peak: the largest resident set of this process so far; digest: of a tenth of the run"
