@@ -26,7 +26,7 @@ test: test-here
 	@bash scripts/vm-test.sh --quick
 
 test-all: test-here
-	WARMQ_MUTANTS=10000 cargo test -p warmq-sched-ext --test run mutated
+	WARMQ_MUTANTS=10000 cargo test --workspace --test run mutated
 	@bash scripts/vm-test.sh
 
 # All that needs no guest.
