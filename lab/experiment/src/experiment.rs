@@ -426,6 +426,7 @@ impl Parts {
     pub(crate) fn names_of(&self, part: Part) -> Vec<&str> {
         let of_part = self.defaults.keys().filter(|(of, _)| *of == part);
         let mut names: Vec<&str> = of_part.map(|(_, name)| bare(part, name)).collect();
+        names.sort_unstable();
         names.dedup();
         names
     }
