@@ -43,13 +43,14 @@ impl SchedExt {
 }
 
 impl Machine {
-    /// What stays: the classes above, the profiler, and which CPUs are online. Returns who runs,
-    /// and all tasks as they were.
+    /// What stays: the classes above, the profiler, the memory of the machine that the program's is
+    /// on, and which CPUs are online. Returns who runs, and all tasks as they were.
     fn take_over(&mut self, context: &mut Context<'_>, old: Machine) -> (Vec<TaskId>, Vec<Task>) {
         let State {
             above,
             servers,
             profiler,
+            lines,
             tasks,
             cpus,
             ..
@@ -58,6 +59,7 @@ impl Machine {
         self.state.above = above;
         self.state.servers = servers;
         self.state.profiler = profiler;
+        self.state.lines = lines;
         for above in &mut self.state.above {
             above.forget_runnable();
         }
