@@ -3,7 +3,7 @@
 #   make run    builds, reproduces the papers quickly, walks this machine's own caches: report/report.html
 #               (with scx_warmq where it is built already: `cargo build --release -p scx_warmq`)
 #   make test   formatting, lints, all tests and doc tests, the Python package, a dozen laws in guests
-#   make test-all   the same, 10,000 mutated schedulers, and all that scx_warmq must do in guests (vm-test)
+#   make test-all   then 10,000 mutated schedulers, and all else that scx_warmq must do in guests (vm-test)
 #   make python-test  the Python package: a wheel in a virtual environment of its own
 #   make wheel  the wheel that people install, built by maturin, and the same tests with it
 #   make vm-test  what scx_warmq must do in guests, alone
@@ -15,26 +15,22 @@
 
 SHELL := bash
 .DEFAULT_GOAL := run
-.PHONY: run test test-all test-here python-test wheel vm-test verdicts laws bench setup setup-test setup-real
+.PHONY: run test test-all python-test wheel vm-test verdicts laws bench setup setup-test setup-real
 
 run: setup
 	cargo build --release -p warmq -p warmq-player
 	"$${CARGO_TARGET_DIR:-target}/release/warmq" reproduce --quick --with-walk --out report
 	@bash scripts/real.sh "$${CARGO_TARGET_DIR:-target}/release/warmq"
 
-test: test-here
-	@bash scripts/vm-test.sh --quick
-
-test-all: test-here
-	WARMQ_MUTANTS=10000 cargo test --workspace --test run mutated
-	@bash scripts/vm-test.sh
-
-# All that needs no guest.
-test-here: setup-test setup-real
+test: setup-test setup-real
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo build --workspace --bins --tests
-	@bash scripts/both.sh "bash scripts/python-test.sh" "cargo test --workspace --no-fail-fast"
+	@bash scripts/together.sh "bash scripts/python-test.sh" "bash scripts/vm-test.sh --quick" \
+		"cargo test --workspace --no-fail-fast"
+
+test-all: test
+	@bash scripts/together.sh "WARMQ_MUTANTS=10000 cargo test --workspace --test run mutated" "bash scripts/vm-test.sh --rest"
 
 python-test: setup
 	@bash scripts/python-test.sh

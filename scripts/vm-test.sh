@@ -3,6 +3,7 @@
 #
 #   scripts/vm-test.sh          everything
 #   scripts/vm-test.sh --quick  a scenario in the lab and in a guest, and a dozen laws
+#   scripts/vm-test.sh --rest   all but these
 #
 # Time in most guests is a count of instructions, so that neither the host's load nor its speed decides what passes.
 set -euo pipefail
@@ -64,8 +65,6 @@ same_chart() { # SCENARIO CHART OPTIONS...
     fi
     echo "test result: ok. 1 passed; 0 failed; 0 ignored; one scenario, two worlds"
 }
-say "a scenario in the lab and in a guest"
-same_chart live/player/tests/relay.toml 'abb..abb..abb' --time 200ms || failed=1
 
 # Laws (docs/laws.md) that scx_warmq and the kernel's own scheduler keep; `make laws` plays all.
 keep_laws() { # OPTIONS of laws...
@@ -80,10 +79,17 @@ keep_laws() { # OPTIONS of laws...
         return 1
     fi
 }
-say "laws: what tasks get, under scx_warmq and the kernel's own scheduler; where they run, under scx_warmq"
-keep_laws nice nice-on-two-cpus weights nested one-against-many narrow-cpusets short-naps frequent-sleepers pipe-reader forks \
-    --scheduler "kernel,$bin/scx_warmq" || failed=1
+
+if [ "${1-}" != --rest ]; then
+    say "a scenario in the lab and in a guest"
+    same_chart live/player/tests/relay.toml 'abb..abb..abb' --time 200ms || failed=1
+    say "laws: what tasks get, under scx_warmq and the kernel's own scheduler"
+    keep_laws nice nice-on-two-cpus weights nested one-against-many narrow-cpusets short-naps frequent-sleepers pipe-reader forks \
+        --scheduler "kernel,$bin/scx_warmq" || failed=1
+fi
 [ "${1-}" != --quick ] || exit "$failed"
+
+say "laws: where tasks run, under scx_warmq"
 keep_laws fragments-at-home chat-rooms real-time-hog least-weight --scheduler "$bin/scx_warmq" || failed=1
 
 say "verdicts: what warmq diagnose says of what guests played; all of it: scripts/verdicts.sh"

@@ -31,7 +31,7 @@ pub use pair::Pair;
 pub use problem::{Problem, Problems, Source};
 pub use setting::{Chosen, Kind, Setting};
 pub use suggestion::{did_you_mean, most_like, nearest};
-pub use value::Value;
+pub use value::{Value, quoted};
 
 /// Name and text of files that a program contains: `texts! { "../laws/": "nice" "quota" }` is of
 /// `nice.toml` and `quota.toml` in that folder, as seen from the file that says so.

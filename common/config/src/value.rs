@@ -20,6 +20,11 @@ pub enum Value {
     Text(String),
 }
 
+/// `text` as TOML writes it.
+pub fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
 impl Value {
     /// The value as a number on an axis: counts, bytes, microseconds. `None` for names and bools.
     #[expect(clippy::float_arithmetic, reason = "for axes of reports only")]

@@ -29,6 +29,7 @@ mod sparse;
 mod toml_blame;
 mod toml_caches;
 mod toml_machine;
+mod toml_written;
 mod topology;
 
 pub use bus::Timetable;
@@ -48,4 +49,5 @@ pub use observed::{ASSUMED, Observed, ObservedCache, ObservedCpu, ObservedWays};
 pub use overrides::Overrides;
 pub use shipped::{builtin, builtin_names, costs_taken_from};
 pub use toml_machine::{NOT_GIVEN, read_toml};
+pub use toml_written::Irregular;
 pub use topology::Layout;

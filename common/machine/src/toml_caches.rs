@@ -10,7 +10,7 @@ use crate::toml_machine::{Sources, note_source, required};
 
 /// Which CPUs share a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Per {
+pub enum Per {
     Cpu,
     Core,
     Llc,
@@ -18,20 +18,22 @@ enum Per {
     Machine,
 }
 
-const PER: [(&str, Per); 5] = [
+/// Who shares a cache, as files say it.
+pub const PER: [(&str, Per); 5] = [
     ("cpu", Per::Cpu),
     ("core", Per::Core),
     ("llc", Per::Llc),
     ("socket", Per::Socket),
     ("machine", Per::Machine),
 ];
-const REPLACEMENT: [(&str, Replacement); 3] = [
+/// Which line is evicted, as files say it.
+pub const REPLACEMENT: [(&str, Replacement); 3] = [
     ("lru", Replacement::Lru),
     ("tree-plru", Replacement::TreePlru),
     ("quad-age", Replacement::QuadAge),
 ];
-
-const INCLUSION: [(&str, Inclusion); 3] = [
+/// Which lines a cache has, as files say it.
+pub const INCLUSION: [(&str, Inclusion); 3] = [
     ("non-inclusive", Inclusion::NonInclusive),
     ("inclusive", Inclusion::Inclusive),
     ("victim", Inclusion::Victim),
@@ -109,7 +111,7 @@ fn read_level(fields: &Fields<'_>, sources: &mut Sources) -> Option<Level> {
 }
 
 /// The sets of CPUs that share a cache, in the order of their first CPUs.
-fn sharers(per: Per, cpus: &[CpuPlace]) -> Vec<Vec<CpuId>> {
+pub fn sharers(per: Per, cpus: &[CpuPlace]) -> Vec<Vec<CpuId>> {
     let mut sharers: BTreeMap<usize, Vec<CpuId>> = BTreeMap::new();
     for (cpu, place) in cpus.iter().enumerate() {
         let domain = match per {
