@@ -8,8 +8,8 @@ use warmq_experiment::Engine;
 use warmq_scenario::Scenario;
 
 use crate::commands::{
-    bench, check, compare, completions, diagnose, laws, machines, man, metrics, parts, plan, race,
-    replay, reproduce, run, vm, watch,
+    bench, calibrate, check, compare, completions, diagnose, laws, machines, man, metrics, parts,
+    plan, race, replay, reproduce, run, vm, watch,
 };
 use crate::exit;
 use crate::failure::Failure;
@@ -77,6 +77,8 @@ pub enum Command {
     Metrics(metrics::Arguments),
     /// Measure this machine's own caches, and what recording costs.
     Bench(bench::Arguments),
+    /// Measure what this machine's kernel and caches cost.
+    Calibrate(calibrate::Arguments),
     /// Run a command in another kernel, without root.
     Vm(vm::Arguments),
     /// Write completions for a shell.

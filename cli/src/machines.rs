@@ -6,7 +6,7 @@ use warmq_experiment::{Engine, PartError, Request};
 use warmq_machine::{MachineDescription, builtin_names};
 
 use crate::failure::Failure;
-use crate::worlds;
+use crate::{calibrated, worlds};
 
 /// The name that means the machine that we run on.
 pub const HOST: &str = "host";
@@ -43,11 +43,21 @@ pub fn not_found(kind: &str, name: &str, error: PartError) -> Failure {
     }
 }
 
+/// The machine that we run on: as `warmq calibrate` measured it, or else as /sys describes it.
+///
+/// # Errors
+/// As [`described`].
+pub fn host() -> Result<MachineDescription, Failure> {
+    let described = described()?;
+    let calibrated = calibrated::newest(&described);
+    Ok(calibrated.map_or(described, |calibrated| calibrated.machine))
+}
+
 /// The machine that we run on, as /sys describes it.
 ///
 /// # Errors
 /// When /sys is missing or unlike that of Linux.
-pub fn host() -> Result<MachineDescription, Failure> {
+pub fn described() -> Result<MachineDescription, Failure> {
     Ok(warmq_host::read(Path::new("/"))?)
 }
 

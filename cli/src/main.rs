@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod arguments;
+mod calibrated;
 mod chart;
 mod clocked;
 mod colors;

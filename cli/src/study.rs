@@ -11,9 +11,11 @@ use warmq_experiment::{
 use warmq_record::RunningKernel;
 
 use crate::arguments::Extent;
+use crate::calibrated;
 use crate::clocked::Clocked;
 use crate::exit::Exit;
 use crate::failure::{self, Failure};
+use crate::machines::HOST;
 use crate::output;
 use crate::progress::OfRuns;
 use crate::seeds::Seeds;
@@ -39,20 +41,26 @@ pub fn read(requests: &[Request], engine: &Engine) -> Result<Vec<Experiment>, Fa
 
 /// The lab plays this machine's kernel where both play.
 fn beside_this_machine(mut experiment: Experiment) -> Experiment {
-    warmq_experiment::beside_host(&mut experiment, || {
-        let RunningKernel {
-            release,
-            preemption,
-            preemption_from,
-            ..
-        } = RunningKernel::look();
-        HostKernel {
-            release,
-            preemption,
-            preemption_from,
-        }
-    });
+    warmq_experiment::beside_host(&mut experiment, running_kernel);
+    if warmq_experiment::simulates(&experiment, HOST) {
+        experiment.notes.push(calibrated::told());
+    }
     experiment
+}
+
+/// The kernel that runs here.
+pub fn running_kernel() -> HostKernel {
+    let RunningKernel {
+        release,
+        preemption,
+        preemption_from,
+        ..
+    } = RunningKernel::look();
+    HostKernel {
+        release,
+        preemption,
+        preemption_from,
+    }
 }
 
 /// Checks `request`, which may have a sweep that is too large for anything but planning.

@@ -1,6 +1,7 @@
 //! The commands, a file each: arguments first, then what is done with them.
 
 pub mod bench;
+pub mod calibrate;
 pub mod check;
 pub mod compare;
 pub mod completions;
@@ -42,6 +43,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Workloads(arguments) => parts::workloads(&arguments),
         Command::Metrics(arguments) => metrics::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Vm(arguments) => vm::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),

@@ -6,8 +6,9 @@ mod table;
 
 use std::path::Path;
 
+use warmq_host::Latencies;
 use warmq_machine::MachineDescription;
-use warmq_units::CpuId;
+use warmq_units::{Bytes, CpuId};
 use warmq_walk::{
     Geometry, Known, LatencyReport, Progress, SimulatedWalk, WalkReport, WalkRow, WalkSettings,
     measure, measure_latencies, simulate_walk,
@@ -66,8 +67,7 @@ impl Walk {
         }
         let latencies = latencies_of(&machine, settings)?;
         let measured = latencies.for_machine(&machine);
-        warmq_host::set_latencies(&mut machine, &measured, MEASURED)
-            .map_err(|flaw| Failure::System("use the latencies".to_owned(), flaw.to_string()))?;
+        set_latencies(&mut machine, &measured)?;
         let cpu = described(CpuId(latencies.cpu))?;
         let cache = Geometry::to_color(&machine, cpu).ok_or_else(|| {
             Failure::usage(
@@ -102,6 +102,22 @@ fn described(cpu: CpuId) -> Result<CpuId, Failure> {
     let online = warmq_host::online(Path::new("/"))?;
     let place = online.iter().position(|other| *other == cpu);
     Ok(place.map_or(cpu, |place| CpuId(place as u16)))
+}
+
+/// Measures the latencies of the caches of `machine`, which is this one, and sets them.
+///
+/// # Errors
+/// What the operating system refuses.
+pub fn measured_caches(machine: &mut MachineDescription, stride: Bytes) -> Result<(), Failure> {
+    let watch = Watch::until_done("measuring the latencies of this machine's caches");
+    let latencies = measure_latencies(machine, None, stride)?.for_machine(machine);
+    drop(watch);
+    set_latencies(machine, &latencies)
+}
+
+fn set_latencies(machine: &mut MachineDescription, latencies: &Latencies) -> Result<(), Failure> {
+    warmq_host::set_latencies(machine, latencies, MEASURED)
+        .map_err(|flaw| Failure::System("use the latencies".to_owned(), flaw.to_string()))
 }
 
 fn latencies_of(

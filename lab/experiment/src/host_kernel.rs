@@ -40,13 +40,9 @@ pub struct Modelled {
 /// Has the lab play this machine's kernel, which `look` finds, where `experiment` is played by both
 /// under the kernel's own scheduler, and names no kernel for the lab.
 pub fn beside_host(experiment: &mut Experiment, look: impl FnOnce() -> HostKernel) {
-    let uses = |part: Part, name: &str| {
-        let key = (part, name.to_owned());
-        experiment.parts.defaults.contains_key(&key)
-    };
-    let both = uses(Part::World, LAB)
-        && uses(Part::World, World::Host.name())
-        && uses(Part::Scheduler, OWN);
+    let both = uses(experiment, Part::World, LAB)
+        && uses(experiment, Part::World, World::Host.name())
+        && uses(experiment, Part::Scheduler, OWN);
     if !both || names_kernel(experiment) {
         return;
     }
@@ -62,6 +58,16 @@ pub fn beside_host(experiment: &mut Experiment, look: impl FnOnce() -> HostKerne
     lab.insert(OWN.to_owned(), Value::Text(modelled.kernel));
     lab.insert(PREEMPT.to_owned(), Value::Text(modelled.preempt));
     experiment.notes.push(modelled.note);
+}
+
+/// Whether the lab plays `experiment` on the machine that is called `machine`.
+pub fn simulates(experiment: &Experiment, machine: &str) -> bool {
+    uses(experiment, Part::World, LAB) && uses(experiment, Part::Machine, machine)
+}
+
+fn uses(experiment: &Experiment, part: Part, name: &str) -> bool {
+    let key = (part, name.to_owned());
+    experiment.parts.defaults.contains_key(&key)
 }
 
 /// Whether `experiment` says which kernel is played.

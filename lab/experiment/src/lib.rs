@@ -9,6 +9,7 @@
 //! The format of experiments is described in docs/experiments.md. Only [`Engine`] depends on the
 //! simulated kernel; everything else sees parts, settings, metrics and runs through [`Simulator`].
 
+pub mod calibrate;
 mod engine;
 mod experiment;
 mod figures;
@@ -40,7 +41,7 @@ pub use experiment::{
     OverSeeds, Parts, PlotSpec, Published, Take, Target, Test, Within,
 };
 pub use grid::Grid;
-pub use host_kernel::{HostKernel, beside_host, nearest_release};
+pub use host_kernel::{HostKernel, beside_host, nearest_release, simulates};
 pub use jobs::Jobs;
 pub use judge::{Finding, Judged};
 pub use not_done::NotDone;

@@ -24,6 +24,25 @@ const SUMS: &str = "SHA256SUMS";
 /// What is being downloaded. Not a release's name.
 const UNFINISHED: &str = ".unfinished";
 
+/// What is kept for this user: `warmq` in `$XDG_CACHE_HOME`, else in `~/.cache`.
+///
+/// # Errors
+/// When neither is known.
+pub fn user_folder() -> Result<PathBuf, VmError> {
+    let named = |name| {
+        let path = std::env::var_os(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
+    };
+    let home = || named("HOME").map(|home| home.join(".cache"));
+    let cache = named("XDG_CACHE_HOME").or_else(home).ok_or_else(|| {
+        VmError::missing(
+            "there is no folder for what is kept",
+            "set HOME or XDG_CACHE_HOME",
+        )
+    })?;
+    Ok(cache.join("warmq"))
+}
+
 /// A folder of kernels, one folder a release.
 #[derive(Clone, Debug)]
 pub struct Cache {
@@ -31,24 +50,12 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// `warmq` in `$XDG_CACHE_HOME`, else in `~/.cache`.
+    /// Kernels in the user's folder.
     ///
     /// # Errors
-    /// When neither is known.
+    /// When it is not known.
     pub fn usual() -> Result<Cache, VmError> {
-        let named = |name| {
-            std::env::var_os(name)
-                .map(PathBuf::from)
-                .filter(|path| path.is_absolute())
-        };
-        let home = || named("HOME").map(|home| home.join(".cache"));
-        let cache = named("XDG_CACHE_HOME").or_else(home).ok_or_else(|| {
-            VmError::missing(
-                "there is no folder for downloads",
-                "set HOME or XDG_CACHE_HOME",
-            )
-        })?;
-        Ok(Cache::at(cache.join("warmq")))
+        Ok(Cache::at(user_folder()?))
     }
 
     /// Kernels in a folder of choice.

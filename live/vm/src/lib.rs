@@ -35,7 +35,7 @@ mod shared;
 mod tree;
 mod watch;
 
-pub use cache::Cache;
+pub use cache::{Cache, user_folder};
 pub use error::VmError;
 pub use fetch::Step;
 pub use guest::{Guest, Stage, ready};

@@ -8,7 +8,8 @@
 //!
 //! - [`settings`], [`layout`] and [`geometry`] are arithmetic; [`arena`] is the memory and the ring
 //!   of pointers through it, [`timing`] times a walk of it.
-//! - [`latency`] measures what the levels take, on chains of its own.
+//! - [`latency`] measures what the levels take, on chains of its own; [`calls`] what a system call
+//!   takes.
 //! - [`sets`] finds out which lines share a set, by questions alone; [`evict`] answers them on the
 //!   real cache, with the latencies for a scale; [`placement`] puts both together and is what the
 //!   rest knows of sets: found, or unknown.
@@ -19,6 +20,7 @@
 //! Not here: counters of the hardware (virtual machines have none), and the choice of what to show.
 
 mod arena;
+mod calls;
 mod error;
 mod evict;
 mod geometry;
@@ -37,6 +39,7 @@ mod thread;
 mod timing;
 mod translation;
 
+pub use calls::system_call_ns;
 pub use error::WalkError;
 pub use geometry::Geometry;
 pub use latency::{LatencyReport, LevelLatency, measure_latencies};
