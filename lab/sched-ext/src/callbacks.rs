@@ -259,6 +259,13 @@ impl Scheduler for SchedExt {
         pick
     }
 
+    fn keeps_waiting(&mut self, context: &mut Context<'_>) -> bool {
+        let cpu = context.cpu();
+        let waits = self.machine.here(context).keeps_waiting(cpu);
+        self.report(context);
+        waits
+    }
+
     fn wants_put_prev(&self, previous: TaskId) -> bool {
         let mut leaving = self.machine.state.leaving.iter();
         leaving.any(|(task, _)| *task == previous)

@@ -37,6 +37,7 @@ mod here;
 mod idle;
 pub mod interleaved;
 mod kfuncs;
+mod kicks;
 mod layout;
 mod lines;
 mod lives;

@@ -12,6 +12,7 @@ use warmq_classes::{IdleTime, RealTime, Reservation, Server};
 use warmq_kernel::{Context, Pick, Policy, Timer, View};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
+use crate::kicks::Switch;
 use crate::run_queue::Machine;
 use crate::state::{During, Here, State};
 use crate::words::deq;
@@ -467,6 +468,9 @@ impl Machine {
         }
         self.state.picking = None;
         if left.is_some() {
+            let mut here = self.here(context);
+            here.count_switch(cpu, Switch::Puts);
+            here.count_switch(cpu, Switch::Leaves);
             self.release(context, cpu, task);
         }
         self.run_urgent(context, cpu, task)

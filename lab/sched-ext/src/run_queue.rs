@@ -7,6 +7,7 @@ use warmq_kernel::{Context, Pick};
 use warmq_units::{CpuId, TaskId};
 
 use crate::call::Code;
+use crate::kicks::Switch;
 use crate::masks;
 use crate::queue::Dsq;
 use crate::state::{During, Held, Here, Insert, State};
@@ -230,7 +231,9 @@ impl Machine {
         }
         let cpu = self.state.task(task).cpu;
         if self.state.cpu(cpu).current == Some(task) {
-            self.here(context).update_current(cpu);
+            let mut here = self.here(context);
+            here.update_current(cpu);
+            here.count_switch(cpu, Switch::Puts);
             self.call_task(context, self.callbacks.stopping, task, &[0]);
         }
         self.call_task(context, self.callbacks.quiescent, task, &[flags]);
@@ -302,6 +305,7 @@ impl Machine {
         let cpu = context.cpu();
         context.compute(self.state.costs.pick);
         self.note_online(context, cpu);
+        self.here(context).begin_pick(cpu);
         let previous = previous.filter(|task| self.state.task(*task).queued);
         let stays = previous.filter(|task| context.task(*task).may_run_on(cpu));
         self.state.picking = Some(cpu);
@@ -325,6 +329,9 @@ impl Machine {
         }
         self.state.picking = None;
         self.state.cpu_mut(cpu).current = None;
+        if ran && next.is_none() {
+            self.here(context).count_switch(cpu, Switch::Leaves);
+        }
         match (next, urgent) {
             (Some(task), _) => self.set_next(context, cpu, task),
             (None, Some(task)) => {
@@ -445,6 +452,7 @@ impl Machine {
     pub(crate) fn move_away(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) {
         self.stop(context, cpu, task);
         self.state.cpu_mut(cpu).current = None;
+        self.here(context).count_switch(cpu, Switch::Leaves);
         let mut cpus = (0..context.cpus()).map(CpuId);
         let to = cpus.find(|cpu| context.task(task).may_run_on(*cpu));
         self.here(context).set_cpu(task, to.unwrap_or(cpu));

@@ -70,6 +70,7 @@ impl On {
             Event::Timer(token) => self.timer(token).await,
         }
         self.finish().await;
+        self.wait_for_kicked().await;
     }
 
     /// `try_to_wake_up()`.

@@ -5,6 +5,7 @@ use warmq_units::{CpuId, TaskId};
 use crate::interleaved::locks::Lock;
 use crate::interleaved::on::{On, of_batch};
 use crate::interleaved::world::What;
+use crate::kicks::Switch;
 use crate::queue::Dsq;
 use crate::state::{During, Held};
 use crate::words::{MOST_DISPATCHES, ops};
@@ -22,6 +23,7 @@ impl On {
         let cpu = self.cpu;
         let left = self.with(|machine, _| machine.state.cpu(cpu).current);
         let ran = left.is_some();
+        self.with(|machine, at| machine.here(at).begin_pick(cpu));
         let stays = previous.filter(|task| self.world(|world| world.may_run(*task, cpu)));
         self.with(|machine, _| machine.state.picking = Some(cpu));
         if let Some(task) = previous.filter(|_| stays.is_none()) {
@@ -42,9 +44,12 @@ impl On {
         if let Some(task) = stays {
             self.put_back(task, next).await;
         }
-        self.with(|machine, _| {
+        self.with(|machine, at| {
             machine.state.picking = None;
             machine.state.cpu_mut(cpu).current = None;
+            if ran && next.is_none() {
+                machine.here(at).count_switch(cpu, Switch::Leaves);
+            }
         });
         match next {
             Some(task) => self.set_next(task).await,
@@ -153,7 +158,10 @@ impl On {
     /// before this one asks the program for a task (`migration_cpu_stop()`).
     async fn move_away(&self, task: TaskId) {
         self.stop(task).await;
-        self.with(|machine, _| machine.state.cpu_mut(self.cpu).current = None);
+        self.with(|machine, at| {
+            machine.state.cpu_mut(self.cpu).current = None;
+            machine.here(at).count_switch(self.cpu, Switch::Leaves);
+        });
         self.world(|world| world.hand.set_on_cpu(task, None));
         let own = [Lock::RunQueue(self.cpu)];
         self.unlock(&own);

@@ -7,6 +7,7 @@ use crate::interleaved::locks::Lock;
 use crate::interleaved::on::{On, on_cpu};
 use crate::interleaved::world::What;
 use crate::kfuncs;
+use crate::kicks::Switch;
 use crate::queue::Dsq;
 use crate::run_queue::Machine;
 use crate::state::{During, Held, Insert};
@@ -165,7 +166,9 @@ impl On {
         if runs {
             self.with(|machine, at| {
                 let cpu = machine.state.task(task).cpu;
-                machine.here(at).update_current(cpu);
+                let mut here = machine.here(at);
+                here.update_current(cpu);
+                here.count_switch(cpu, Switch::Puts);
             });
             self.call_task(callbacks.stopping, task, &[0]).await;
         }
