@@ -182,6 +182,7 @@ impl Play {
             Act::Affinity(of, cpus) => Event::Affinity(task(of)?, self.cpu_set(cpus)?),
             Act::Move(of, to) => Event::Move(task(of)?, group(to)?),
             Act::Weigh(of, weight) => Event::Weigh(group(of)?, weight.into()),
+            Act::Idle(of, idle) => Event::Idle(group(of)?, idle),
             Act::Hint(value) => runs.then_some(Event::Hint(value.into()))?,
             Act::Pass(_) => return None,
         })

@@ -112,7 +112,7 @@ impl Machine {
             },
             guest,
             state,
-            callbacks: Callbacks::of(&found.callbacks),
+            callbacks: Callbacks::of(&found.callbacks, &loaded.kernel),
             events,
         })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use warmq_bpf::KernelTable;
 use warmq_bpf_run::Guest;
 use warmq_kernel::{Context, Pick};
 use warmq_units::{CpuId, TaskId};
@@ -27,9 +28,12 @@ macro_rules! callbacks {
             /// Names of all.
             pub(crate) const NAMES: &[&str] = &[$($name,)*];
 
-            pub(crate) fn of(named: &BTreeMap<String, u32>) -> Callbacks {
+            /// Those that a kernel knows.
+            pub(crate) fn of(named: &BTreeMap<String, u32>, kernel: &KernelTable) -> Callbacks {
+                let known = |name| kernel.field("sched_ext_ops", name).is_some();
+                let of = |name| named.get(name).copied().filter(|_| known(name));
                 Callbacks {
-                    $($field: named.get($name).copied(),)*
+                    $($field: of($name),)*
                 }
             }
         }
@@ -57,6 +61,7 @@ callbacks! {
     cgroup_init: "cgroup_init",
     cgroup_move: "cgroup_move",
     cgroup_set_weight: "cgroup_set_weight",
+    cgroup_set_idle: "cgroup_set_idle",
     cgroup_set_bandwidth: "cgroup_set_bandwidth",
     cpu_offline: "cpu_offline",
     cpu_online: "cpu_online",

@@ -126,6 +126,7 @@ pub(crate) struct Cgroup {
     pub(crate) css_set: u64,
     pub(crate) task_group: u64,
     pub(crate) weight: u32,
+    pub(crate) idle: bool,
     /// Period, quota and burst in us.
     pub(crate) limits: [u64; 3],
 }

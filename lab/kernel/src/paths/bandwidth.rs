@@ -153,7 +153,7 @@ impl Engine {
     ) -> Flow {
         if self.core.settings.throttling == Throttling::Scheduler {
             let limits = self.core.groups.get(group).limits.unwrap_or(NO_LIMITS);
-            self.core.groups.set_limits(group, change(limits));
+            self.core.groups.set_limits(group, Some(change(limits)));
             self.core.cpu(cpu).stack.push(Step::SetGroupWeight(group));
             return Flow::Next;
         }
