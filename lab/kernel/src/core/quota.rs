@@ -11,6 +11,7 @@ use crate::words::{GroupId, Limits, Policy, Throttling};
 impl Core {
     /// Gives `group` limits for the first time.
     pub(crate) fn set_bandwidth(&mut self, group: GroupId, limits: Limits) {
+        self.record_limit(group, limits);
         if self.settings.throttling == Throttling::Scheduler {
             return self.groups.set_limits(group, Some(limits));
         }
