@@ -44,6 +44,7 @@ mod lives;
 mod load;
 mod masks;
 mod option;
+mod overload;
 mod path;
 mod profile;
 mod profiler;
