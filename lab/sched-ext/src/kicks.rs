@@ -1,17 +1,19 @@
 //! Kicks: a CPU is asked to pick again, and `SCX_KICK_WAIT` waits for it.
 //!
-//! A CPU that kicks with `SCX_KICK_WAIT` notes how often the other one has switched by then, and
-//! waits busily until that number is another one:
+//! A CPU that kicks with `SCX_KICK_WAIT` one that runs a task of sched_ext notes how often that one
+//! has switched by then, and waits busily until it has once more: it picks, if only the same task,
+//! or its task is put down.
 //!
 //! ```text
-//!     6.18    in the interrupt that kicks, so that no other interrupt comes in; until the other CPU
-//!             goes from a task of sched_ext to something else, whatever it did when it was kicked
-//!     7.3     after its own next pick, with interrupts on, as it is asked to pick again itself;
-//!             until the other CPU picks or its task leaves, and only if that was one of sched_ext
+//!     6.18    in the interrupt that kicks, so that no other interrupt comes in
+//!     7.3     after its own next pick, which the kick asks for, with interrupts on
 //! ```
 //!
 //! Two CPUs of 6.18 that wait for each other do so for ever, and the kernel hangs: that ejects the
 //! program here. In 7.3 a CPU that waits counts on meanwhile, so that nobody waits for it.
+//!
+//! (Read in 7.3, and in the machine code of 6.18.15: `kick_cpus_irq_workfn()`, `pick_task_scx()`,
+//! `put_prev_task_scx()`.)
 
 use warmq_kernel::BusyWait;
 use warmq_units::CpuId;
@@ -29,33 +31,10 @@ pub(crate) enum KickWait {
     AfterPick,
 }
 
-impl KickWait {
-    /// Whether a switch of this kind ends the waits for its CPU.
-    fn ends_at(self, switch: Switch) -> bool {
-        match switch {
-            // do_pick_task_scx(), put_prev_task_scx()
-            Switch::Picks | Switch::Puts => self == KickWait::AfterPick,
-            // switch_class()
-            Switch::Leaves => self == KickWait::InInterrupt,
-        }
-    }
-}
-
-/// What a CPU does that may end waits for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Switch {
-    /// It looks for a task of sched_ext.
-    Picks,
-    /// Its task of sched_ext is put down, if it goes on at once, too.
-    Puts,
-    /// It goes from a task of sched_ext to another class, or idles.
-    Leaves,
-}
-
 /// What a CPU waits for, and what others wait for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wait {
-    /// Its switches that end waits (`kick_sync`, once `pnt_seq`).
+    /// How often it has switched (`kick_sync`, `pnt_seq` in 6.18).
     switches: u64,
     /// CPUs that it waits for, and their numbers when it kicked them (`cpus_to_sync`).
     of: Vec<(CpuId, u64)>,
@@ -86,17 +65,17 @@ struct Kick {
 }
 
 impl Kick {
-    fn of(flags: u64, runs: Runs, online: bool, own: bool, how: KickWait) -> Kick {
-        let skipped = flags & flag::IDLE != 0 && runs != Runs::Nobody;
+    /// Who runs a task of a higher class is left alone, and asks the program after that.
+    fn of(flags: u64, runs: Runs, online: bool, own: bool) -> Kick {
+        let idle = flags & flag::IDLE != 0;
+        let skipped = runs == Runs::Other || idle && runs != Runs::Nobody;
         if skipped || !(online || own) {
             return Kick::default();
         }
         Kick {
             ends_slice: flags & flag::PREEMPT != 0 && runs == Runs::Own,
             target: true,
-            waits: flags & flag::WAIT != 0
-                && (runs == Runs::Own || how == KickWait::InInterrupt)
-                && !own,
+            waits: flags & flag::WAIT != 0 && runs == Runs::Own && !own,
         }
     }
 }
@@ -158,7 +137,7 @@ impl Here<'_, '_> {
         for (cpu, flags) in std::mem::take(&mut self.state.kicks) {
             // An interrupt does it once this CPU has switched (`kick_cpus_irq_workfn()`).
             let (runs, online) = (self.state.runs_on(cpu), self.context.is_online(cpu));
-            let kick = Kick::of(flags, runs, online, cpu == this, self.state.kick_wait);
+            let kick = Kick::of(flags, runs, online, cpu == this);
             if kick.ends_slice {
                 self.end_slice(cpu);
             }
@@ -178,6 +157,9 @@ impl Here<'_, '_> {
         let wait = self.state.wait(this);
         wait.of.retain(|(other, _)| *other != cpu);
         wait.of.push((cpu, switches));
+        if !self.state.waiting.contains(&this) {
+            self.state.waiting.push(this);
+        }
         match self.state.kick_wait {
             KickWait::InInterrupt => self.context.wait_busily(BusyWait::InterruptsOff),
             KickWait::AfterPick => {
@@ -189,27 +171,24 @@ impl Here<'_, '_> {
 
     /// This CPU looks for a task of sched_ext: it waits for others after that, if that is due.
     pub(crate) fn begin_pick(&mut self, cpu: CpuId) {
-        self.count_switch(cpu, Switch::Picks);
+        self.count_switch(cpu);
         if std::mem::take(&mut self.state.wait(cpu).is_due) {
             self.context.wait_busily(BusyWait::InterruptsOn);
         }
     }
 
-    /// `cpu` does something that may end waits for it.
-    pub(crate) fn count_switch(&mut self, cpu: CpuId, switch: Switch) {
-        if !self.state.kick_wait.ends_at(switch) {
-            return;
-        }
+    /// `cpu` picks, or its task of sched_ext is put down: nobody waits for it any longer.
+    pub(crate) fn count_switch(&mut self, cpu: CpuId) {
         self.state.wait(cpu).switches += 1;
         self.look_again(cpu);
     }
 
     /// CPUs that wait for `cpu` look whether they still have to.
     fn look_again(&mut self, cpu: CpuId) {
-        for other in (0..self.context.cpus()).map(CpuId) {
-            let wait = &self.state.cpu(other).wait;
-            if wait.of.iter().any(|(awaited, _)| *awaited == cpu) {
-                self.context.looks_again(other);
+        for other in &self.state.waiting {
+            let of = &self.state.cpu(*other).wait.of;
+            if of.iter().any(|(awaited, _)| *awaited == cpu) {
+                self.context.looks_again(*other);
             }
         }
     }
@@ -221,6 +200,7 @@ impl Here<'_, '_> {
         wait.waits = waits;
         if !waits {
             wait.of.clear();
+            self.state.waiting.retain(|other| *other != cpu);
         } else if self.state.waits_for_itself(cpu) {
             self.eject(format!(
                 "{cpu} and others that it has kicked with SCX_KICK_WAIT wait for each other with \
@@ -237,8 +217,6 @@ impl Here<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const BOTH: [KickWait; 2] = [KickWait::InInterrupt, KickWait::AfterPick];
 
     #[test]
     fn kicks_are_as_in_the_kernel() {
@@ -257,7 +235,9 @@ mod tests {
             ((flag::IDLE, runs, yes, no), kick(no, no, no)),
             ((flag::IDLE, other, yes, no), kick(no, no, no)),
             ((flag::PREEMPT, runs, yes, no), kick(yes, yes, no)),
-            ((flag::PREEMPT, other, yes, no), kick(no, yes, no)),
+            ((flag::PREEMPT, other, yes, no), kick(no, no, no)),
+            ((flag::WAIT, other, yes, no), kick(no, no, no)),
+            ((flag::WAIT, idle, yes, no), kick(no, yes, no)),
             ((flag::PREEMPT, idle, yes, no), kick(no, yes, no)),
             ((flag::WAIT, runs, yes, no), kick(no, yes, yes)),
             ((flag::WAIT, runs, yes, yes), kick(no, yes, no)),
@@ -270,32 +250,8 @@ mod tests {
             ((0, idle, no, yes), kick(no, yes, no)),
         ];
         for ((flags, runs, online, own), expected) in table {
-            for how in BOTH {
-                let found = Kick::of(flags, runs, online, own, how);
-                assert_eq!(found, expected, "{flags} {runs:?} {online} {own} {how:?}");
-            }
-        }
-        // Up to 6.18 nobody asks who runs there.
-        for (runs, how, waits) in [
-            (idle, KickWait::InInterrupt, yes),
-            (other, KickWait::InInterrupt, yes),
-            (idle, KickWait::AfterPick, no),
-            (other, KickWait::AfterPick, no),
-        ] {
-            let found = Kick::of(flag::WAIT, runs, yes, no, how);
-            assert_eq!(found, kick(no, yes, waits), "{runs:?} {how:?}");
-        }
-    }
-
-    #[test]
-    fn what_ends_a_wait_depends_on_the_kernel() {
-        let table = [
-            (Switch::Picks, [false, true]),
-            (Switch::Puts, [false, true]),
-            (Switch::Leaves, [true, false]),
-        ];
-        for (switch, expected) in table {
-            assert_eq!(BOTH.map(|how| how.ends_at(switch)), expected, "{switch:?}");
+            let found = Kick::of(flags, runs, online, own);
+            assert_eq!(found, expected, "{flags} {runs:?} {online} {own}");
         }
     }
 }

@@ -11,7 +11,6 @@ use warmq_classes::{IdleTime, NO_PRIORITY, RealTime, Reservation, Server};
 use warmq_kernel::{Context, Pick, Policy, Timer, View};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
-use crate::kicks::Switch;
 use crate::run_queue::Machine;
 use crate::state::{During, Here, State};
 use crate::words::deq;
@@ -466,9 +465,7 @@ impl Machine {
         }
         self.state.picking = None;
         if left.is_some() {
-            let mut here = self.here(context);
-            here.count_switch(cpu, Switch::Puts);
-            here.count_switch(cpu, Switch::Leaves);
+            self.here(context).count_switch(cpu);
             self.release(context, cpu, task);
         }
         self.run_urgent(context, cpu, task)

@@ -8,7 +8,6 @@ use warmq_kernel::{Context, Pick};
 use warmq_units::{CpuId, TaskId};
 
 use crate::call::Code;
-use crate::kicks::Switch;
 use crate::masks;
 use crate::queue::Dsq;
 use crate::state::{During, Held, Here, Insert, State};
@@ -238,7 +237,7 @@ impl Machine {
         if self.state.cpu(cpu).current == Some(task) {
             let mut here = self.here(context);
             here.update_current(cpu);
-            here.count_switch(cpu, Switch::Puts);
+            here.count_switch(cpu);
             self.call_task(context, self.callbacks.stopping, task, &[0]);
         }
         self.call_task(context, self.callbacks.quiescent, task, &[flags]);
@@ -334,9 +333,6 @@ impl Machine {
         }
         self.state.picking = None;
         self.state.cpu_mut(cpu).current = None;
-        if ran && next.is_none() {
-            self.here(context).count_switch(cpu, Switch::Leaves);
-        }
         match (next, urgent) {
             (Some(task), _) => self.set_next(context, cpu, task),
             (None, Some(task)) => {
@@ -457,7 +453,7 @@ impl Machine {
     pub(crate) fn move_away(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) {
         self.stop(context, cpu, task);
         self.state.cpu_mut(cpu).current = None;
-        self.here(context).count_switch(cpu, Switch::Leaves);
+        self.here(context).count_switch(cpu);
         let mut cpus = (0..context.cpus()).map(CpuId);
         let to = cpus.find(|cpu| context.task(task).may_run_on(*cpu));
         self.here(context).set_cpu(task, to.unwrap_or(cpu));

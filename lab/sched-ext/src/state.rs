@@ -185,6 +185,8 @@ pub(crate) struct State {
     pub(crate) above: Vec<Above>,
     /// This kernel has a deadline server of tasks of sched_ext.
     pub(crate) is_served: bool,
+    /// CPUs that wait for others after kicks, or are to.
+    pub(crate) waiting: Vec<CpuId>,
     /// How this kernel waits for CPUs that were kicked.
     pub(crate) kick_wait: KickWait,
     /// A slice of SCHED_RR, in ticks.

@@ -324,11 +324,9 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Before it goes on, this CPU waits busily for as long as [`Scheduler::keeps_waiting`] says so:
-    /// from the end of the switch on, if it is in `schedule()`, or else as soon as interrupts may
-    /// come in. It asks once, and again at [`Context::looks_again`].
-    ///
-    /// [`Scheduler::keeps_waiting`]: crate::Scheduler::keeps_waiting
+    /// Before it goes on, this CPU waits busily for as long as the scheduler's `keeps_waiting` says
+    /// so: from the end of the switch on, if it is in `schedule()`, or else as soon as interrupts
+    /// may come in. It asks once, and again at [`Context::looks_again`].
     pub fn wait_busily(&mut self, how: BusyWait) {
         self.core.cpu(self.cpu).is_to_wait = Some(how);
     }

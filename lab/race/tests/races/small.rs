@@ -44,18 +44,15 @@ fn one_that_is_cured_has_no_fault() {
     assert_eq!(first(&race(&loaded, &[]), 500), None);
 }
 
-/// Ticks of CPU 0 kick the other one with SCX_KICK_WAIT.
+/// Ticks of either CPU kick the other one with SCX_KICK_WAIT.
 #[test]
-fn a_cpu_that_waits_for_the_other_one_for_ever_is_found_in_6_18() {
+fn two_cpus_that_wait_for_each_other_are_found_in_6_18() {
     const KICKS: &[u8] = include_bytes!("../../../sched-ext/tests/programs/kicks.bpf.o");
     let all = i128::from(u32::MAX);
-    let set = [("flags", 1 << 2), ("kicks_of_0", all)];
+    let set = [("flags", 1 << 2), ("kicks_of_0", all), ("kicks_of_1", all)];
     let loaded = load_for("6.18", KICKS, &set);
-    let found = first(&race(&loaded, &[]), 20).expect("it is found");
-    assert_eq!(
-        found.fault.to_string(),
-        "a path waits without end: for cpu1 to switch, after SCX_KICK_WAIT"
-    );
+    let found = first(&race(&loaded, &[]), 300).expect("it is found");
+    assert!(matches!(&found.fault, Fault::Ejected(why) if why.contains("wait for each other")));
     let loaded = load_for("7.3", KICKS, &set);
     assert_eq!(first(&race(&loaded, &[]), 300), None);
 }

@@ -5,7 +5,6 @@ use warmq_units::{CpuId, TaskId};
 use crate::interleaved::locks::Lock;
 use crate::interleaved::on::{On, of_batch};
 use crate::interleaved::world::What;
-use crate::kicks::Switch;
 use crate::queue::Dsq;
 use crate::state::{During, Held};
 use crate::words::{MOST_DISPATCHES, ops};
@@ -44,12 +43,9 @@ impl On {
         if let Some(task) = stays {
             self.put_back(task, next).await;
         }
-        self.with(|machine, at| {
+        self.with(|machine, _| {
             machine.state.picking = None;
             machine.state.cpu_mut(cpu).current = None;
-            if ran && next.is_none() {
-                machine.here(at).count_switch(cpu, Switch::Leaves);
-            }
         });
         match next {
             Some(task) => self.set_next(task).await,
@@ -160,7 +156,7 @@ impl On {
         self.stop(task).await;
         self.with(|machine, at| {
             machine.state.cpu_mut(self.cpu).current = None;
-            machine.here(at).count_switch(self.cpu, Switch::Leaves);
+            machine.here(at).count_switch(self.cpu);
         });
         self.world(|world| world.hand.set_on_cpu(task, None));
         let own = [Lock::RunQueue(self.cpu)];

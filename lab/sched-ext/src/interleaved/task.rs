@@ -7,7 +7,6 @@ use crate::interleaved::locks::Lock;
 use crate::interleaved::on::{On, on_cpu};
 use crate::interleaved::world::What;
 use crate::kfuncs;
-use crate::kicks::Switch;
 use crate::queue::Dsq;
 use crate::run_queue::Machine;
 use crate::state::{During, Held, Insert};
@@ -168,7 +167,7 @@ impl On {
                 let cpu = machine.state.task(task).cpu;
                 let mut here = machine.here(at);
                 here.update_current(cpu);
-                here.count_switch(cpu, Switch::Puts);
+                here.count_switch(cpu);
             });
             self.call_task(callbacks.stopping, task, &[0]).await;
         }

@@ -28,7 +28,8 @@ fn played(series: &str, flags: i128, kicks: [i128; 2]) -> Played {
         })?;
         Ok(())
     };
-    let played = play(load(KICKS, series, &variables), 2, 50, &workload);
+    let loaded = load(KICKS, series, &variables);
+    let played = Stage::with_costs(loaded, 2).play(50, &workload);
     assert_eq!(played.violation, None);
     played
 }
@@ -38,31 +39,25 @@ fn spun(series: &str, flags: i128, kicks: [i128; 2]) -> [Duration; 2] {
     [played.spun[0], played.spun[1]]
 }
 
-/// In 6.18 a CPU waits from its tick at 2 ms until the other one leaves sched_ext at 10 ms, and no
-/// tick of its own comes in. In 7.3 the other one picks at once, where nothing costs anything.
+/// In 6.18 a CPU waits in its tick until the other one, which takes an interrupt first, picks. In
+/// 7.3 it first picks itself, so that less is left. (On this machine of 100 MHz an interrupt and a
+/// pick take some 25 us.)
 #[test]
-fn who_kicks_waits_for_the_other_cpu_to_switch() {
-    let (none, first) = ([Duration::ZERO; 2], [1, 0]);
+fn who_kicks_waits_for_the_other_cpu_to_pick() {
+    let first = [1, 0];
+    let none = [Duration::ZERO; 2];
     assert_eq!(spun("6.18", 0, first), none);
-    assert_eq!(spun("6.18", WAIT, first), [ms(8), Duration::ZERO]);
-    assert_eq!(spun("7.3", WAIT, first), none);
+    let [old, other] = spun("6.18", WAIT, first);
+    let [new, _] = spun("7.3", WAIT, first);
+    assert_eq!(other, Duration::ZERO);
+    assert!(new < old && old < Duration::from_us(40), "{old:?} {new:?}");
+    assert!(old > Duration::from_us(10), "{old:?}");
 }
 
-/// A CPU that idles was not in sched_ext: 6.18 waits all the same, until it has been there and has
-/// left again, and 7.3 does not. (The fourth tick, at 14 ms, comes while the other CPU idles.)
+/// A CPU that idles runs no task of sched_ext. (The fourth tick, at 14 ms, comes while it idles.)
 #[test]
-fn a_cpu_that_idles_is_waited_for_up_to_6_18() {
-    let fourth = [1 << 3, 0];
-    assert_eq!(spun("6.18", WAIT, fourth), [ms(11), Duration::ZERO]);
-    assert_eq!(spun("7.3", WAIT, fourth), [Duration::ZERO; 2]);
-}
-
-/// Two that wait for each other do so for ever in 6.18. In 7.3 one that waits counts as one that
-/// has switched.
-#[test]
-fn two_that_wait_for_each_other_hang_6_18() {
-    let both = [1, 1];
-    let said = said(&played("6.18", WAIT, both));
-    assert!(said.contains("wait for each other"), "{said}");
-    assert_eq!(spun("7.3", WAIT, both), [Duration::ZERO; 2]);
+fn nobody_waits_for_a_cpu_that_idles() {
+    for series in ["6.18", "7.3"] {
+        assert_eq!(spun(series, WAIT, [1 << 3, 0]), [Duration::ZERO; 2]);
+    }
 }

@@ -188,8 +188,8 @@ fn real_time_tasks_go_where_none_runs() {
     assert_eq!((ended.borrow().len(), late), (2, 0), "{ended:?}");
 }
 
-/// Both CPUs have a better one, one of them for ever, the other for 20 ms. That one then pulls both,
-/// one after the other, wherever they wait (`pull_rt_task()`).
+/// Both CPUs have a better one, one of them for ever, the other for 20 ms. That one then pulls
+/// both, one after the other, wherever they wait (`pull_rt_task()`).
 #[test]
 fn a_cpu_whose_real_time_task_leaves_pulls_the_best_that_waits() {
     let ended = Rc::new(RefCell::new(Vec::new()));

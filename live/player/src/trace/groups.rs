@@ -13,8 +13,8 @@ const USUAL: u64 = 100;
 /// The quota and the period of a group without a limit.
 const UNLIMITED: (Duration, Duration) = (Duration(u64::MAX), Duration::from_ms(100));
 
-/// Each group with its weight and its limit at the start. A session is called as /proc calls it, and weighs as
-/// much as a task of its nice value, in hundredths of that of nice 0.
+/// Each group with its weight and its limit at the start. A session is called as /proc calls it,
+/// and weighs as much as a task of its nice value, in hundredths of that of nice 0.
 ///
 /// # Errors
 /// A weight or a nice value cannot be computed.
