@@ -290,6 +290,35 @@ fn hogs_that_are_bound_to_one_cpu_beside_an_idle_one_have_too_narrow_an_affinity
     }
 }
 
+/// No record says whom a scheduler holds back that keeps quotas by itself; that the group has used
+/// up what it may is in the recording.
+#[test]
+fn a_quota_that_a_scheduler_keeps_by_itself_is_one() {
+    let Some(fair) = fair() else {
+        return;
+    };
+    let text = "[group.pod]\nquota = \"30ms\"\nperiod = \"100ms\"\n[task.hog]\ncount = 2\ngroup = \"pod\"\n\
+                body = [{ run = \"1ms\" }]\n";
+    only(&story(text, fair, ""), Kind::Quota, &["hog 0", "hog 1"]);
+}
+
+/// A quota that is not used up is no reason to wait beside an idle CPU.
+#[test]
+fn a_task_with_quota_left_that_is_left_beside_an_idle_cpu_is_reported() {
+    let law = include_str!("../../../laws/affinity-widened.toml");
+    let law = law.replace("count = 4\n", "count = 4\ngroup = \"pod\"\n");
+    let text = format!(
+        "{}\n[group.pod]\nquota = \"300ms\"\nperiod = \"100ms\"\n",
+        without_law(&law)
+    );
+    let found = story(&text, "broken", "fault = \"no-balance\"");
+    only(
+        &found,
+        Kind::IdleBeside,
+        &["hog 0", "hog 1", "hog 2", "hog 3"],
+    );
+}
+
 #[test]
 fn a_task_that_is_left_beside_an_idle_cpu_is_reported() {
     // All begin bound to CPU 0; when they may use the other, nobody moves them.
@@ -482,16 +511,10 @@ fn of_laws_under_eevdf() -> Vec<(&'static str, &'static [Kind])> {
     of_both.copied().chain([more]).collect()
 }
 
-/// The same under the compiled scx_warmq. Nothing records whom it holds back for a quota, so that
-/// they seem to be left beside an idle CPU.
+/// The same under the compiled scx_warmq.
 fn of_laws_under_a_compiled_one() -> Vec<(&'static str, &'static [Kind])> {
-    const BESIDE: &[Kind] = &[Kind::IdleBeside];
-    let of_both = OF_LAWS.iter().map(|(law, kinds)| match *kinds {
-        [Kind::Quota] => (*law, BESIDE),
-        kinds => (*law, kinds),
-    });
     let more: (&str, &[Kind]) = ("forks", &[Kind::TooMany]);
-    of_both.chain([more]).collect()
+    OF_LAWS.iter().copied().chain([more]).collect()
 }
 
 #[test]

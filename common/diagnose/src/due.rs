@@ -65,7 +65,7 @@ fn own_weight(who: &Who) -> u64 {
 
 /// Whether the scheduler shares by all groups that a trace has: Linux' own, and the lab's models of
 /// it.
-fn shares_by_groups(header: &Header) -> bool {
+pub(crate) fn shares_by_groups(header: &Header) -> bool {
     let name = header.scheduler.as_str();
     // Under its layer of affinity, a model of the lab shares as it does without.
     let name = name.strip_prefix("affinity-").unwrap_or(name);

@@ -24,7 +24,6 @@ pub(crate) const BY_VALUE: &[(&str, Test)] = &[
     ("policy fifo or rr", |scenario| {
         any_policy(scenario, is_real_time)
     }),
-    ("policy fifo or rr without cpus", moves_in_real_time),
     ("nice below 0", |scenario| {
         nice_values(scenario)
             .iter()
@@ -58,17 +57,6 @@ fn any_policy(scenario: &Scenario, test: impl Fn(&Policy) -> bool) -> bool {
         _ => false,
     });
     set || scenario.tasks().iter().any(|task| test(&task.policy))
-}
-
-/// Whether a real-time task may run on several CPUs: which is decided by where it is pushed and
-/// pulled.
-fn moves_in_real_time(scenario: &Scenario) -> bool {
-    let set = scenario.sets().any(|set| match set {
-        Set::Policy(policy) => is_real_time(policy),
-        _ => false,
-    });
-    let mut free = scenario.tasks().iter().filter(|task| task.cpus.is_none());
-    free.any(|task| set || is_real_time(&task.policy))
 }
 
 /// The nice values of tasks.
@@ -132,10 +120,8 @@ mod tests {
         assert_eq!(used("policy = \"batch\"", ""), ["policy batch"]);
         assert_eq!(used("policy = \"idle\"", ""), ["policy idle"]);
         assert_eq!(used("nice = -1", ""), ["nice below 0"]);
-        let real_time = ["policy fifo or rr", "policy fifo or rr without cpus"];
-        assert_eq!(used("policy = \"rr 1\"", ""), real_time);
-        let pinned = "policy = \"fifo 50\"\ncpus = \"cpu 0\"";
-        assert_eq!(used(pinned, ""), real_time[..1]);
+        assert_eq!(used("policy = \"rr 1\"", ""), ["policy fifo or rr"]);
+        assert_eq!(used("policy = \"fifo 50\"", ""), ["policy fifo or rr"]);
     }
 
     #[test]

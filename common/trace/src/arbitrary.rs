@@ -98,6 +98,11 @@ fn of_groups() -> impl Strategy<Value = Record> {
                 name: Comm::new(&name),
             }
         }),
+        (number(), span(), span()).prop_map(|(group, quota, period)| Record::Limit {
+            group,
+            quota,
+            period
+        }),
         (number(), span()).prop_map(|(group, span)| Record::Throttled { group, span }),
         (number(), any::<u64>(), any::<u64>(), span()).prop_map(
             |(group, periods, throttled, span)| Record::Quota {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use warmq_units::Duration;
+
 use crate::{Comm, Record};
 
 /// What is known of a group.
@@ -27,7 +29,19 @@ impl Default for Group {
 
 /// All groups that were named. A group that was not has the usual weight in the root.
 #[derive(Clone, Debug, Default)]
-pub struct Groups(BTreeMap<u32, Group>);
+pub struct Groups {
+    groups: BTreeMap<u32, Group>,
+    limits: BTreeMap<u32, Limit>,
+}
+
+/// CPU time of a group in each period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// CPU time.
+    pub quota: Duration,
+    /// The period.
+    pub period: Duration,
+}
 
 /// No tree of groups is deeper; a damaged trace may have a cycle.
 const DEEPEST: usize = 32;
@@ -35,30 +49,42 @@ const DEEPEST: usize = 32;
 impl Groups {
     /// Takes in what a record says of a group.
     pub fn learn(&mut self, record: &Record) {
-        if let Record::Cgroup {
-            group,
-            parent,
-            weight,
-            name,
-        } = *record
-        {
-            let known = Group {
+        match *record {
+            Record::Cgroup {
+                group,
                 parent,
                 weight,
                 name,
-            };
-            self.0.insert(group, known);
+            } => {
+                let known = Group {
+                    parent,
+                    weight,
+                    name,
+                };
+                self.groups.insert(group, known);
+            }
+            Record::Limit {
+                group,
+                quota,
+                period,
+            } => drop(self.limits.insert(group, Limit { quota, period })),
+            _ => {}
         }
+    }
+
+    /// What `group` itself may use at most, as far as that was recorded.
+    pub fn limit(&self, group: u32) -> Option<Limit> {
+        self.limits.get(&group).copied()
     }
 
     /// What is known of `group`.
     pub fn get(&self, group: u32) -> Group {
-        self.0.get(&group).copied().unwrap_or_default()
+        self.groups.get(&group).copied().unwrap_or_default()
     }
 
     /// Every group that was named, by number.
     pub fn iter(&self) -> impl Iterator<Item = (u32, Group)> {
-        self.0.iter().map(|(number, group)| (*number, *group))
+        self.groups.iter().map(|(number, group)| (*number, *group))
     }
 
     /// `group`, the group that it is part of, and so on; the root is not among them.

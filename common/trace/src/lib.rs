@@ -38,7 +38,7 @@ pub use board::{Block, Board, Doing, Ended, Stretch, Waking, Work};
 pub use checker::{Breach, Checker, Promise, Queues, Violation};
 pub use circumstance::{Cause, Context, Policy, State};
 pub use digest::Digest;
-pub use groups::{Group, Groups};
+pub use groups::{Group, Groups, Limit};
 pub use header::{Account, Header, Names};
 pub use perfetto::Perfetto;
 pub use record::{Comm, Interrupt, Observer, Record};

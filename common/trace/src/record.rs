@@ -300,6 +300,16 @@ pub enum Record {
         /// Its name, cut to the length of a task's.
         name: Comm,
     },
+    /// What `cpu.max` of a group says from now on. A scheduler of sched_ext keeps it by itself: no
+    /// record says whom that holds back.
+    Limit {
+        /// The group.
+        group: u32,
+        /// CPU time in each period; the greatest number where there is no limit.
+        quota: Duration,
+        /// The period.
+        period: Duration,
+    },
     /// Tasks of `group` were held back by its quota.
     Throttled {
         /// The group.
@@ -455,6 +465,7 @@ impl Record {
                 | Record::Slice { .. }
                 | Record::Group { .. }
                 | Record::Cgroup { .. }
+                | Record::Limit { .. }
                 | Record::Throttled { .. }
                 | Record::Quota { .. }
                 | Record::Owed { .. }

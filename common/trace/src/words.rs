@@ -91,6 +91,7 @@ kinds! {
     37 1 KernelThread { task },
     38 5 Owed { cpu, group, weight, vruntime, lag },
     39 4 Quota { group, periods, throttled, span },
+    40 3 Limit { group, quota, period },
 }
 
 impl Words {

@@ -7,8 +7,10 @@
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
+mod overload;
 mod realtime;
 mod server;
 
+pub use overload::{NO_PRIORITY, Waiter, looks_elsewhere, lowest, pulls, to_pull};
 pub use realtime::RealTime;
 pub use server::{IdleTime, Reservation, Server};

@@ -3,6 +3,8 @@
 
 use warmq_units::TaskId;
 
+use crate::NO_PRIORITY;
+
 /// A slice of SCHED_RR, in ns (`DEF_TIMESLICE`).
 const SLICE: u64 = 100_000_000;
 
@@ -44,6 +46,13 @@ impl RealTime {
         self.0
             .iter()
             .any(|(there, other)| Some(*there) == priority && *other != task)
+    }
+
+    /// The best priority, if there is any task.
+    pub fn best(&self) -> i32 {
+        self.0
+            .first()
+            .map_or(NO_PRIORITY, |(priority, _)| *priority)
     }
 
     /// The best first.

@@ -63,7 +63,13 @@ const KINDS: &[(&str, u64, Kind)] = &[
     ("weigh", 1, |random, stage, _| {
         let group = random.below(stage.groups.len() as u64) as u16;
         let weight = random.between(1, 1_000) as u16;
-        (group > 0).then_some(Act::Weigh(group, weight))
+        // One number for both, which are two ways to say how much a group is worth.
+        let act = match weight % 8 {
+            0 => Act::Idle(group, true),
+            4 => Act::Idle(group, false),
+            _ => Act::Weigh(group, weight),
+        };
+        (group > 0).then_some(act)
     }),
     ("hint", 1, |random, stage, cpu| {
         runs(stage, cpu).then(|| Act::Hint(random.below(4) as u8))

@@ -52,6 +52,8 @@ pub enum Act {
     Move(u16, u16),
     /// The weight of a group changes.
     Weigh(u16, u16),
+    /// A group becomes idle, or an ordinary one.
+    Idle(u16, bool),
     /// Who runs names its data.
     Hint(u8),
     /// So many us pass.
@@ -69,7 +71,7 @@ impl Act {
             Act::Nice(..) => "nice",
             Act::Affinity(..) => "affinity",
             Act::Move(..) => "move",
-            Act::Weigh(..) => "weigh",
+            Act::Weigh(..) | Act::Idle(..) => "weigh",
             Act::Hint(_) => "hint",
             Act::Pass(_) => "pass",
         }

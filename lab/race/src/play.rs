@@ -182,6 +182,7 @@ impl Play {
             Act::Affinity(of, cpus) => Event::Affinity(task(of)?, self.cpu_set(cpus)?),
             Act::Move(of, to) => Event::Move(task(of)?, group(to)?),
             Act::Weigh(of, weight) => Event::Weigh(group(of)?, weight.into()),
+            Act::Idle(of, idle) => Event::Idle(group(of)?, idle),
             Act::Hint(value) => runs.then_some(Event::Hint(value.into()))?,
             Act::Pass(_) => return None,
         })
@@ -267,6 +268,13 @@ impl Play {
                 "for {}",
                 locks.iter().map(name).collect::<Vec<_>>().join(", ")
             ),
+            Waits::Kicked(cpus) => format!(
+                "for {} to switch, after SCX_KICK_WAIT",
+                cpus.iter()
+                    .map(CpuId::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
             _ => "in a loop".to_owned(),
         };
         let kicks = || "a CPU looks for a task again and again".to_owned();
@@ -279,7 +287,8 @@ impl Play {
         for cpu in self.stage.cpus() {
             let beside = |task: &TaskId| self.stage.kernel.may_run(*task, cpu);
             let waits = self.stage.waiting().iter().any(beside);
-            if !waits || self.stage.kernel.runs(cpu).is_some() {
+            let kernel = &self.stage.kernel;
+            if !waits || kernel.runs(cpu).is_some() || !kernel.is_free(cpu) {
                 continue;
             }
             let notes = self.stage.kernel.notes();
@@ -319,7 +328,8 @@ impl Play {
     fn tick(&mut self, span: Duration) {
         self.pass(span);
         for cpu in self.stage.cpus() {
-            if self.stage.kernel.runs(cpu).is_some() {
+            let kernel = &self.stage.kernel;
+            if kernel.runs(cpu).is_some() && kernel.is_free(cpu) {
                 self.begin(cpu, Event::Tick(Mode::User), None);
             }
         }

@@ -128,6 +128,8 @@ fn what(step: &Step) -> String {
         Act::Affinity(task, cpus) => format!("{cpu} lets task{task} run on CPUs {}", list(cpus)),
         Act::Move(task, group) => format!("{cpu} moves task{task} to group {group}"),
         Act::Weigh(group, weight) => format!("{cpu} gives group {group} weight {weight}"),
+        Act::Idle(group, true) => format!("{cpu} makes group {group} idle"),
+        Act::Idle(group, false) => format!("{cpu} makes group {group} an ordinary one"),
         Act::Hint(value) => format!("the task of {cpu} names data {value}"),
         Act::Pass(us) => format!("{us} us pass"),
     }

@@ -12,6 +12,7 @@ use crate::callbacks::SchedExt;
 use crate::expenses::Expenses;
 use crate::ground::Ground;
 use crate::idle::Idle;
+use crate::kicks::{KickWait, Wait};
 use crate::layout;
 use crate::lines::Lines;
 use crate::load::Loaded;
@@ -111,7 +112,7 @@ impl Machine {
             },
             guest,
             state,
-            callbacks: Callbacks::of(&found.callbacks),
+            callbacks: Callbacks::of(&found.callbacks, &loaded.kernel),
             events,
         })
     }
@@ -167,6 +168,10 @@ fn state(
         cpus,
         above,
         is_served,
+        kick_wait: match kernel.field("scx_rq", "kick_sync_pending") {
+            Some(_) => KickWait::AfterPick,
+            None => KickWait::InInterrupt,
+        },
         round_robin: ground.round_robin,
         globals: globals?,
         idle: Rc::new(idle),
@@ -239,6 +244,7 @@ fn new_cpu(
         exec_start: Instant::START,
         known_idle: false,
         idle_task,
+        wait: Wait::default(),
         turn: 1,
     })
 }

@@ -225,6 +225,7 @@ impl Scheduler for SchedExt {
             context.reschedule(cpu);
         } else if self.machine.is_urgent(task) {
             self.machine.preempt_for(context, task, cpu);
+            self.machine.push_woken(context, task, cpu);
         }
     }
 
@@ -257,6 +258,19 @@ impl Scheduler for SchedExt {
         self.machine.tell_migrations(context);
         self.report(context);
         pick
+    }
+
+    fn switched(&mut self, context: &mut Context<'_>, _: Option<TaskId>, next: Option<TaskId>) {
+        if next.is_some_and(|task| self.machine.is_urgent(task)) {
+            self.machine.push_urgent(context, context.cpu());
+        }
+    }
+
+    fn keeps_waiting(&mut self, context: &mut Context<'_>) -> bool {
+        let cpu = context.cpu();
+        let waits = self.machine.here(context).keeps_waiting(cpu);
+        self.report(context);
+        waits
     }
 
     fn wants_put_prev(&self, previous: TaskId) -> bool {

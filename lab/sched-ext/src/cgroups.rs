@@ -92,6 +92,7 @@ impl Here<'_, '_> {
             css_set,
             task_group,
             weight,
+            idle,
             limits: [100_000, u64::MAX, 0],
         })
     }

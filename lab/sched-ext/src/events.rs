@@ -109,25 +109,43 @@ impl Machine {
         here.write_interrupt(false);
     }
 
-    /// The weight or the limits of a group have changed.
+    /// The weight or the limits of a group have changed, or whether it is idle.
     pub(crate) fn group_changed(&mut self, context: &mut Context<'_>, group: GroupId) {
-        let (weight, limits) = (context.group(group).weight, limits(context, group));
+        for (callback, args) in self.changes_of(context, group) {
+            self.call(context, callback, During::Other, &args);
+        }
+    }
+
+    /// What a change of a group comes to: callbacks, and their arguments. A group that becomes idle
+    /// has another weight, of which the program hears nothing (`scx_group_set_idle()`).
+    pub(crate) fn changes_of(
+        &mut self,
+        context: &Context<'_>,
+        group: GroupId,
+    ) -> Vec<(Option<u32>, Vec<u64>)> {
+        let (now, limits) = (context.group(group), limits(context, group));
         let Some(known) = self.state.groups.get_mut(&group) else {
-            return;
+            return Vec::new();
         };
-        let before = (known.weight, known.limits);
-        (known.weight, known.limits) = (weight, limits);
-        let address = known.address;
-        if before.0 != weight {
-            let set = self.callbacks.cgroup_set_weight;
-            self.call(context, set, During::Other, &[address, weight.into()]);
+        let before = *known;
+        (known.weight, known.idle, known.limits) = (now.weight, now.idle, limits);
+        let (address, idle) = (known.address, now.idle);
+        let field = self.state.layouts.task_group.idle;
+        field.set(&mut self.guest, before.task_group, idle.into());
+        let callbacks = self.callbacks;
+        let mut calls = Vec::new();
+        if before.idle != idle {
+            calls.push((callbacks.cgroup_set_idle, vec![address, idle.into()]));
+        } else if before.weight != now.weight {
+            let weight = now.weight.into();
+            calls.push((callbacks.cgroup_set_weight, vec![address, weight]));
         }
-        if before.1 != limits {
+        if before.limits != limits {
             let [period, quota, burst] = limits;
-            let set = self.callbacks.cgroup_set_bandwidth;
-            let args = [address, period, quota, burst];
-            self.call(context, set, During::Other, &args);
+            let args = vec![address, period, quota, burst];
+            calls.push((callbacks.cgroup_set_bandwidth, args));
         }
+        calls
     }
 
     /// A CPU comes or goes: a program without a callback for it is ended, and its loader starts it

@@ -164,6 +164,7 @@ layouts! {
         period: "bw_period_us",
         quota: "bw_quota_us",
         burst: "bw_burst_us",
+        idle: "sched_idle",
     }
     ReleaseArgs of "scx_cpu_release_args" size {
         reason: "reason",

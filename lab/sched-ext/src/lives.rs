@@ -56,6 +56,7 @@ impl Machine {
         fields.period.set(&mut self.guest, args, period);
         fields.quota.set(&mut self.guest, args, quota);
         fields.burst.set(&mut self.guest, args, burst);
+        fields.idle.set(&mut self.guest, args, known.idle.into());
         let code = self.code.clone();
         let mut here = self.here(context);
         here.call_for_free(&code, Some(init), &[known.address, args]);

@@ -5,10 +5,9 @@
 //! longer idle, `ops.cpu_release` and `ops.cpu_acquire`. A task that becomes a real-time one leaves
 //! the program (`ops.disable`), and comes back to it (`ops.enable`) when it is none any more.
 //!
-//! Different from the kernel: a real-time task looks for a CPU when it wakes, and is neither pulled
-//! nor pushed later. Nobody throttles it.
+//! Different from the kernel: nobody throttles them.
 
-use warmq_classes::{IdleTime, RealTime, Reservation, Server};
+use warmq_classes::{IdleTime, NO_PRIORITY, RealTime, Reservation, Server};
 use warmq_kernel::{Context, Pick, Policy, Timer, View};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
@@ -21,9 +20,6 @@ pub(crate) const SERVER_TIMER: u64 = 1;
 
 /// `SCX_CPU_PREEMPT_RT`.
 const PREEMPT_RT: u64 = 0;
-
-/// Priorities from here on are of no real-time task (`MAX_RT_PRIO`).
-const REAL_TIME_PRIORITIES: i32 = 100;
 
 /// What tasks of sched_ext have in each period, in ns (`ext_server_init()`).
 const RESERVATION: Reservation = Reservation {
@@ -44,7 +40,7 @@ pub(crate) struct Urgency {
 impl Urgency {
     /// What a task's policy makes it, if that is a real-time one; `ticks` are a whole slice.
     pub(crate) fn of(view: View<'_>, ticks: u64) -> Option<Urgency> {
-        let priority = |of: u8| REAL_TIME_PRIORITIES - 1 - i32::from(of);
+        let priority = |of: u8| NO_PRIORITY - 1 - i32::from(of);
         let (priority, ticks) = match view.policy() {
             Policy::Fifo(of) => (priority(of), None),
             Policy::RoundRobin(of) => (priority(of), Some(ticks)),
@@ -115,15 +111,25 @@ impl State {
     }
 
     /// What a task is compared by with real-time ones.
-    fn priority(&self, task: TaskId) -> i32 {
+    pub(crate) fn priority(&self, task: TaskId) -> i32 {
         let urgency = self.task(task).urgency;
-        urgency.map_or(REAL_TIME_PRIORITIES, |urgency| urgency.priority)
+        urgency.map_or(NO_PRIORITY, |urgency| urgency.priority)
     }
 
     /// The same of who runs on a CPU.
-    fn priority_on(&self, cpu: CpuId) -> i32 {
+    pub(crate) fn priority_on(&self, cpu: CpuId) -> i32 {
         let runs = self.above[cpu.index()].current;
-        runs.map_or(REAL_TIME_PRIORITIES, |task| self.priority(task))
+        runs.map_or(NO_PRIORITY, |task| self.priority(task))
+    }
+
+    /// Real-time tasks of a CPU, the best first.
+    pub(crate) fn urgent_on(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> {
+        self.above[cpu.index()].tasks.iter()
+    }
+
+    /// The best priority of these.
+    pub(crate) fn best_urgent(&self, cpu: CpuId) -> i32 {
+        self.above[cpu.index()].tasks.best()
     }
 }
 
@@ -190,14 +196,14 @@ impl Here<'_, '_> {
         }
     }
 
-    fn add_urgent(&mut self, task: TaskId, cpu: CpuId) {
+    pub(crate) fn add_urgent(&mut self, task: TaskId, cpu: CpuId) {
         self.set_cpu(task, cpu);
         let priority = self.state.priority(task);
         self.state.above(cpu).tasks.add(priority, task);
         self.write_urgent(cpu);
     }
 
-    fn remove_urgent(&mut self, task: TaskId) {
+    pub(crate) fn remove_urgent(&mut self, task: TaskId) {
         let cpu = self.state.task(task).cpu;
         self.state.above(cpu).tasks.remove(task);
         self.write_urgent(cpu);
@@ -205,7 +211,7 @@ impl Here<'_, '_> {
 
     /// A CPU picks again if a real-time task that came onto its run queue is better than who runs
     /// (`wakeup_preempt()`).
-    fn preempt_for(&mut self, task: TaskId, cpu: CpuId) {
+    pub(crate) fn preempt_for(&mut self, task: TaskId, cpu: CpuId) {
         if self.state.priority(task) < self.state.priority_on(cpu) {
             self.context.reschedule(cpu);
         }
@@ -216,21 +222,6 @@ impl Here<'_, '_> {
 impl Machine {
     pub(crate) fn is_urgent(&self, task: TaskId) -> bool {
         self.state.is_urgent(task)
-    }
-
-    /// The CPU where it was, unless one runs there that is as good; then one where none is
-    /// (`select_task_rq_rt()`).
-    pub(crate) fn select_urgent(&mut self, context: &Context<'_>, task: TaskId) -> CpuId {
-        let view = context.task(task);
-        let last = self.allowed_near(context, task, view.last_cpu());
-        let priority = self.state.priority(task);
-        if self.state.priority_on(last) > priority {
-            return last;
-        }
-        let mut cpus = (0..context.cpus()).map(CpuId);
-        let better =
-            cpus.find(|cpu| view.may_run_on(*cpu) && self.state.priority_on(*cpu) > priority);
-        better.unwrap_or(last)
     }
 
     pub(crate) fn enqueue_urgent(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
@@ -280,10 +271,7 @@ impl Machine {
     pub(crate) fn move_urgent(&mut self, context: &mut Context<'_>, task: TaskId) {
         let cpu = self.state.task(task).cpu;
         let to = self.allowed_near(context, task, cpu);
-        let mut here = self.here(context);
-        here.remove_urgent(task);
-        here.add_urgent(task, to);
-        here.preempt_for(task, to);
+        self.put_urgent(context, task, to);
     }
 
     /// The affinity of one has changed (`set_cpus_allowed_common()`).
@@ -319,6 +307,7 @@ impl Machine {
 
     fn priority_changed(&mut self, context: &mut Context<'_>, task: TaskId, urgency: Urgency) {
         let cpu = self.state.task(task).cpu;
+        let before = self.state.priority(task);
         self.state.task_mut(task).urgency = Some(urgency);
         let mut here = self.here(context);
         here.write_weight(task);
@@ -328,6 +317,9 @@ impl Machine {
         here.remove_urgent(task);
         here.add_urgent(task, cpu);
         here.context.reschedule(cpu);
+        if self.state.above(cpu).current == Some(task) {
+            self.pull_urgent(context, cpu, before);
+        }
     }
 
     /// A task becomes a real-time one (`switched_from_scx()`).
@@ -360,6 +352,7 @@ impl Machine {
         let cpu = self.state.task(task).cpu;
         let queued = context.task(task).is_runnable();
         let runs = self.state.above(cpu).current == Some(task);
+        let before = self.state.priority(task);
         let mut here = self.here(context);
         here.update_current(cpu);
         here.remove_urgent(task);
@@ -375,6 +368,7 @@ impl Machine {
                 self.state.above(cpu).current = None;
                 self.state.cpu_mut(cpu).current = Some(task);
                 self.goes_on(context, task);
+                self.pull_urgent(context, cpu, before);
             }
             (true, false) => {
                 let restore = self.state.enq.restore;
@@ -417,6 +411,10 @@ impl Machine {
         self.here(context).update_current(cpu);
         let idled = self.state.runs(cpu).is_none();
         let ran = self.state.above(cpu).current.take();
+        if let Some(left) = ran.filter(|task| self.state.urgent_on(cpu).all(|one| one != *task)) {
+            let before = self.state.priority(left);
+            self.pull_urgent(context, cpu, before);
+        }
         let above = self.state.above(cpu);
         if idled {
             above.server.end_idle(now);
@@ -467,6 +465,7 @@ impl Machine {
         }
         self.state.picking = None;
         if left.is_some() {
+            self.here(context).count_switch(cpu);
             self.release(context, cpu, task);
         }
         self.run_urgent(context, cpu, task)

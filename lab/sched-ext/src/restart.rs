@@ -64,6 +64,7 @@ impl Machine {
             above.forget_runnable();
         }
         for cpu in (0..context.cpus()).map(CpuId) {
+            context.looks_again(cpu);
             if !context.is_online(cpu) {
                 masks::put(&mut self.guest, self.state.online, cpu, false);
                 self.here(context).note_idle(cpu, false);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use warmq_bpf::KernelTable;
 use warmq_bpf_run::Guest;
 use warmq_kernel::{Context, Pick};
 use warmq_units::{CpuId, TaskId};
@@ -26,9 +27,12 @@ macro_rules! callbacks {
             /// Names of all.
             pub(crate) const NAMES: &[&str] = &[$($name,)*];
 
-            pub(crate) fn of(named: &BTreeMap<String, u32>) -> Callbacks {
+            /// Those that a kernel knows.
+            pub(crate) fn of(named: &BTreeMap<String, u32>, kernel: &KernelTable) -> Callbacks {
+                let known = |name| kernel.field("sched_ext_ops", name).is_some();
+                let of = |name| named.get(name).copied().filter(|_| known(name));
                 Callbacks {
-                    $($field: named.get($name).copied(),)*
+                    $($field: of($name),)*
                 }
             }
         }
@@ -56,6 +60,7 @@ callbacks! {
     cgroup_init: "cgroup_init",
     cgroup_move: "cgroup_move",
     cgroup_set_weight: "cgroup_set_weight",
+    cgroup_set_idle: "cgroup_set_idle",
     cgroup_set_bandwidth: "cgroup_set_bandwidth",
     cpu_offline: "cpu_offline",
     cpu_online: "cpu_online",
@@ -230,7 +235,9 @@ impl Machine {
         }
         let cpu = self.state.task(task).cpu;
         if self.state.cpu(cpu).current == Some(task) {
-            self.here(context).update_current(cpu);
+            let mut here = self.here(context);
+            here.update_current(cpu);
+            here.count_switch(cpu);
             self.call_task(context, self.callbacks.stopping, task, &[0]);
         }
         self.call_task(context, self.callbacks.quiescent, task, &[flags]);
@@ -302,6 +309,7 @@ impl Machine {
         let cpu = context.cpu();
         context.compute(self.state.costs.pick);
         self.note_online(context, cpu);
+        self.here(context).begin_pick(cpu);
         let previous = previous.filter(|task| self.state.task(*task).queued);
         let stays = previous.filter(|task| context.task(*task).may_run_on(cpu));
         self.state.picking = Some(cpu);
@@ -445,6 +453,7 @@ impl Machine {
     pub(crate) fn move_away(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) {
         self.stop(context, cpu, task);
         self.state.cpu_mut(cpu).current = None;
+        self.here(context).count_switch(cpu);
         let mut cpus = (0..context.cpus()).map(CpuId);
         let to = cpus.find(|cpu| context.task(task).may_run_on(*cpu));
         self.here(context).set_cpu(task, to.unwrap_or(cpu));

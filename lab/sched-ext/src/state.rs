@@ -10,6 +10,7 @@ use warmq_units::{Address, CpuId, Instant, LockId, TaskId};
 use crate::again::Again;
 use crate::expenses::Costs;
 use crate::idle::Idle;
+use crate::kicks::{KickWait, Wait};
 use crate::layout;
 use crate::lines::Lines;
 use crate::profiler::Profiler;
@@ -109,6 +110,8 @@ pub(crate) struct Cpu {
     pub(crate) known_idle: bool,
     /// The task_struct of its idle task.
     pub(crate) idle_task: u64,
+    /// What it waits for after kicks.
+    pub(crate) wait: Wait,
     /// Whom `cpumask_any_distribute()` and its like returned last, plus one. The first time they
     /// leave out CPU 0 if they can.
     pub(crate) turn: u32,
@@ -123,6 +126,7 @@ pub(crate) struct Cgroup {
     pub(crate) css_set: u64,
     pub(crate) task_group: u64,
     pub(crate) weight: u32,
+    pub(crate) idle: bool,
     /// Period, quota and burst in us.
     pub(crate) limits: [u64; 3],
 }
@@ -181,6 +185,10 @@ pub(crate) struct State {
     pub(crate) above: Vec<Above>,
     /// This kernel has a deadline server of tasks of sched_ext.
     pub(crate) is_served: bool,
+    /// CPUs that wait for others after kicks, or are to.
+    pub(crate) waiting: Vec<CpuId>,
+    /// How this kernel waits for CPUs that were kicked.
+    pub(crate) kick_wait: KickWait,
     /// A slice of SCHED_RR, in ticks.
     pub(crate) round_robin: u64,
     /// CPUs whose server may want its timer armed otherwise than it is.

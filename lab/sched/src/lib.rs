@@ -192,17 +192,8 @@ const CFS_DEVIATES: &[(&str, &str)] = &[
     ),
     ("quota", ONE_POOL),
 ];
-const EEVDF_DEVIATES: &[(&str, &str)] = &[(
-    "policy fifo or rr without cpus",
-    "real-time tasks stay on the CPUs where they wake: none is pushed to or pulled by another CPU",
-)];
-const COMPILED_DEVIATES: &[(&str, &str)] = &[
-    ("autogroup", "schedulers of sched_ext do not see sessions"),
-    (
-        "policy fifo or rr without cpus",
-        "real-time tasks stay on the CPUs where they wake: none is pushed to or pulled by another CPU",
-    ),
-];
+const COMPILED_DEVIATES: &[(&str, &str)] =
+    &[("autogroup", "schedulers of sched_ext do not see sessions")];
 const BROKEN_DEVIATES: &[(&str, &str)] = &[(
     "policy fifo or rr",
     "real-time tasks have a large weight, and are no class of their own",
@@ -303,7 +294,7 @@ const EEVDF: Entry = Entry {
     timers_of: LINUX6,
     models: FULL_OR_LAZY,
     cgroups: true,
-    deviates: EEVDF_DEVIATES,
+    deviates: &[],
     statistics: &[],
     promise: EEVDF_PROMISE,
     timers: Settings::linux6,

@@ -2,6 +2,7 @@
 
 use super::{owned, waited};
 use crate::case::Case;
+use crate::due::shares_by_groups;
 use crate::verdict::Finding;
 use crate::words::{share, thousandths};
 
@@ -16,12 +17,19 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     if case.waited < LEAST_WAITED || idle < LEAST_IDLE {
         return None;
     }
+    let unknown = match may_have_a_quota(case) {
+        true => {
+            " The recording does not say whether its group has a quota, which this scheduler may \
+             keep by itself."
+        }
+        false => "",
+    };
     Some(Finding {
         cause: String::new(),
         says: format!("{}, though a CPU idled that it may use", waited(case)),
         because: format!(
             "For {} of its wait there was one: balancing left it where it was, or nobody woke the \
-             CPU.",
+             CPU.{unknown}",
             share(idle)
         ),
         cures: owned(&[
@@ -30,4 +38,14 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
             "try another scheduler (scx_warmq looks for waiting tasks before a CPU idles)",
         ]),
     })
+}
+
+/// Whether a quota that nobody has recorded may be why: recorders say of each group whether it has
+/// one (not so before `Record::Limit` was), and the lab of those that have.
+fn may_have_a_quota(case: &Case<'_, '_>) -> bool {
+    let header = case.facts.header;
+    let groups = &case.facts.watcher.groups;
+    let all = groups.upwards(case.group());
+    let unknown = all.iter().any(|group| groups.limit(*group).is_none());
+    unknown && header.clock != "simulated" && !shares_by_groups(header)
 }

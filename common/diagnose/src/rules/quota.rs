@@ -1,12 +1,20 @@
 //! A quota of its group held it back.
 
+use warmq_trace::Limit;
+use warmq_units::Duration;
+
 use super::owned;
 use crate::case::Case;
+use crate::due::shares_by_groups;
 use crate::verdict::Finding;
-use crate::words::{list, share, span, thousandths};
+use crate::words::{list, part, share, span, thousandths};
 
 /// In thousandths of the time that it asked for. A quota that is seldom met is there for peaks.
 const LEAST: u64 = 200;
+
+/// A group that has run for so much of what its quota allows, in thousandths, has used it up: what
+/// is missing are parts of periods.
+const USED_UP: u64 = 900;
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let own = case.tally.held.throttled;
@@ -17,7 +25,8 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     // too; kernels count it for the group. What of that hit this task is at most what it seemed to
     // wait.
     let of_group = group.map(|group| throttled(&group)).unwrap_or_default();
-    let held = own + of_group.min(case.tally.waited + case.tally.doubted);
+    let by_kernel = of_group.min(case.tally.waited + case.tally.doubted);
+    let held = own + by_kernel.max(by_scheduler(case, &all));
     let asked = case.wanted + own + case.tally.doubted;
     if thousandths(held, asked) < LEAST {
         return None;
@@ -47,4 +56,54 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
              less of it",
         ]),
     })
+}
+
+/// For how long a scheduler has held it back that keeps quotas by itself (`cgroup_set_bandwidth`),
+/// of which there is no record: its groups' own, while a CPU idled that it may use, if one of these
+/// has used up its quota.
+fn by_scheduler(case: &Case<'_, '_>, groups: &[u32]) -> Duration {
+    let keeps_them = !shares_by_groups(case.facts.header);
+    let used_up = groups.iter().any(|group| has_used_up(case, *group));
+    match keeps_them && used_up {
+        true => case.tally.idle_inside,
+        false => Duration::ZERO,
+    }
+}
+
+fn has_used_up(case: &Case<'_, '_>, group: u32) -> bool {
+    let Some(limit) = case.facts.watcher.groups.limit(group) else {
+        return false;
+    };
+    let members = case.facts.members(group);
+    let used = members.map(|(id, _)| case.facts.tally(id).ran).sum();
+    allowed(limit, case.facts.period).is_some_and(|most| part(most, USED_UP) <= used)
+}
+
+/// What a group may use in `span`; none: as much as it likes.
+fn allowed(limit: Limit, span: Duration) -> Option<Duration> {
+    let all = u128::from(limit.quota.0) * u128::from(span.0);
+    let of_periods = all.checked_div(limit.period.0.into())?;
+    let most = u64::try_from(of_periods).ok().map(Duration);
+    most.filter(|most| *most > Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_quota_allows_is_in_proportion() {
+        let ms = Duration::from_ms;
+        let limit = |quota, period| Limit { quota, period };
+        let table = [
+            (limit(ms(6), ms(100)), Some(ms(60))),
+            (limit(ms(150), ms(100)), Some(ms(1_500))),
+            (limit(Duration(u64::MAX), ms(100)), None),
+            (limit(Duration::ZERO, ms(100)), None),
+            (limit(ms(6), Duration::ZERO), None),
+        ];
+        for (limit, expected) in table {
+            assert_eq!(allowed(limit, ms(1_000)), expected, "{limit:?}");
+        }
+    }
 }

@@ -83,6 +83,7 @@ pub(super) fn judge(
         | Record::Slice { .. }
         | Record::Group { .. }
         | Record::Cgroup { .. }
+        | Record::Limit { .. }
         | Record::Throttled { .. }
         | Record::Quota { .. }
         | Record::Owed { .. }

@@ -333,7 +333,10 @@ impl<W: Write> Observer for Perfetto<W> {
             | Record::Ids { .. }
             | Record::Renamed { .. } => {}
             // A group has no track, and its tasks say which one they are in.
-            Record::Cgroup { .. } | Record::Throttled { .. } | Record::Quota { .. } => {}
+            Record::Cgroup { .. }
+            | Record::Limit { .. }
+            | Record::Throttled { .. }
+            | Record::Quota { .. } => {}
             Record::Owed {
                 cpu, group, lag, ..
             } => {

@@ -7,7 +7,7 @@ use warmq_units::{Duration, Instant, TaskId};
 use crate::core::interrupt::{PendingInterrupts, PendingSoftirqs};
 use crate::core::net::Packet;
 use crate::core::time::TimerOwner;
-use crate::words::{Activity, CpuTime, Mm, Mode, Nic, Polled, Step, Why};
+use crate::words::{Activity, BusyWait, CpuTime, Mm, Mode, Nic, Polled, Step, Why};
 
 /// Whether a CPU was asked to pick again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -48,6 +48,8 @@ pub(crate) struct Cpu {
     pub(crate) softirq_depth: u32,
     /// True from the call of `schedule()` until its switch is over.
     pub(crate) in_schedule: bool,
+    /// It is to wait for another CPU before it goes on.
+    pub(crate) is_to_wait: Option<BusyWait>,
 
     // Changed when interrupts and softirqs are raised, and by their handlers.
     pub(crate) softirqs: PendingSoftirqs,
@@ -134,6 +136,19 @@ impl Cpu {
     pub(crate) fn may_schedule(&self) -> bool {
         let held = self.softirq_depth > 0 || self.in_schedule;
         self.takes_interrupts() && !held
+    }
+
+    /// How this CPU waits for another one now, if it is to.
+    #[inline]
+    pub(crate) fn waits_now(&self) -> Option<BusyWait> {
+        let may = self.takes_interrupts() && !self.in_schedule;
+        self.is_to_wait.filter(|_| may)
+    }
+
+    /// Whether this CPU does nothing but wait for another one.
+    pub(crate) fn waits_busily(&self) -> bool {
+        let waits = matches!(self.stack.last(), Some(Step::BusyWait(_)));
+        waits && self.activity.mode == Mode::Spin
     }
 
     /// Counts one more step at `now`; returns how many there have been at this time.

@@ -6,8 +6,8 @@ use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::core::Core;
 use crate::words::{
-    Barrier, Condition, Fragment, GroupId, IdleLoop, Mutex, Part, Policy, Role, Semaphore, Socket,
-    Span, Waiting, WakeContext, Wakeup,
+    Barrier, Condition, Fragment, GroupId, IdleLoop, Limits, Mutex, Part, Policy, Role, Semaphore,
+    Socket, Span, Waiting, WakeContext, Wakeup,
 };
 
 impl Core {
@@ -119,6 +119,14 @@ impl Core {
             weight: known.weight,
             name: known.name,
         }
+    }
+
+    pub(crate) fn record_limit(&mut self, group: GroupId, limits: Limits) {
+        self.record_detail(|_| Record::Limit {
+            group: group.0,
+            quota: limits.quota,
+            period: limits.period,
+        });
     }
 
     pub(crate) fn record_fragment(&mut self, task: TaskId) {

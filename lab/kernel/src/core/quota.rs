@@ -11,8 +11,9 @@ use crate::words::{GroupId, Limits, Policy, Throttling};
 impl Core {
     /// Gives `group` limits for the first time.
     pub(crate) fn set_bandwidth(&mut self, group: GroupId, limits: Limits) {
+        self.record_limit(group, limits);
         if self.settings.throttling == Throttling::Scheduler {
-            return self.groups.set_limits(group, limits);
+            return self.groups.set_limits(group, Some(limits));
         }
         (self.bandwidth, self.holds) = (true, true);
         let handing = match self.settings.throttling {

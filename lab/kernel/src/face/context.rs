@@ -7,7 +7,7 @@ use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Instant, LockId, Task
 use crate::core::{
     AccessCounts, Core, Event, NeedResched, Softirq, Statistic, Timer, TimerOwner, View, Within,
 };
-use crate::words::{Costs, Group, GroupId, Mm, Preemption, Rule, UnknownCost};
+use crate::words::{BusyWait, Costs, Group, GroupId, Mm, Preemption, Rule, UnknownCost};
 
 /// What a scheduler may ask for when it is attached.
 pub struct Attach<'a> {
@@ -321,6 +321,24 @@ impl<'a> Context<'a> {
                 there.need_resched = there.need_resched.max(NeedResched::Lazy);
             }
             _ => self.reschedule(cpu),
+        }
+    }
+
+    /// Before it goes on, this CPU waits busily for as long as the scheduler's `keeps_waiting` says
+    /// so: from the end of the switch on, if it is in `schedule()`, or else as soon as interrupts
+    /// may come in. It asks once, and again at [`Context::looks_again`].
+    pub fn wait_busily(&mut self, how: BusyWait) {
+        self.core.cpu(self.cpu).is_to_wait = Some(how);
+    }
+
+    /// If `cpu` waits busily, it looks whether it still has to. (An interrupt that it is in is over
+    /// before that, and then it looks anyway.)
+    pub fn looks_again(&mut self, cpu: CpuId) {
+        let there = self.core.cpu(cpu);
+        if there.waits_busily() {
+            let generation = there.generation;
+            self.core
+                .schedule(self.at, Event::StepDone { cpu, generation });
         }
     }
 

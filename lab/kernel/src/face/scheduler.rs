@@ -156,6 +156,11 @@ pub trait Scheduler {
     ) {
     }
 
+    /// Whether this CPU goes on waiting, after [`Context::wait_busily`].
+    fn keeps_waiting(&mut self, _context: &mut Context<'_>) -> bool {
+        false
+    }
+
     /// Whether the kernel should call [`Scheduler::put_prev`] after a switch away from `prev`,
     /// which is still runnable. Called before [`Scheduler::switched`]. If `prev` may no longer run
     /// on this CPU, `put_prev` is called in any case.

@@ -153,7 +153,9 @@ impl Engine {
     ) -> Flow {
         if self.core.settings.throttling == Throttling::Scheduler {
             let limits = self.core.groups.get(group).limits.unwrap_or(NO_LIMITS);
-            self.core.groups.set_limits(group, change(limits));
+            let limits = change(limits);
+            self.core.record_limit(group, limits);
+            self.core.groups.set_limits(group, Some(limits));
             self.core.cpu(cpu).stack.push(Step::SetGroupWeight(group));
             return Flow::Next;
         }
@@ -163,6 +165,7 @@ impl Engine {
         match self.core.groups.bandwidth_mut(group) {
             Some(bandwidth) => {
                 let limits = change(bandwidth.limits());
+                self.core.record_limit(group, limits);
                 let set = |bandwidth: &mut Bandwidth, now| bandwidth.set_limits(limits, now);
                 self.core.with_bandwidth(cpu, group, set);
             }

@@ -6,7 +6,7 @@ use warmq_units::{CpuId, Duration, LockId, TaskId};
 use crate::core::{Core, NeedResched};
 use crate::face::{Context, Scheduler};
 use crate::paths::Engine;
-use crate::words::{Mode, Preemptible, Preemption, Rule, Step, Touch, resume, wake};
+use crate::words::{BusyWait, Mode, Preemptible, Preemption, Rule, Step, Touch, resume, wake};
 
 /// The result of a step.
 pub(crate) enum Flow {
@@ -110,6 +110,9 @@ impl Engine {
     /// preemption. `None` when the kernel has nothing to do.
     fn next_step(&mut self, cpu: CpuId) -> Option<Step> {
         let here = self.core.cpu(cpu);
+        if let Some(how) = here.waits_now() {
+            return Some(self.begin_wait(cpu, how));
+        }
         if here.may_schedule() {
             if here.current.is_none() && !here.wake_list.is_empty() {
                 // Before it leaves idle, or idles on (flush_smp_call_function_queue() in
@@ -202,6 +205,7 @@ impl Engine {
                     scheduler.put_prev(context, prev);
                 }
             }),
+            Step::BusyWait(how) => self.wait_busily(cpu, how),
             Step::Wake { task, sync } => self.begin_wake(cpu, task, sync),
             Step::Activate { task, target, why } => self.activate(cpu, task, target, why),
             Step::Fork { child } => self.forked(cpu, child),
@@ -311,6 +315,32 @@ impl Engine {
         call: impl FnOnce(&mut dyn Scheduler, &mut Context<'_>),
     ) -> Flow {
         let took = self.call(cpu, call);
+        Flow::Takes(took, self.mode(cpu, false))
+    }
+
+    // Waits for other CPUs.
+
+    /// This CPU is not through with `schedule()` until it has waited.
+    fn begin_wait(&mut self, cpu: CpuId, how: BusyWait) -> Step {
+        let here = self.core.cpu(cpu);
+        here.is_to_wait = None;
+        here.in_schedule = true;
+        here.irq_off += u32::from(how == BusyWait::InterruptsOff);
+        Step::BusyWait(how)
+    }
+
+    fn wait_busily(&mut self, cpu: CpuId, how: BusyWait) -> Flow {
+        let mut goes_on = false;
+        let took = self.call(cpu, |scheduler, context| {
+            goes_on = scheduler.keeps_waiting(context);
+        });
+        let here = self.core.cpu(cpu);
+        if goes_on {
+            here.stack.push(Step::BusyWait(how));
+            return Flow::Spins;
+        }
+        here.in_schedule = false;
+        here.irq_off -= u32::from(how == BusyWait::InterruptsOff);
         Flow::Takes(took, self.mode(cpu, false))
     }
 

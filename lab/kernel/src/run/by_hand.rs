@@ -11,7 +11,7 @@ use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 use crate::core::{Core, Event, NeedResched, Recorder, State, TimerOwner, View};
 use crate::face::{Attach, BootError, Context};
 use crate::run::boot::hardware;
-use crate::words::{Costs, Group, GroupId, Mm, Mode, Settings, TaskSpec, Times, Waiting};
+use crate::words::{Costs, Group, GroupId, Limits, Mm, Mode, Settings, TaskSpec, Times, Waiting};
 
 /// What a task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +99,16 @@ impl ByHand {
     /// The weight of a group from now on.
     pub fn set_group_weight(&mut self, group: GroupId, weight: u32) {
         self.core.groups.set_weight(group, weight);
+    }
+
+    /// Whether a group is idle from now on.
+    pub fn set_group_idle(&mut self, group: GroupId, idle: bool) {
+        self.core.groups.set_idle(group, idle);
+    }
+
+    /// The limits of a group from now on.
+    pub fn set_group_limits(&mut self, group: GroupId, limits: Option<Limits>) {
+        self.core.groups.set_limits(group, limits);
     }
 
     /// What is known of a task.

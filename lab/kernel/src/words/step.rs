@@ -23,7 +23,7 @@ pub enum Mode {
     Interrupt,
     /// In a softirq.
     Softirq,
-    /// Waiting for a spin lock.
+    /// Waiting busily: for a spin lock, or for another CPU.
     Spin,
     /// Nothing to do.
     #[default]
@@ -40,6 +40,15 @@ impl Mode {
         Mode::Spin,
         Mode::Idle,
     ];
+}
+
+/// How a CPU waits busily for what another one does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BusyWait {
+    /// It takes no interrupts meanwhile.
+    InterruptsOff,
+    /// It takes interrupts, and runs no other task.
+    InterruptsOn,
 }
 
 /// Wakes `task`, without `WF_SYNC`.
@@ -70,6 +79,7 @@ impl Step {
             Step::Perform(_) | Step::Touch { .. } => Preemptible::Point,
             Step::Acquire(_)
             | Step::PutPrev(_)
+            | Step::BusyWait(_)
             | Step::Activate { .. }
             | Step::SetWeight(_)
             | Step::SetCpumask(_)
@@ -109,6 +119,8 @@ pub(crate) enum Step {
         paid: bool,
     },
     PutPrev(TaskId),
+    /// Waits for another CPU, for as long as the scheduler says so.
+    BusyWait(BusyWait),
     Wake {
         task: TaskId,
         sync: bool,

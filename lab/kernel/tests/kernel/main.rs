@@ -20,3 +20,4 @@ mod steal;
 mod support;
 mod sync;
 mod timers;
+mod waits;

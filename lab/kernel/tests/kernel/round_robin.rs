@@ -25,6 +25,9 @@ pub trait Hooks {
     fn tick(&mut self, _: &mut Context<'_>) -> bool {
         true
     }
+    fn keeps_waiting(&mut self) -> bool {
+        false
+    }
     fn set_weight(&mut self, _: &mut Context<'_>, _: TaskId) {}
     fn set_fragment(&mut self, _: &mut Context<'_>, _: TaskId, _: Option<Fragment>) {}
     fn exit(&mut self, _: TaskId) {}
@@ -145,6 +148,10 @@ impl<H: Hooks> Scheduler for RoundRobin<H> {
         first
             .and_then(|index| self.queue.remove(index))
             .map_or(Pick::Idle, Pick::Task)
+    }
+
+    fn keeps_waiting(&mut self, _: &mut Context<'_>) -> bool {
+        self.hooks.keeps_waiting()
     }
 
     fn wants_put_prev(&self, _: TaskId) -> bool {

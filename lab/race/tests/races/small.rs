@@ -3,7 +3,7 @@
 use warmq_race::Fault;
 use warmq_units::Seed;
 
-use crate::stage::{first, load, race};
+use crate::stage::{first, load, load_for, race};
 
 const RACES: &[u8] = include_bytes!("../programs/races.bpf.o");
 
@@ -42,6 +42,19 @@ fn a_queue_that_is_not_there_needs_no_interruption() {
 fn one_that_is_cured_has_no_fault() {
     let loaded = load(RACES, &[("kicks_all", 1), ("counts_once", 1)]);
     assert_eq!(first(&race(&loaded, &[]), 500), None);
+}
+
+/// Ticks of either CPU kick the other one with SCX_KICK_WAIT.
+#[test]
+fn two_cpus_that_wait_for_each_other_are_found_in_6_18() {
+    const KICKS: &[u8] = include_bytes!("../../../sched-ext/tests/programs/kicks.bpf.o");
+    let all = i128::from(u32::MAX);
+    let set = [("flags", 1 << 2), ("kicks_of_0", all), ("kicks_of_1", all)];
+    let loaded = load_for("6.18", KICKS, &set);
+    let found = first(&race(&loaded, &[]), 300).expect("it is found");
+    assert!(matches!(&found.fault, Fault::Ejected(why) if why.contains("wait for each other")));
+    let loaded = load_for("7.3", KICKS, &set);
+    assert_eq!(first(&race(&loaded, &[]), 300), None);
 }
 
 #[test]

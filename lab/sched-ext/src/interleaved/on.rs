@@ -83,6 +83,11 @@ impl On {
         poll_fn(|_| self.world.borrow_mut().poll_locks(self.path, locks)).await;
     }
 
+    /// Waits for the CPUs that it has kicked with `SCX_KICK_WAIT`, if it is to.
+    pub(super) async fn wait_for_kicked(&self) {
+        poll_fn(|_| self.world.borrow_mut().poll_kicked(self.path)).await;
+    }
+
     pub(super) fn unlock(&self, locks: &[Lock]) {
         let mut world = self.world.borrow_mut();
         for lock in locks {

@@ -1,7 +1,7 @@
 //! What happens on a CPU, from its beginning to its end.
 
-use warmq_kernel::{Doing, GroupId, Mode};
-use warmq_units::{CpuId, CpuSet, TaskId};
+use warmq_kernel::{ByHand, Doing, GroupId, Limits, Mode};
+use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 
 use crate::interleaved::locks::Lock;
 use crate::interleaved::on::On;
@@ -39,6 +39,8 @@ pub enum Event {
     Move(TaskId, GroupId),
     /// Code there changes the weight of a group.
     Weigh(GroupId, u32),
+    /// Code there makes a group idle, or an ordinary one (`cpu.idle`).
+    Idle(GroupId, bool),
     /// Code there sets the period, the quota and the burst of a group, in us.
     Limit(GroupId, [u64; 3]),
     /// Who runs there names its data.
@@ -64,12 +66,24 @@ impl On {
             Event::Nice(task, nice) => self.renice(task, nice).await,
             Event::Affinity(task, cpus) => self.set_affinity(task, cpus).await,
             Event::Move(task, group) => self.move_to(task, group).await,
-            Event::Weigh(group, weight) => self.weigh(group, weight).await,
-            Event::Limit(group, limits) => self.limit(group, limits).await,
+            Event::Weigh(group, weight) => {
+                self.change_group(group, |hand| hand.set_group_weight(group, weight))
+                    .await;
+            }
+            Event::Idle(group, idle) => {
+                self.change_group(group, |hand| hand.set_group_idle(group, idle))
+                    .await;
+            }
+            Event::Limit(group, limits) => {
+                let limits = of_us(limits);
+                self.change_group(group, |hand| hand.set_group_limits(group, limits))
+                    .await;
+            }
             Event::Hint(value) => self.hint(value).await,
             Event::Timer(token) => self.timer(token).await,
         }
         self.finish().await;
+        self.wait_for_kicked().await;
     }
 
     /// `try_to_wake_up()`.
@@ -350,33 +364,13 @@ impl On {
         self.unlock(&[Lock::Groups]);
     }
 
-    async fn weigh(&self, group: GroupId, weight: u32) {
+    /// A group changes, as an operator writes to a file of it.
+    async fn change_group(&self, group: GroupId, change: impl FnOnce(&mut ByHand)) {
         self.lock(&[Lock::Groups]).await;
-        self.world(|world| world.hand.set_group_weight(group, weight));
-        let args = self.with(|machine, _| {
-            let known = machine.state.groups.get_mut(&group)?;
-            known.weight = weight;
-            Some([known.address, weight.into()])
-        });
-        if let Some(args) = args {
-            let set = self.callbacks().cgroup_set_weight;
-            self.call(set, During::Other, &args).await;
-        }
-        self.unlock(&[Lock::Groups]);
-    }
-
-    async fn limit(&self, group: GroupId, limits: [u64; 3]) {
-        self.lock(&[Lock::Groups]).await;
-        let known = self.with(|machine, _| {
-            let known = machine.state.groups.get_mut(&group)?;
-            known.limits = limits;
-            Some(known.address)
-        });
-        if let Some(address) = known {
-            let [period, quota, burst] = limits;
-            let set = self.callbacks().cgroup_set_bandwidth;
-            let args = [address, period, quota, burst];
-            self.call(set, During::Other, &args).await;
+        self.world(|world| change(&mut world.hand));
+        let calls = self.with(|machine, at| machine.changes_of(at, group));
+        for (callback, args) in calls {
+            self.call(callback, During::Other, &args).await;
         }
         self.unlock(&[Lock::Groups]);
     }
@@ -408,6 +402,17 @@ impl On {
             self.call_timer(function, &args).await;
         }
     }
+}
+
+/// A period, a quota and a burst in us; none where the quota is the greatest number.
+fn of_us([period, quota, burst]: [u64; 3]) -> Option<Limits> {
+    let [period, burst] = [period, burst].map(Duration::from_us);
+    let quota = (quota != u64::MAX).then(|| Duration::from_us(quota));
+    quota.map(|quota| Limits {
+        quota,
+        period,
+        burst,
+    })
 }
 
 /// What a task was before it changes.

@@ -22,6 +22,7 @@ impl On {
         let cpu = self.cpu;
         let left = self.with(|machine, _| machine.state.cpu(cpu).current);
         let ran = left.is_some();
+        self.with(|machine, at| machine.here(at).begin_pick(cpu));
         let stays = previous.filter(|task| self.world(|world| world.may_run(*task, cpu)));
         self.with(|machine, _| machine.state.picking = Some(cpu));
         if let Some(task) = previous.filter(|_| stays.is_none()) {
@@ -153,7 +154,10 @@ impl On {
     /// before this one asks the program for a task (`migration_cpu_stop()`).
     async fn move_away(&self, task: TaskId) {
         self.stop(task).await;
-        self.with(|machine, _| machine.state.cpu_mut(self.cpu).current = None);
+        self.with(|machine, at| {
+            machine.state.cpu_mut(self.cpu).current = None;
+            machine.here(at).count_switch(self.cpu);
+        });
         self.world(|world| world.hand.set_on_cpu(task, None));
         let own = [Lock::RunQueue(self.cpu)];
         self.unlock(&own);

@@ -165,7 +165,9 @@ impl On {
         if runs {
             self.with(|machine, at| {
                 let cpu = machine.state.task(task).cpu;
-                machine.here(at).update_current(cpu);
+                let mut here = machine.here(at);
+                here.update_current(cpu);
+                here.count_switch(cpu);
             });
             self.call_task(callbacks.stopping, task, &[0]).await;
         }

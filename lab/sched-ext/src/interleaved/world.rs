@@ -31,6 +31,8 @@ pub enum Waits {
     No,
     /// Others have locks that it needs.
     For(Vec<Lock>),
+    /// It has kicked these CPUs with `SCX_KICK_WAIT`, which have not switched yet.
+    Kicked(Vec<CpuId>),
     /// It is interrupted.
     Held(Place),
 }
@@ -175,6 +177,20 @@ impl World {
             return Poll::Ready(());
         }
         self.paths[path].waits = Waits::For(locks.to_vec());
+        Poll::Pending
+    }
+
+    /// A path is through, but for the CPUs that it has kicked and must wait for.
+    pub(super) fn poll_kicked(&mut self, path: usize) -> Poll<()> {
+        let cpu = self.paths[path].cpu;
+        let machine = &mut self.scheduler.machine;
+        let of = machine.state.awaited_now(cpu);
+        if of.is_empty() || machine.state.ejected.is_some() {
+            self.paths[path].waits = Waits::No;
+            return Poll::Ready(());
+        }
+        machine.here(&mut self.hand.context(cpu)).keeps_waiting(cpu);
+        self.paths[path].waits = Waits::Kicked(of);
         Poll::Pending
     }
 

@@ -29,53 +29,6 @@ pub(super) fn kick(here: &mut Here<'_, '_>, [cpu, flags, ..]: Args) -> Answer {
     Ok(0)
 }
 
-impl Here<'_, '_> {
-    /// Sends what the callbacks have kicked (`kick_cpus_irq_workfn()`). Who waits for a CPU that
-    /// runs a task picks again itself, and does not wait.
-    pub(crate) fn send_kicks(&mut self) {
-        let this = self.context.cpu();
-        for (cpu, flags) in std::mem::take(&mut self.state.kicks) {
-            // An interrupt does it once this CPU has switched (`kick_cpus_irq_workfn()`).
-            let idle = self.state.runs(cpu).is_none();
-            let kick = Kick::of(flags, idle, self.context.is_online(cpu), cpu == this);
-            if kick.ends_slice {
-                self.end_slice(cpu);
-            }
-            if kick.target {
-                self.context.reschedule(cpu);
-            }
-            if kick.this {
-                self.context.reschedule(this);
-            }
-        }
-    }
-}
-
-/// What a kick does (`kick_one_cpu()`, `kick_one_cpu_if_idle()`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Kick {
-    /// The slice of who runs there ends.
-    ends_slice: bool,
-    /// The CPU picks again.
-    target: bool,
-    /// The CPU that kicks does so, too.
-    this: bool,
-}
-
-impl Kick {
-    fn of(flags: u64, idle: bool, online: bool, own: bool) -> Kick {
-        let skipped = flags & kicks::IDLE != 0 && !idle;
-        if skipped || !(online || own) {
-            return Kick::default();
-        }
-        Kick {
-            ends_slice: flags & kicks::PREEMPT != 0 && !idle,
-            target: true,
-            this: flags & kicks::WAIT != 0 && !idle,
-        }
-    }
-}
-
 pub(super) fn count(here: &mut Here<'_, '_>, _: Args) -> Answer {
     Ok(here.context.cpus().into())
 }
@@ -302,40 +255,4 @@ pub(super) fn cancel_timer(here: &mut Here<'_, '_>, [timer, ..]: Args) -> Answer
     Ok(armed
         .is_some_and(|armed| here.context.cancel_timer(armed))
         .into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kicks_are_as_in_the_kernel() {
-        let kick = |ends_slice, target, this| Kick {
-            ends_slice,
-            target,
-            this,
-        };
-        let (yes, no) = (true, false);
-        let table = [
-            // flags, idle, online, own
-            ((0, yes, yes, no), kick(no, yes, no)),
-            ((0, no, yes, no), kick(no, yes, no)),
-            ((kicks::IDLE, yes, yes, no), kick(no, yes, no)),
-            ((kicks::IDLE, no, yes, no), kick(no, no, no)),
-            ((kicks::PREEMPT, no, yes, no), kick(yes, yes, no)),
-            ((kicks::PREEMPT, yes, yes, no), kick(no, yes, no)),
-            ((kicks::WAIT, no, yes, no), kick(no, yes, yes)),
-            ((kicks::WAIT, yes, yes, no), kick(no, yes, no)),
-            (
-                (kicks::PREEMPT | kicks::WAIT, no, yes, no),
-                kick(yes, yes, yes),
-            ),
-            ((kicks::PREEMPT, no, no, no), kick(no, no, no)),
-            ((0, yes, no, yes), kick(no, yes, no)),
-        ];
-        for ((flags, idle, online, own), expected) in table {
-            let found = Kick::of(flags, idle, online, own);
-            assert_eq!(found, expected, "{flags} {idle} {online} {own}");
-        }
-    }
 }

@@ -3,6 +3,7 @@
 mod ejected;
 mod events;
 mod groups;
+mod kicks;
 mod loader;
 mod mutant;
 mod mutated;

@@ -187,3 +187,32 @@ fn real_time_tasks_go_where_none_runs() {
     let late = ended.borrow().iter().filter(|at| **at > ms(17)).count();
     assert_eq!((ended.borrow().len(), late), (2, 0), "{ended:?}");
 }
+
+/// Both CPUs have a better one, one of them for ever, the other for 20 ms. That one then pulls
+/// both, one after the other, wherever they wait (`pull_rt_task()`).
+#[test]
+fn a_cpu_whose_real_time_task_leaves_pulls_the_best_that_waits() {
+    let ended = Rc::new(RefCell::new(Vec::new()));
+    let all = ended.clone();
+    let workload = move |boot: &mut Boot<'_>| -> Started {
+        let best = |name, cpu| called(name).bound([cpu]).policy(Policy::Fifo(50));
+        hog(boot, best("a", CpuId(0)))?;
+        boot.task(best("b", CpuId(1)), |task: Task| async move {
+            task.compute_for(ms(20)).await;
+        })?;
+        for name in ["c", "d"] {
+            let all = all.clone();
+            boot.task(urgent(name), move |task: Task| async move {
+                task.sleep(ms(5)).await;
+                task.compute_for(ms(10)).await;
+                let now = task.now().await;
+                all.borrow_mut().push(now.since(Instant::START));
+            })?;
+        }
+        Ok(())
+    };
+    let played = play(load(FAULTS, "7.3", &[]), 2, 100, &workload);
+    assert_eq!(played.violation, None);
+    let ended = ended.borrow();
+    assert!(ended.len() == 2 && ended[1] <= ms(46), "{ended:?}");
+}

@@ -54,6 +54,8 @@ pub fn load_with(
 pub struct Played {
     pub ending: Ending,
     pub digest: String,
+    /// For how long each CPU has waited busily.
+    pub spun: Vec<Duration>,
     /// What the checker of all runs found.
     pub violation: Option<String>,
 }
@@ -103,15 +105,22 @@ impl Stage {
         }
     }
 
-    /// Eight CPUs, on which everything costs what was measured, with caches.
-    pub fn costly(loaded: Loaded) -> Stage {
+    /// So many CPUs, on which the kernel's paths cost what was measured.
+    pub fn with_costs(loaded: Loaded, cpus: usize) -> Stage {
         let measured = &shipped("server-24llc").costs["linux-6.18"];
         Stage {
             costs: Costs::new(measured.clone()),
+            ..Stage::new(loaded, cpus)
+        }
+    }
+
+    /// Eight CPUs, on which everything costs what was measured, with caches.
+    pub fn costly(loaded: Loaded) -> Stage {
+        Stage {
             expenses: Expenses::default(),
             caches: true,
             machine: shipped("small-4llc"),
-            ..Stage::new(loaded, 1)
+            ..Stage::with_costs(loaded, 1)
         }
     }
 
@@ -136,10 +145,13 @@ impl Stage {
     pub fn try_play(self, time: u64, workload: &dyn Workload) -> Result<Played, BootError> {
         let mut kernel = self.boot(workload)?;
         let ending = kernel.run_until(Instant::START + ms(time));
+        let spent = kernel.spent_by_cpu().into_iter();
+        let spun = spent.map(|spent| spent[Mode::Spin as usize]).collect();
         let (digest, checker) = kernel.into_observer();
         Ok(Played {
             ending,
             digest: digest.to_string(),
+            spun,
             violation: checker.violation().map(ToString::to_string),
         })
     }

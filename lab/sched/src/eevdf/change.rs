@@ -1,5 +1,6 @@
 //! Tasks that begin, move between CPUs, and change in what they are.
 
+use warmq_classes::NO_PRIORITY;
 use warmq_kernel::{Context, GroupId, View};
 use warmq_units::{Bytes, CpuId, TaskId};
 
@@ -13,9 +14,6 @@ use super::state::{
 use super::wakeup::Woken;
 use super::weights::{down, shares_of, weight_of};
 
-/// Priorities from here on are those of fair tasks (`MAX_RT_PRIO`).
-const REAL_TIME_PRIORITIES: i32 = 100;
-
 /// A task that was moved or changed, and neither woken nor created.
 const MOVED: Woken = Woken {
     is_new: false,
@@ -26,13 +24,13 @@ const MOVED: Woken = Woken {
 /// What a task's policy makes it.
 fn standing(view: View<'_>) -> (Class, i32, Policy, bool) {
     use warmq_kernel::Policy as Set;
-    let real_time = |priority: u8| REAL_TIME_PRIORITIES - 1 - i32::from(priority);
+    let real_time = |priority: u8| NO_PRIORITY - 1 - i32::from(priority);
     match view.policy() {
         Set::Fifo(priority) => (Class::RealTime, real_time(priority), Policy::Other, false),
         Set::RoundRobin(priority) => (Class::RealTime, real_time(priority), Policy::Other, true),
-        Set::Other => (Class::Fair, REAL_TIME_PRIORITIES, Policy::Other, false),
-        Set::Batch => (Class::Fair, REAL_TIME_PRIORITIES, Policy::Batch, false),
-        Set::Idle => (Class::Fair, REAL_TIME_PRIORITIES, Policy::Idle, false),
+        Set::Other => (Class::Fair, NO_PRIORITY, Policy::Other, false),
+        Set::Batch => (Class::Fair, NO_PRIORITY, Policy::Batch, false),
+        Set::Idle => (Class::Fair, NO_PRIORITY, Policy::Idle, false),
     }
 }
 
@@ -248,6 +246,7 @@ impl State {
             self.set_current(task, None);
         }
         if runnable && runs && priority > before {
+            self.pull_real_time(context, cpu, before);
             self.effects.request(cpu, super::effects::Urgency::Now);
         } else if runnable && !runs {
             self.check_preempt(cpu, task, MOVED, context.must_reschedule(cpu));

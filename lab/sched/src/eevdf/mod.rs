@@ -26,8 +26,7 @@
 //!   pushes a running task without a migration thread. NUMA distances and preferred nodes are
 //!   unknown to it.
 //! - Newly idle CPUs draw from the clock whether to look; what that costs does not decay.
-//! - No core scheduling, uclamp, energy model; real-time tasks stay on the CPUs on which they are
-//!   woken: they are neither pushed to CPUs nor pulled by CPUs that run lesser ones.
+//! - No core scheduling, uclamp, energy model.
 //! - Balancing at exec is modelled for the first tasks only: the programs of scenarios call none.
 //! - Costs besides memory accesses are those of `linux-6.18`; of `linux-2.4` on a machine that has
 //!   only these; and those of `linux-6.18` on `epyc-12llc` where a machine has neither, as `host`.
@@ -56,6 +55,7 @@ mod place;
 mod properties;
 mod protect;
 mod queueing;
+mod real_time;
 mod reweight;
 mod rules;
 mod select;
@@ -188,6 +188,10 @@ impl State {
         let prev = self.cpu(here).current;
         if let Some(prev) = prev {
             self.send_away(context, prev);
+            let prev = self.task(prev);
+            if !prev.runnable {
+                self.pull_real_time(context, here, prev.priority);
+            }
         }
         self.cpu_mut(here).push_to = None;
         let next = self.pick_served(here).or_else(|| {
@@ -324,6 +328,7 @@ impl Scheduler for Eevdf {
             selected: true,
         };
         state.check_preempt(cpu, task, woken, context.must_reschedule(cpu));
+        state.push_woken(context, task, cpu);
         state.settle(context);
         let current = state.cpu(cpu).current;
         let queued = current.is_none_or(|task| state.task(task).runnable);
@@ -362,6 +367,7 @@ impl Scheduler for Eevdf {
 
     fn switched(&mut self, context: &mut Context<'_>, _: Option<TaskId>, next: Option<TaskId>) {
         self.state.switched(context, next);
+        self.state.settle(context);
     }
 
     fn wants_put_prev(&self, prev: TaskId) -> bool {

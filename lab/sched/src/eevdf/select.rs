@@ -30,7 +30,7 @@ impl State {
         }
         let last = context.allowed_near(task, last);
         match (why, self.task(task).class) {
-            (_, Class::RealTime) => last,
+            (_, Class::RealTime) => self.select_real_time(context, task, last),
             (Why::Fork, Class::Fair) => self.idlest(context, task),
             (Why::Wakeup(wakeup), Class::Fair) => {
                 let near = self.near_waker(context, (task, last), wakeup);

@@ -136,6 +136,9 @@ impl State {
         {
             context.cancel_timer(timer);
         }
+        if next.is_some_and(|task| self.task(task).class == Class::RealTime) {
+            self.push_real_time(context, here);
+        }
     }
 
     /// `yield_task_fair()` and `yield_task_rt()`. The CPU picks again in any case. Returns whether

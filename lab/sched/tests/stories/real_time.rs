@@ -3,6 +3,9 @@
 //!
 //! The kernel costs nothing here, and HZ is 250. In a chart a letter is 10 ms.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use warmq_config::Value;
 use warmq_kernel::*;
 use warmq_units::{Cycles, Duration, Instant, Seed};
@@ -162,5 +165,67 @@ fn a_group_with_a_quota_has_no_more_than_the_server_gives() {
         };
         let usual = share(&played(1, name, &[], workload), 1);
         assert!((20..=56).contains(&usual), "{name}: {usual}");
+    }
+}
+
+/// When tasks ended, in ms.
+type Ends = Rc<RefCell<Vec<u64>>>;
+
+fn ends(boot: &mut Boot<'_>, spec: TaskSpec, (starts, ms): (u64, u64), ends: &Ends) -> Started {
+    let ends = ends.clone();
+    boot.task(spec, move |task: Task| async move {
+        task.sleep(Duration::from_ms(starts)).await;
+        task.compute(Cycles(100_000 * ms)).await;
+        let now = task.now().await.since(Instant::START);
+        ends.borrow_mut().push(now.as_us() / 1_000);
+    })?;
+    Ok(())
+}
+
+/// Two wake beside fair tasks, wherever they were: each takes a CPU (`select_task_rq_rt()`,
+/// `push_rt_task()`).
+#[test]
+fn real_time_tasks_go_where_none_runs() {
+    for name in VERSIONS {
+        let all = Ends::default();
+        let seen = all.clone();
+        let workload = move |boot: &mut Boot<'_>| -> Started {
+            for to in [0, 1] {
+                hog(boot, pinned("u", to))?;
+            }
+            for name in ["R", "S"] {
+                ends(boot, called(name).policy(Policy::Fifo(1)), (20, 30), &all)?;
+            }
+            Ok(())
+        };
+        played(2, name, &[], workload);
+        let ends = seen.borrow().clone();
+        assert!(ends.len() == 2 && ends[1] < 60, "{name}: {ends:?}");
+    }
+}
+
+/// Both CPUs have a better one for 50 ms, one of them for ever. The other CPU then runs first the
+/// one that waits there, and after that the one that waits beside the hog (`pull_rt_task()`).
+#[test]
+fn a_cpu_whose_real_time_task_leaves_pulls_the_best_that_waits() {
+    for name in VERSIONS {
+        let all = Ends::default();
+        let seen = all.clone();
+        let workload = move |boot: &mut Boot<'_>| -> Started {
+            hog(boot, pinned("H", 0).policy(Policy::Fifo(50)))?;
+            ends(
+                boot,
+                pinned("L", 1).policy(Policy::Fifo(50)),
+                (0, 50),
+                &Ends::default(),
+            )?;
+            for name in ["R", "S"] {
+                ends(boot, called(name).policy(Policy::Fifo(10)), (10, 30), &all)?;
+            }
+            Ok(())
+        };
+        played(2, name, &[], workload);
+        let ends = seen.borrow().clone();
+        assert!(ends.len() == 2 && ends[1] < 130, "{name}: {ends:?}");
     }
 }

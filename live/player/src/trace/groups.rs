@@ -3,37 +3,56 @@
 use warmq_scenario::program::{CgroupSpec, Cpus, Group, GroupSpec};
 use warmq_scenario::{Bound, EvalError};
 use warmq_trace::{Comm, Record};
+use warmq_units::Duration;
 
 use crate::specs::group_number;
 
 /// The weight of a group of nice 0, as of one that says nothing.
 const USUAL: u64 = 100;
 
-/// Each group with its weight at the start. A session is called as /proc calls it, and weighs as
-/// much as a task of its nice value, in hundredths of that of nice 0.
+/// The quota and the period of a group without a limit.
+const UNLIMITED: (Duration, Duration) = (Duration(u64::MAX), Duration::from_ms(100));
+
+/// Each group with its weight and its limit at the start. A session is called as /proc calls it,
+/// and weighs as much as a task of its nice value, in hundredths of that of nice 0.
 ///
 /// # Errors
 /// A weight or a nice value cannot be computed.
 pub fn records(bound: &Bound, cpus: &Cpus) -> Result<Vec<Record>, EvalError> {
     let record = |(place, of): (usize, Group)| {
         let group = group_number(place);
-        match of.spec {
-            GroupSpec::Cgroup(CgroupSpec { weight, parent, .. }) => Record::Cgroup {
-                group,
-                parent: parent.map_or(0, group_number),
+        let (parent, weight, name, limit) = match of.spec {
+            GroupSpec::Cgroup(CgroupSpec {
                 weight,
-                name: Comm::new(&bound.scenario().object(of.table).name),
-            },
-            GroupSpec::Autogroup { nice } => Record::Cgroup {
+                parent,
+                quota,
+                ..
+            }) => {
+                let name = Comm::new(&bound.scenario().object(of.table).name);
+                (parent.map_or(0, group_number), weight, name, quota)
+            }
+            GroupSpec::Autogroup { nice } => {
+                let name = Comm::new(&format!("autogroup-{group}"));
+                (0, weight_of(nice), name, None)
+            }
+        };
+        let (quota, period) = limit.unwrap_or(UNLIMITED);
+        [
+            Record::Cgroup {
                 group,
-                parent: 0,
-                weight: weight_of(nice),
-                name: Comm::new(&format!("autogroup-{group}")),
+                parent,
+                weight,
+                name,
             },
-        }
+            Record::Limit {
+                group,
+                quota,
+                period,
+            },
+        ]
     };
     let groups = bound.groups(cpus)?.into_iter().enumerate();
-    Ok(groups.map(record).collect())
+    Ok(groups.flat_map(record).collect())
 }
 
 /// One nice value is worth a quarter more than the next.
@@ -53,7 +72,7 @@ mod tests {
 
     #[test]
     fn groups_are_recorded_with_their_weights_and_parents() {
-        let text = "[group.outer]\nweight = 50\n[group.inner]\nparent = \"outer\"\n[group.desk]\n\
+        let text = "[group.outer]\nweight = 50\nquota = \"6ms\"\nperiod = \"100ms\"\n[group.inner]\nparent = \"outer\"\n[group.desk]\n\
                     autogroup = true\nnice = 5\n[task.hog]\nbody = [{ run = \"1ms\" }]\n";
         let records = records(&crate::testing::bound(text), &Cpus::default()).unwrap();
         let group = |group, parent, weight, name| Record::Cgroup {
@@ -62,10 +81,18 @@ mod tests {
             weight,
             name: Comm::new(name),
         };
+        let limit = |group, (quota, period)| Record::Limit {
+            group,
+            quota,
+            period,
+        };
         let wanted = [
             group(1, 0, 50, "outer"),
+            limit(1, (Duration::from_ms(6), Duration::from_ms(100))),
             group(2, 1, 100, "inner"),
+            limit(2, UNLIMITED),
             group(3, 0, 32, "autogroup-3"),
+            limit(3, UNLIMITED),
         ];
         assert_eq!(records, wanted);
     }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use warmq_units::Duration;
+
 /// Where the hierarchy with the CPU controller is, on systems of today and of before.
 const ROOTS: [&str; 4] = [
     "/sys/fs/cgroup",
@@ -10,6 +12,7 @@ const ROOTS: [&str; 4] = [
     "/sys/fs/cgroup/unified",
 ];
 const USUAL_WEIGHT: u32 = 100;
+const USUAL_PERIOD: Duration = Duration::from_ms(100);
 /// `cpu.shares` of the usual weight.
 const USUAL_SHARES: u32 = 1_024;
 
@@ -20,6 +23,8 @@ pub(super) struct Group {
     pub parent: u32,
     /// As `cpu.weight`.
     pub weight: u32,
+    /// Its quota and its period (`cpu.max`).
+    pub limit: (Duration, Duration),
     /// The last part of its path.
     pub name: String,
     /// For how long it had been throttled when it was met, in us.
@@ -53,6 +58,7 @@ impl Groups {
             path: path.to_owned(),
             parent,
             weight: weight(path),
+            limit: limit_in(&file(path, "cpu.max").unwrap_or_default()),
             name: name.to_owned(),
             throttled_us: throttled_us(path),
         });
@@ -86,6 +92,14 @@ fn weight(path: &str) -> u32 {
     let shares = || Some(number(path, "cpu.shares")? * USUAL_WEIGHT / USUAL_SHARES);
     let weight = number(path, "cpu.weight").or_else(shares);
     weight.map_or(USUAL_WEIGHT, |weight| weight.max(1))
+}
+
+/// What a `cpu.max` says; no limit where there is none.
+fn limit_in(text: &str) -> (Duration, Duration) {
+    let mut words = text.split_whitespace();
+    let mut us = || words.next()?.parse().ok().map(Duration::from_us);
+    let quota = us().unwrap_or(Duration(u64::MAX));
+    (quota, us().unwrap_or(USUAL_PERIOD))
 }
 
 fn throttled_us(path: &str) -> u64 {
@@ -138,6 +152,14 @@ mod tests {
         assert_eq!(groups.number("/none-such"), 1);
         let b = groups.all().last().unwrap();
         assert_eq!((b.1.parent, b.1.name.as_str(), b.1.weight), (1, "b", 100));
+    }
+
+    #[test]
+    fn a_limit_is_read() {
+        let ms = Duration::from_ms;
+        assert_eq!(limit_in("6000 50000\n"), (ms(6), ms(50)));
+        assert_eq!(limit_in("max 100000\n"), (Duration(u64::MAX), ms(100)));
+        assert_eq!(limit_in(""), (Duration(u64::MAX), ms(100)));
     }
 
     #[test]

@@ -59,6 +59,7 @@ impl Snapshot {
                 parent,
                 weight,
                 ref name,
+                limit: (quota, period),
                 ..
             } = *group;
             let record = Record::Cgroup {
@@ -68,6 +69,12 @@ impl Snapshot {
                 name: Comm::new(name),
             };
             out(Instant::START, record);
+            let limit = Record::Limit {
+                group: number,
+                quota,
+                period,
+            };
+            out(Instant::START, limit);
         }
     }
 

@@ -205,19 +205,6 @@ int race_quotas_refused(void *unused)
 	return quotas_refused;
 }
 
-/* A cgroup has cpu.idle from now on, or has not. */
-SEC("syscall")
-int race_cgroup_set_idle(struct race_of *of)
-{
-	struct cgroup *cgrp = bpf_cgroup_from_id(of->id);
-
-	if (!cgrp)
-		return -ESRCH;
-	____warmq_cgroup_set_idle(NULL, cgrp, of->value);
-	bpf_cgroup_release(cgrp);
-	return 0;
-}
-
 /* A cgroup is removed. */
 SEC("syscall")
 int race_cgroup_exit(struct race_of *of)

@@ -9,8 +9,7 @@ use crate::words::{Group, GroupId, Limits};
 /// The default weight of a group (`cpu.weight`).
 pub(crate) const DEFAULT_WEIGHT: u32 = 100;
 
-/// The weight of an idle group, 3 shares, as schedulers of sched_ext get it
-/// (`scx_group_set_idle()`).
+/// The weight of an idle group: 3 shares of the kernel's, of which 1024 are a weight of 100.
 const IDLE_WEIGHT: u32 = 1;
 
 /// Those CPUs of `outer` (`None`: all) that are in `wanted`, or `outer` if none of them is online
@@ -146,8 +145,8 @@ impl Groups {
         self.0[group.index()].frozen = freezes;
     }
 
-    pub(crate) fn set_limits(&mut self, group: GroupId, limits: Limits) {
-        self.0[group.index()].group.limits = Some(limits);
+    pub(crate) fn set_limits(&mut self, group: GroupId, limits: Option<Limits>) {
+        self.0[group.index()].group.limits = limits;
     }
 
     pub(crate) fn set_bandwidth(&mut self, group: GroupId, bandwidth: Bandwidth) {

@@ -127,8 +127,7 @@ fn of_two_tasks_that_share_no_core_the_one_with_the_earlier_deadline_comes_first
 }
 
 fn set_idle(play: &mut Play, group: GroupId, idle: bool) {
-    let numbers = [play.kernel.cgroup(group), idle.into()];
-    assert_eq!(play.ask("race_cgroup_set_idle", numbers), 0);
+    play.happens(0, Event::Idle(group, idle));
 }
 
 /// Two tasks, each in a cgroup, the first of which is idle. Both sleep.
