@@ -366,7 +366,7 @@ impl Programs {
     ) -> Result<Option<Vec<u8>>, RunError> {
         let bytes = self.file(name).and_then(|file| std::fs::read(file).ok());
         let Some(object) = bytes.filter(|bytes| is_object(bytes)) else {
-            return Ok(None);
+            return self.check_program(name, settings).map(|()| None);
         };
         let known = self.settings(name);
         super::chosen(known.map_err(|error| setting(error.to_string()))?, settings)?;
@@ -377,6 +377,27 @@ impl Programs {
         packed
             .map(Some)
             .map_err(|error| setting(format!("{name} cannot be run in a guest: {error}")))
+    }
+
+    /// That nothing is set which the program of a scheduler would have to be told.
+    fn check_program(&self, name: &str, settings: &Values) -> Result<(), RunError> {
+        let costs = expenses();
+        let is_cost = |key: &str| costs.iter().any(|cost| cost.name == key);
+        let known = self.settings(name).unwrap_or_default();
+        let is_usual = |one: &Setting| {
+            settings
+                .get(&one.name)
+                .is_none_or(|set| *set == one.default)
+        };
+        let mut set = known.iter().filter(|one| !is_usual(one));
+        match set.find(|one| !is_cost(&one.name)) {
+            Some(one) => Err(setting(format!(
+                "{name} is a program, and in a guest only it can set `{}`: give it its options, as \
+                 in --set options='--NAME VALUE', or give the object alone",
+                one.name
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// The scheduler of `plan`.
