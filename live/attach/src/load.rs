@@ -25,7 +25,9 @@ impl Attached {
         if let Some(cpu) = loading.cpu {
             bind(cpu)?;
         }
-        let opened = ObjectBuilder::default().open_memory(package.object);
+        let opened = ObjectBuilder::default()
+            .name("scheduler")
+            .and_then(|builder| builder.open_memory(package.object));
         let mut opened = opened.map_err(AttachError::refused("the object is refused"))?;
         shape(&mut opened, loading)?;
         let loaded = opened.load();

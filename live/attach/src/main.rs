@@ -13,6 +13,7 @@
 //! something, so that it takes no time from what is measured; however it ends, the kernel takes its
 //! scheduler out.
 
+mod libbpf;
 mod load;
 mod log;
 mod shape;
@@ -64,9 +65,11 @@ impl AttachError {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    libbpf::keep();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            libbpf::print();
             eprintln!("warmq-attach: {error}");
             ExitCode::FAILURE
         }
