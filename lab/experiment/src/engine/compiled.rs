@@ -379,7 +379,7 @@ impl Programs {
             .map_err(|error| setting(format!("{name} cannot be run in a guest: {error}")))
     }
 
-    /// That nothing is set which the program of a scheduler would have to be told.
+    /// That nothing is set which only the program of a scheduler itself could set.
     fn check_program(&self, name: &str, settings: &Values) -> Result<(), RunError> {
         let costs = expenses();
         let is_cost = |key: &str| costs.iter().any(|cost| cost.name == key);
