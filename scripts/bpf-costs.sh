@@ -62,5 +62,5 @@ for object in /costs/*.o; do
 done
 echo "kernel $(warmq-drill --switch-cost)"
 S
-"$bin/warmq" vm run --release "$series" --instructions --cpus 1 --timeout 3000 --file "$out:/costs" --file "$bin/examples/attach:/bin/attach" \
+"$bin/warmq" vm run --release "$series" --instructions --cpus 1 --timeout 3000 --file "$out:/costs" --file "$bin/warmq-attach:/bin/attach" \
     --file "$bin/warmq-drill:/bin/warmq-drill" -- sh /costs/measure

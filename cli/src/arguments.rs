@@ -146,8 +146,9 @@ pub struct Where {
     /// Who plays: lab, guest (a real kernel in QEMU), host (this machine) [default: lab].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub world: Vec<String>,
-    /// Schedulers: `kernel`, one of the lab, or a program of sched_ext; in the lab with settings as
-    /// NAME:KEY=VALUE;KEY=VALUE [default: kernel, whose model in the lab is eevdf].
+    /// Schedulers: `kernel`, one of the lab, or a program or an object of sched_ext; in the lab,
+    /// and objects in guests, with settings as NAME:KEY=VALUE;KEY=VALUE [default: kernel, whose
+    /// model in the lab is eevdf]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub scheduler: Vec<String>,
     /// Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18; of

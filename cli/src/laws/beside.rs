@@ -100,6 +100,25 @@ mod tests {
     }
 
     #[test]
+    fn a_compiled_scheduler_of_a_guest_is_beside_the_lab_s() {
+        let laws = shipped::find(&["nice".to_owned()]).unwrap();
+        let columns = Columns {
+            world: vec!["lab".into(), "guest".into()],
+            kernel: vec!["7.3".into()],
+            scheduler: vec!["./a.bpf.o".into(), "./b.bpf.o".into()],
+            ..Columns::default()
+        };
+        let columns = columns.all().unwrap();
+        let shares = columns.iter().zip([70.0, 60.0, 75.0, 65.0]);
+        let cells: Vec<_> = shares
+            .map(|(column, share)| cell(&laws[0].law, column, &[("hog_share", share)]))
+            .collect();
+        let both = predictions(&cells, &cells);
+        let found = both.iter().map(|pair| (pair.lab, pair.guest.value));
+        assert_eq!(found.collect::<Vec<_>>(), [(70.0, 75.0), (60.0, 65.0)]);
+    }
+
+    #[test]
     fn a_guest_is_beside_the_lab_of_its_kernel_alone() {
         let laws = shipped::find(&["nice".to_owned()]).unwrap();
         let law = &laws[0].law;

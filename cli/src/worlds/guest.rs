@@ -1,7 +1,6 @@
 //! A guest as a world: a real kernel in QEMU.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -17,7 +16,8 @@ use warmq_vm::{Cache, Ending, Guest, Hardware, Kernel, VmError};
 use crate::guest::kernel::Reporter;
 
 use super::player::{arguments, played, refused};
-use super::programs::{self, file_name};
+use super::programs::{self, PLAYER};
+use super::scheduler::{Program, in_guest, series, temporary};
 use super::tunables;
 
 /// The preemption models of Linux, as its command line has them.
@@ -104,7 +104,7 @@ impl World for Guests {
 
 /// Why there is no guest.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+pub(super) enum Refusal {
     #[error("{0}")]
     Vm(#[from] VmError),
     #[error("{0}")]
@@ -163,17 +163,18 @@ impl Guests {
 
     fn outcome(&self, request: &Play<'_>) -> Result<warmq_vm::Outcome, Refusal> {
         let plan = request.plan;
-        let player = programs::player().map_err(Refusal::Program)?;
-        let scheduler = programs::scheduler(&plan.scheduler.name).map_err(Refusal::Program)?;
+        let player = programs::ours(PLAYER).map_err(Refusal::Program)?;
+        let kernel = self.kernel(text(&plan.world, "kernel"))?;
+        let series = series(&kernel.release);
+        let scheduler = Program::of(request, &plan.scheduler.name, &series)?;
         let (named, written) = request.text();
         let ending = Path::new(named).extension().unwrap_or_default();
         let scenario = format!("{FOLDER}.{}", ending.to_string_lossy());
-        let mut file = tempfile::NamedTempFile::new()?;
-        file.write_all(written.as_bytes())?;
+        let file = temporary(written.as_bytes(), 0o600)?;
 
         let simulated = plan.warmup + plan.time;
         let longest = Duration::from_nanos(simulated.as_ns()) * SLOWEST;
-        let mut guest = Guest::new(self.kernel(text(&plan.world, "kernel"))?)
+        let mut guest = Guest::new(kernel)
             .hardware(hardware(request))
             .timeout(LONGEST_BOOT + longest)
             // The kernel tests its ciphers in the first seconds, beside what is measured.
@@ -189,17 +190,21 @@ impl Guests {
         }
         let mut command = vec!["/bin/warmq-player".to_owned()];
         command.extend(arguments(plan, &scenario));
-        if let Some(program) = scheduler {
-            let name = in_guest(&program);
-            guest = guest.file_at(program, name.as_str());
-            command.extend(["--load".to_owned(), name]);
+        if let Some(program) = &scheduler {
+            let name = in_guest(&program.file);
             let options = text(&plan.world, "options");
+            program.takes(options)?;
+            guest = program.give(guest, &name)?;
+            command.extend(["--load".to_owned(), name]);
             command.push(format!("--options={options}"));
         }
-        for name in changed_to(request) {
-            let program = programs::scheduler(&name).map_err(Refusal::Program)?;
-            if let Some(program) = program.filter(|program| !command.contains(&in_guest(program))) {
-                guest = guest.file_at(program, format!("/bin/{name}"));
+        let others = changed_to(request).into_iter();
+        let others = others.map(|name| Program::of(request, &name, &series).map(|one| (name, one)));
+        let others: Vec<(String, Option<Program>)> = others.collect::<Result<_, _>>()?;
+        for (name, program) in &others {
+            let is_new = |program: &&Program| !command.contains(&in_guest(&program.file));
+            if let Some(program) = program.as_ref().filter(is_new) {
+                guest = program.give(guest, &format!("/bin/{name}"))?;
             }
         }
         let tunables = text(&plan.world, "tunables");
@@ -230,11 +235,6 @@ fn not_found(named: &str, error: VmError) -> String {
         VmError::Setting { problem, help, .. } => format!("--kernel {named}: {problem}; {help}"),
         other => other.to_string(),
     }
-}
-
-/// Where a guest finds the program of a scheduler.
-fn in_guest(program: &Path) -> String {
-    format!("/bin/{}", file_name(program))
 }
 
 /// The schedulers that the scenario's changes load, each once.

@@ -10,7 +10,7 @@ use warmq_experiment::{AnyObserver, Measured, Play, Played, RunError, World};
 use warmq_scenario::World as Kind;
 
 use super::player::{arguments, played, refused};
-use super::programs::{self, OWN};
+use super::programs::{self, OWN, PLAYER};
 use crate::machines::HOST;
 
 /// The setting that says whether the kernel's records are taken.
@@ -62,7 +62,7 @@ impl World for Host {
 
 /// Plays to the end.
 fn done(request: &Play<'_>) -> Result<Played, RunError> {
-    let player = programs::player().map_err(refused)?;
+    let player = programs::ours(PLAYER).map_err(refused)?;
     let file = written(request).map_err(|error| refused(format!("a file for it: {error}")))?;
     let silent = request.plan.world.settings.get(RECORD) == Some(&Value::Bool(false));
     let mut command = Command::new(player);

@@ -5,6 +5,7 @@ mod guest;
 mod host;
 mod player;
 pub mod programs;
+mod scheduler;
 mod tunables;
 
 use std::sync::Arc;

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 /// The scheduler that the kernel has itself.
 pub const OWN: &str = "kernel";
 
+/// The program that plays.
+pub const PLAYER: &str = "warmq-player";
+
 /// The program `name`: a path, one that was built with this one, or one on PATH.
 pub fn find(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
@@ -42,24 +45,25 @@ pub fn scheduler(name: &str) -> Result<Option<PathBuf>, String> {
     if name == OWN {
         return Ok(None);
     }
-    find(name).map(Some).ok_or_else(|| {
+    compiled(name).map(Some).ok_or_else(|| {
         format!(
             "no scheduler {name} is found: give \"{OWN}\", the path of a sched_ext scheduler's \
-             program, or the name of one on PATH (scx_warmq is built by `cargo build --release -p \
+             program or object, or the name of one on PATH (scx_warmq is built by `cargo build --release -p \
              scx_warmq`)"
         )
     })
 }
 
-/// The program that plays.
+/// A program of ours: the one that plays, or the one that attaches schedulers.
 ///
 /// # Errors
 /// It is not where this one is.
-pub fn player() -> Result<PathBuf, String> {
-    find("warmq-player").ok_or_else(|| {
-        "warmq-player is not found beside this program: build it with `cargo build --release -p \
-         warmq-player`, or put it on PATH"
-            .to_owned()
+pub fn ours(name: &str) -> Result<PathBuf, String> {
+    find(name).ok_or_else(|| {
+        format!(
+            "{name} is not found beside this program: build it with `cargo build --release -p \
+             {name}`, or put it on PATH"
+        )
     })
 }
 

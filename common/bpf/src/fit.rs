@@ -26,14 +26,13 @@ impl Object {
     /// Fits the object to a kernel, for whoever offers this. Programs at events that are not
     /// offered are left out, and so is whatever only other kernels run.
     ///
-    /// Variables `__SCX_...` that are 0 get the kernel's enumerator of that name, as scx_utils'
-    /// user space does.
+    /// Enumerators are filled as by [`Object::suit`].
     ///
     /// # Errors
     /// All that is missing.
     pub fn fit(&self, kernel: &KernelTable, offer: &Offer) -> Result<Image, Vec<Missing>> {
         let mut image = self.image.clone();
-        self.fill_enumerators(&mut image, kernel);
+        fill_enumerators(&mut image, kernel);
         let mut found = Found::default();
         self.resolve_externs(&mut image, kernel, &mut found);
         for (at, relo) in &self.relocations {
@@ -89,23 +88,18 @@ impl Object {
         named.map(missing).collect()
     }
 
-    fn fill_enumerators(&self, image: &mut Image, kernel: &KernelTable) {
-        let names: Vec<String> = self.variables().map(str::to_owned).collect();
-        for name in names.iter().filter(|name| name.starts_with("__SCX_")) {
-            let (Ok(place), Some(value)) = (image.variable(name), kernel.enum_value(&name[2..]))
-            else {
-                continue;
-            };
-            let initial = Arc::make_mut(&mut image.maps[place.map as usize].initial);
-            let at = place.offset as usize..(place.offset + place.size) as usize;
-            let bytes = value.to_le_bytes();
-            let bytes = bytes.get(..place.size as usize);
-            if let (Some(old), Some(bytes)) = (initial.get_mut(at), bytes)
-                && old.iter().all(|byte| *byte == 0)
-            {
-                old.copy_from_slice(bytes);
-            }
-        }
+    /// Does what scx_utils' user space does for a kernel: variables `__SCX_...` that are 0 get the
+    /// enumerator of that name, and callbacks that the kernel does not have are taken out.
+    pub fn suit(&mut self, kernel: &KernelTable) {
+        fill_enumerators(&mut self.image, kernel);
+        let Some(ops) = &mut self.image.ops else {
+            return;
+        };
+        let of = ops.type_name.as_str();
+        let knows = |member: &str| kernel.field(of, member).is_some();
+        ops.callbacks.retain(|name, _| knows(name));
+        let numbers = ops.numbers.iter_mut().filter(|(name, _)| !knows(name));
+        numbers.for_each(|(_, number)| *number = 0);
     }
 
     fn resolve_externs(&self, image: &mut Image, kernel: &KernelTable, found: &mut Found) {
@@ -147,6 +141,24 @@ impl Object {
                 frozen: true,
                 ..Map::default()
             });
+        }
+    }
+}
+
+fn fill_enumerators(image: &mut Image, kernel: &KernelTable) {
+    let names: Vec<String> = image.variables.names().map(str::to_owned).collect();
+    for name in names.iter().filter(|name| name.starts_with("__SCX_")) {
+        let (Ok(place), Some(value)) = (image.variable(name), kernel.enum_value(&name[2..])) else {
+            continue;
+        };
+        let initial = Arc::make_mut(&mut image.maps[place.map as usize].initial);
+        let at = place.offset as usize..(place.offset + place.size) as usize;
+        let bytes = value.to_le_bytes();
+        let bytes = bytes.get(..place.size as usize);
+        if let (Some(old), Some(bytes)) = (initial.get_mut(at), bytes)
+            && old.iter().all(|byte| *byte == 0)
+        {
+            old.copy_from_slice(bytes);
         }
     }
 }

@@ -132,6 +132,15 @@ pub struct StructOps {
     pub numbers: BTreeMap<String, u64>,
     /// Members that are text: `name`.
     pub texts: BTreeMap<String, String>,
+    /// Where members are in the struct, and their bytes.
+    pub members: BTreeMap<String, (u32, u32)>,
+}
+
+impl StructOps {
+    /// Where a member is in the struct.
+    pub(crate) fn place(&self, member: &str) -> usize {
+        self.members.get(member).map_or(0, |(at, _)| *at as usize)
+    }
 }
 
 /// A map, as it is declared or as libbpf makes it of a section of data.

@@ -23,6 +23,7 @@ mod fit;
 mod fold;
 mod image;
 mod kernel;
+mod loading;
 mod maps;
 mod missing;
 mod object;
@@ -35,6 +36,7 @@ pub use image::{
     StructOps, To,
 };
 pub use kernel::{BadTable, Element, Field, KernelTable, Layout};
+pub use loading::{Entry, Loading, Package, Run, Write, is_object};
 pub use missing::{Missing, Offer, What};
 pub use object::{Object, Unreadable};
 pub use variables::Place;

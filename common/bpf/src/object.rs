@@ -272,6 +272,13 @@ impl Object {
         }
     }
 
+    /// Adds flags to its callbacks' struct.
+    pub fn add_flags(&mut self, flags: u64) {
+        if let Some(ops) = self.image.ops.as_mut().filter(|_| flags != 0) {
+            *ops.numbers.entry("flags".to_owned()).or_default() |= flags;
+        }
+    }
+
     /// Bytes of a struct of its own, by its name.
     pub fn size_of(&self, name: &str) -> Option<u64> {
         let mut named = self.btf.types.iter().filter(|of| of.name == name);

@@ -33,6 +33,8 @@ fn read_one(
     for member in members.unwrap_or_default() {
         let at = base.saturating_add(member.bits / 8) as usize;
         let name = member.name.clone();
+        let place = (member.bits / 8, btf.size(member.of) as u32);
+        ops.members.insert(name.clone(), place);
         let relocation = section.relocations.iter().find(|one| one.offset == at);
         if let Some(relocation) = relocation {
             let symbol = elf

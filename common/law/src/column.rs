@@ -40,7 +40,7 @@ pub struct Column {
     pub kernel: Option<String>,
     /// Its preemption model, where one was asked for; this machine's is as it is.
     pub preempt: Option<String>,
-    /// The scheduler; one of the lab with its settings, as they were typed.
+    /// The scheduler, with its settings if it has any, as they were typed.
     pub scheduler: String,
     /// Whether lab and guest are made as like each other as can be.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -154,7 +154,7 @@ impl fmt::Display for Column {
 }
 
 impl Column {
-    /// The scheduler's name. Only the lab's have settings: elsewhere a path may have a colon.
+    /// The scheduler's name. Those of the lab and of guests have settings; a path may have a colon.
     pub fn name(&self) -> &str {
         match self.split() {
             Some((name, _)) => name,
@@ -205,8 +205,13 @@ impl Column {
     }
 
     fn split(&self) -> Option<(&str, &str)> {
-        let of_lab = self.world == World::Lab;
-        of_lab.then(|| self.scheduler.split_once(':')).flatten()
+        let (name, settings) = self.scheduler.split_once(':')?;
+        let is_set = match self.world {
+            World::Lab => true,
+            World::Guest => settings.contains('='),
+            World::Host => false,
+        };
+        is_set.then_some((name, settings))
     }
 }
 
@@ -241,6 +246,16 @@ mod tests {
     }
 
     #[test]
+    fn an_object_of_a_guest_has_settings_and_a_path_may_have_a_colon() {
+        let names = |world, scheduler| columns(world, scheduler)[0].name().to_owned();
+        assert_eq!(names("guest", "./a.bpf.o:slice=1"), "./a.bpf.o");
+        assert_eq!(names("guest", "/opt/a:b/scx"), "/opt/a:b/scx");
+        assert_eq!(names("host", "a:b=c"), "a:b=c");
+        let set = columns("guest", "/opt/a:b/scx")[0].settings();
+        assert_eq!(set.unwrap().len(), 0);
+    }
+
+    #[test]
     fn lab_and_guest_have_the_kernels_side_by_side() {
         let columns = Columns {
             world: vec!["lab".into(), "guest".into()],
@@ -262,14 +277,5 @@ mod tests {
             "7.2 scx_warmq, full",
         ];
         assert_eq!(shown, expected);
-    }
-
-    #[test]
-    fn elsewhere_a_colon_is_part_of_a_path() {
-        let column = &columns("guest", "./a:b=c")[0];
-        assert_eq!(
-            (column.name(), column.settings().unwrap().len()),
-            ("./a:b=c", 0)
-        );
     }
 }

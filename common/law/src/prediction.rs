@@ -45,10 +45,13 @@ pub fn predictions<'c>(labs: &'c [Cell<'_>], guests: &'c [Cell<'_>]) -> Vec<Pred
     };
     let pairs = of(guests, World::Guest).filter_map(|guest| {
         let is_same = |lab: &&Cell<'_>| {
-            // A guest of one CPU is played alike in any case.
+            // A guest of one CPU is played alike in any case; but for the kernel's own, a scheduler
+            // of the lab belongs to no kernel.
+            let kernel = lab.column.kernel.clone();
             let of_lab = Column {
                 world: World::Guest,
                 alike: guest.column.alike,
+                kernel: kernel.or_else(|| guest.column.kernel.clone()),
                 ..lab.column.clone()
             };
             lab.law.name == guest.law.name && of_lab == *guest.column

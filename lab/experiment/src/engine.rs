@@ -27,7 +27,7 @@ use warmq_sched_ext::{Loaded, Place, Profiler};
 use warmq_trace::{Checker, Digest, Header, Names, Observer, Promise, Record};
 use warmq_units::{Duration, Instant};
 
-use self::compiled::Programs;
+pub(crate) use self::compiled::Programs;
 pub use self::compiled::{Compiled, FindProgram};
 pub use self::fidelity::{fidelity, fidelity_of_schedulers};
 use self::measure::{Done, RunMeters, Totals};
@@ -236,6 +236,7 @@ impl Engine {
             machine: &machine,
             set: &set,
             workload: workload.entry(),
+            programs: &self.lab.programs,
         };
         world.play(&play, watcher)
     }
@@ -339,6 +340,7 @@ impl Lab {
             machine,
             set,
             workload,
+            ..
         } = *play;
         let workload_chosen = chosen(workload.settings(), &plan.workload.settings)?;
 
@@ -485,7 +487,7 @@ fn header(plan: &Plan, entry: &Entry, settings: &Settings, names: Option<&Names>
 
 /// The core and the last-level cache of each CPU that `machine` has in `world`: guests number the
 /// CPUs of a core in succession, the lab as Linux does on x86.
-fn places(machine: &MachineDescription, world: Kind) -> Vec<(u16, u16)> {
+pub(crate) fn places(machine: &MachineDescription, world: Kind) -> Vec<(u16, u16)> {
     let mut cpus = machine.cpus.clone();
     if world == Kind::Guest {
         cpus.sort_by_key(|cpu| (cpu.llc, cpu.core));

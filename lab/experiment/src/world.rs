@@ -2,13 +2,17 @@
 //! real threads. Nothing here knows how: whoever makes an [`Engine`](crate::Engine) hands the
 //! others over.
 
+use std::collections::BTreeMap;
+
 use warmq_config::{Chosen, Setting};
 use warmq_machine::MachineDescription;
 use warmq_play::Entry;
 use warmq_scenario::World as Kind;
+use warmq_sched_ext::Place;
 use warmq_trace::{Header, Observer, Record};
 use warmq_units::{Duration, Instant};
 
+use crate::engine::{Programs, places};
 use crate::plan::Plan;
 use crate::simulator::{Measured, Parameter, RunError};
 
@@ -85,6 +89,8 @@ pub struct Play<'a> {
     pub set: &'a Chosen,
     /// The workload.
     pub workload: &'a Entry,
+    /// Where compiled schedulers are.
+    pub(crate) programs: &'a Programs,
 }
 
 impl<'a> Play<'a> {
@@ -92,6 +98,30 @@ impl<'a> Play<'a> {
     /// program.
     pub fn text(&self) -> (&'a str, &'a str) {
         self.workload.text().unwrap_or_default()
+    }
+
+    /// The compiled scheduler `name`, if it is an object alone, as a file that a kernel of `series`
+    /// starts as a script of `loader`. What is set for the plan's scheduler is set for that alone.
+    ///
+    /// # Errors
+    /// What it needs, and such a loader does not do.
+    pub fn packed(
+        &self,
+        name: &str,
+        loader: &str,
+        series: &str,
+    ) -> Result<Option<Vec<u8>>, RunError> {
+        let own = &self.plan.scheduler;
+        let none = BTreeMap::new();
+        let settings = match own.name == name {
+            true => &own.settings,
+            false => &none,
+        };
+        let places = places(self.machine, Kind::Guest).into_iter();
+        let place = |(core, llc)| Place { core, llc, node: 0 };
+        let places = places.map(place).collect();
+        self.programs
+            .packed((name, settings), (loader, series), places)
     }
 }
 

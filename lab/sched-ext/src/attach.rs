@@ -17,7 +17,6 @@ use crate::layout;
 use crate::lines::Lines;
 use crate::load::Loaded;
 use crate::masks;
-use crate::profile::Entry;
 use crate::profiler::Profiler;
 use crate::queue::Queue;
 use crate::realtime::Above;
@@ -26,6 +25,7 @@ use crate::state::{Cpu, Layouts, State};
 use crate::tracing::{AtEvents, MIGRATE, TICK};
 use crate::variables::Variables;
 use crate::words::{BATCH_DEFAULT, Enq, TIMEOUT_DEFAULT, flags};
+use warmq_bpf::Entry;
 
 /// Why an object cannot be attached to a machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -145,7 +145,7 @@ fn state(
         release: layout::ReleaseArgs::of(kernel),
     };
     let number = |name: &str| found.numbers.get(name).copied().unwrap_or(0);
-    let flags = number("flags") | loaded.flags;
+    let flags = number("flags");
     let updates = found.callbacks.contains_key("update_idle");
     let idle = Idle::new(ground, guest, flags, updates)?;
     let mut cpus = Vec::new();

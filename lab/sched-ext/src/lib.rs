@@ -67,3 +67,4 @@ pub use load::{Loaded, NotLoaded, Source, Value, Variable, offer};
 pub use profile::Profile;
 pub use profiler::{Entered, Profiler, Spent};
 pub use tracing::AtEvent;
+pub use warmq_bpf::is_object;

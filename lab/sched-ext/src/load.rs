@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use warmq_bpf::{Image, KernelTable, MapKind, Missing, Object, Offer, Unreadable};
+use warmq_bpf::{
+    Entry, Image, KernelTable, Loading, MapKind, Missing, Object, Offer, Package, Unreadable,
+};
 use warmq_bpf_run::offered;
 use warmq_config::Value as Chosen;
 
 use crate::facts::Facts;
 use crate::kfuncs::{HELPERS, KFUNCS};
 use crate::layout;
-use crate::profile::{Entry, Hint, Profile, Run};
+use crate::profile::{Hint, Profile, Run};
 use crate::run_queue::Callbacks;
 use crate::tracing::AtEvent;
 use crate::variables::OFFERED;
@@ -21,8 +23,6 @@ pub struct Loaded {
     pub(crate) kernel: Arc<KernelTable>,
     /// Which kernel that is: `7.3`.
     pub(crate) series: String,
-    /// Flags of `sched_ext_ops` that its loader adds.
-    pub(crate) flags: u64,
     /// Programs that its loader runs.
     pub(crate) runs: Vec<Run>,
     /// The CPU that its loader's thread is bound to.
@@ -129,6 +129,17 @@ pub fn offer() -> Offer {
     offer
 }
 
+/// Why an object with an arena needs its own loader.
+const ARENA: &str = "its loader fills an arena with the machine's topology: give its program, \
+                     which does that, and not the object alone";
+
+fn kernel(series: &str) -> Result<KernelTable, NotLoaded> {
+    KernelTable::of(series).ok_or_else(|| NotLoaded::UnknownKernel {
+        series: series.to_owned(),
+        known: KernelTable::known().collect(),
+    })
+}
+
 /// An object as it is in its file, and what its loader does.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -196,17 +207,38 @@ impl Source {
         facts: &Facts,
         given: &[(String, Value)],
     ) -> Result<Loaded, NotLoaded> {
-        let kernel = KernelTable::of(series).ok_or_else(|| NotLoaded::UnknownKernel {
+        let kernel = kernel(series)?;
+        let object = self.set(&kernel, facts, given)?;
+        let refused = |why| self.wrong_profile(why);
+        let mut runs = self.profile.runs(facts).map_err(refused)?;
+        if let Some(arena) = &self.profile.arena {
+            let size = object.size_of(&arena.task);
+            let size = size.ok_or_else(|| refused(format!("there is no struct {}", arena.task)))?;
+            runs.splice(..0, crate::arena::runs(facts, size));
+        }
+        let image = object.fit(&kernel, &offer()).map_err(NotLoaded::Missing)?;
+        Ok(Loaded {
+            image: Arc::new(image),
+            runs,
+            cpu: self.profile.cpu(facts).map_err(refused)?,
+            entries: self.profile.entries(facts).map_err(refused)?,
+            hint: self.profile.hint.clone(),
+            kernel: Arc::new(kernel),
             series: series.to_owned(),
-            known: KernelTable::known().collect(),
-        })?;
-        let refused = |why| NotLoaded::Profile {
-            name: self.profile.name.clone(),
-            why,
-        };
+        })
+    }
+
+    /// The object as its loader sets it before loading.
+    fn set(
+        &self,
+        kernel: &KernelTable,
+        facts: &Facts,
+        given: &[(String, Value)],
+    ) -> Result<Object, NotLoaded> {
         if !self.profile.refused.is_empty() {
             return Err(NotLoaded::Refused(self.profile.refused.clone()));
         }
+        let refused = |why| self.wrong_profile(why);
         let mut object = self.object.clone();
         self.shape(&mut object, facts).map_err(refused)?;
         let own = self.profile.variables(facts, given).map_err(refused)?;
@@ -222,25 +254,48 @@ impl Source {
             };
             set.map_err(NotLoaded::Variable)?;
         }
-        let mut runs = self.profile.runs(facts).map_err(refused)?;
-        if let Some(arena) = &self.profile.arena {
-            let size = object.size_of(&arena.task);
-            let size = size.ok_or_else(|| refused(format!("there is no struct {}", arena.task)))?;
-            runs.splice(..0, crate::arena::runs(facts, size));
-        }
         let flags = self.profile.flags(facts).map_err(refused)?;
         let flag = |name: &String| kernel.enum_value(name).unwrap_or(0) as u64;
-        let image = object.fit(&kernel, &offer()).map_err(NotLoaded::Missing)?;
-        Ok(Loaded {
-            image: Arc::new(image),
-            flags: flags.iter().map(flag).fold(0, |all, one| all | one),
-            runs,
-            cpu: self.profile.cpu(facts).map_err(refused)?,
+        object.add_flags(flags.iter().map(flag).fold(0, |all, one| all | one));
+        Ok(object)
+    }
+
+    fn wrong_profile(&self, why: String) -> NotLoaded {
+        let name = self.profile.name.clone();
+        NotLoaded::Profile { name, why }
+    }
+
+    /// The object in a file that the system starts as a script of `loader`, which does there what
+    /// its own loader does; with options and variables as for [`Source::load`]. `object` is what
+    /// this was read from.
+    ///
+    /// # Errors
+    /// Why that cannot be.
+    pub fn packed(
+        &self,
+        object: &[u8],
+        (loader, series): (&str, &str),
+        facts: &Facts,
+        given: &[(String, Value)],
+    ) -> Result<Vec<u8>, NotLoaded> {
+        let kernel = kernel(series)?;
+        let mut set = self.set(&kernel, facts, given)?;
+        set.suit(&kernel);
+        let refused = |why| self.wrong_profile(why);
+        if self.profile.arena.is_some() {
+            return Err(NotLoaded::Refused(ARENA.to_owned()));
+        }
+        let runs = self.profile.runs(facts).map_err(refused)?;
+        let (after, before): (Vec<Run>, Vec<Run>) = runs.into_iter().partition(|run| run.after);
+        let plain = |runs: Vec<Run>| runs.into_iter().map(Run::plain).collect();
+        let loading = Loading {
             entries: self.profile.entries(facts).map_err(refused)?,
-            hint: self.profile.hint.clone(),
-            kernel: Arc::new(kernel),
-            series: series.to_owned(),
-        })
+            before: plain(before),
+            after: plain(after),
+            cpu: self.profile.cpu(facts).map_err(refused)?,
+            ..Loading::between(&self.object, &set)
+        };
+        Ok(Package { loading, object }.bytes(loader))
     }
 
     /// Gives maps their sizes, turns on programs and takes out callbacks, as its loader does.

@@ -44,6 +44,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use warmq_bpf::Entry;
 use warmq_config::Setting;
 use warmq_trace::{Promise, Queues};
 use warmq_units::Duration;
@@ -183,14 +184,6 @@ struct Update {
     value: Vec<Term>,
 }
 
-/// An entry of a map, as bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) map: String,
-    pub(crate) key: Vec<u8>,
-    pub(crate) value: Vec<u8>,
-}
-
 /// The arena of scx_arena, which holds what each task has.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -208,6 +201,16 @@ pub(crate) struct Run {
     /// Words that are written before to where `arena_alloc_mask` says; the address of these is the
     /// first number of the argument.
     pub(crate) mask: Option<Vec<u64>>,
+}
+
+impl Run {
+    /// The same for a kernel's loader, which knows no masks.
+    pub(crate) fn plain(self) -> warmq_bpf::Run {
+        let Run {
+            program, argument, ..
+        } = self;
+        warmq_bpf::Run { program, argument }
+    }
 }
 
 impl Profile {

@@ -9,7 +9,7 @@ use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::{BootError, MakeScheduler};
 use warmq_sched_ext::{
     AtEvent, Expenses, Facts, Loaded, NotAttached, Place, Profile, Profiler, SchedExt, Source,
-    Variable,
+    Variable, is_object,
 };
 
 use super::{Made, setting};
@@ -31,7 +31,7 @@ fn is_written_as_file(name: &str) -> bool {
 pub type FindProgram = fn(&str) -> Option<PathBuf>;
 
 /// The compiled schedulers that can be named.
-pub(super) struct Programs {
+pub(crate) struct Programs {
     /// Nothing here looks for programs.
     find: FindProgram,
     /// What was read, by the name that was given.
@@ -192,14 +192,13 @@ fn of_variable(variable: &Variable) -> Setting {
 }
 
 /// The options and the variables that are set here.
-fn given(plan: &Plan, profile: &Profile) -> Result<Vec<Given>, RunError> {
+fn given(settings: &Values, profile: &Profile) -> Result<Vec<Given>, RunError> {
     let named = |settings: Vec<Setting>| -> BTreeSet<String> {
         settings.into_iter().map(|known| known.name).collect()
     };
     let (costs, options) = (named(expenses()), named(profile.settings()));
-    let settings = plan.scheduler.settings.iter();
     let mut given = Vec::new();
-    for (name, value) in settings.filter(|(name, _)| !costs.contains(*name)) {
+    for (name, value) in settings.iter().filter(|(name, _)| !costs.contains(*name)) {
         match value {
             value if options.contains(name) => given.push((name.clone(), value.into())),
             Value::Text(text) if text != AS_LOADED => {
@@ -212,6 +211,9 @@ fn given(plan: &Plan, profile: &Profile) -> Result<Vec<Given>, RunError> {
 }
 
 type Given = (String, warmq_sched_ext::Value);
+
+/// What is set, by its name.
+type Values = BTreeMap<String, Value>;
 
 fn number(name: &str, text: &str) -> Result<warmq_sched_ext::Value, RunError> {
     let number = match text {
@@ -350,6 +352,54 @@ impl Programs {
         loaded.map_err(|error| format!("{name} cannot be run in the lab: {error}"))
     }
 
+    /// The compiled scheduler `name` as a file that a kernel of a series starts as a script of
+    /// `loader`, with what its own loader does on CPUs at these places; none, if it is a program,
+    /// which does that itself.
+    ///
+    /// # Errors
+    /// Why that cannot be.
+    pub(crate) fn packed(
+        &self,
+        (name, settings): (&str, &Values),
+        (loader, series): (&str, &str),
+        places: Vec<Place>,
+    ) -> Result<Option<Vec<u8>>, RunError> {
+        let bytes = self.file(name).and_then(|file| std::fs::read(file).ok());
+        let Some(object) = bytes.filter(|bytes| is_object(bytes)) else {
+            return self.check_program(name, settings).map(|()| None);
+        };
+        let known = self.settings(name);
+        super::chosen(known.map_err(|error| setting(error.to_string()))?, settings)?;
+        let source = self.source(name).map_err(setting)?;
+        let given = given(settings, source.profile())?;
+        let facts = Facts::of_places(places);
+        let packed = source.packed(&object, (loader, series), &facts, &given);
+        packed
+            .map(Some)
+            .map_err(|error| setting(format!("{name} cannot be run in a guest: {error}")))
+    }
+
+    /// That nothing is set which only the program of a scheduler itself could set.
+    fn check_program(&self, name: &str, settings: &Values) -> Result<(), RunError> {
+        let costs = expenses();
+        let is_cost = |key: &str| costs.iter().any(|cost| cost.name == key);
+        let known = self.settings(name).unwrap_or_default();
+        let is_usual = |one: &Setting| {
+            settings
+                .get(&one.name)
+                .is_none_or(|set| *set == one.default)
+        };
+        let mut set = known.iter().filter(|one| !is_usual(one));
+        match set.find(|one| !is_cost(&one.name)) {
+            Some(one) => Err(setting(format!(
+                "{name} is a program, and in a guest only it can set `{}`: give it its options, as \
+                 in --set options='--NAME VALUE', or give the object alone",
+                one.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// The scheduler of `plan`.
     pub(super) fn made(&self, plan: &Plan, profiler: Option<Profiler>) -> Result<Made, RunError> {
         let name = &plan.scheduler.name;
@@ -377,7 +427,7 @@ fn maker(
     chosen: &Chosen,
     profiler: Option<Profiler>,
 ) -> Result<MakeScheduler, RunError> {
-    let given = given(plan, source.profile())?;
+    let given = given(&plan.scheduler.settings, source.profile())?;
     let series = chosen.choice(SERIES).to_owned();
     let expenses = Expenses {
         instructions: chosen.count("bpf_instructions"),

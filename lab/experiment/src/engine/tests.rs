@@ -57,6 +57,7 @@ fn hoarded(engine: &Engine) -> Result<Measured, RunError> {
         machine: &machine,
         set: &set,
         workload: workload.entry(),
+        programs: &engine.lab.programs,
     };
     engine.lab.run_under(made, entry, &play, ())
 }

@@ -1,5 +1,6 @@
 //! What a loader does before its scheduler attaches, as the program finds it.
 
+use warmq_bpf::Package;
 use warmq_kernel::Boot;
 use warmq_sched_ext::{Facts, Place, Profile, Source};
 
@@ -59,4 +60,52 @@ fn an_entry_that_does_not_fit_its_map_is_refused() {
         refused.contains("writes entries of the map entries"),
         "{refused}"
     );
+}
+
+fn packed(profile: &str) -> Result<Vec<u8>, String> {
+    let profile = Profile::read(profile).expect("a profile");
+    let source = Source::read(LOADER, |_| Some(profile)).expect("an object");
+    let for_kernel = ("/bin/loader", "7.3");
+    let packed = source.packed(LOADER, for_kernel, &facts(), &[]);
+    packed.map_err(|why| why.to_string())
+}
+
+#[test]
+fn a_kernel_s_loader_is_told_what_the_profile_says() {
+    let more = "flags = [\"ENQ_LAST\"]\nwithout = [\"tick\"]\n\
+                [set]\ntask_size = \"cpus*4\"\n\
+                [[call]]\nprogram = \"arena_init\"\narguments = [8]\n\
+                [[call]]\nprogram = \"arena_init\"\nafter = true\n\
+                [[update]]";
+    let text = PROFILE.replace("[arena]\ntask = \"data\"\n", "");
+    let bytes = packed(&text.replace("[[update]]", more)).expect("packed");
+    let package = Package::read(&bytes).expect("a package");
+    assert_eq!(package.object, LOADER);
+    let loading = package.loading;
+    assert_eq!((loading.cpu, loading.entries.len()), (Some(1), 2));
+    assert_eq!(loading.entries[1].value, [2, 0, 0, 0, 1, 0, 0, 0]);
+    assert_eq!(loading.before[0].argument, [8, 0, 0, 0]);
+    assert!(loading.after[0].argument.is_empty());
+    assert_eq!(loading.programs.get("loader_tick"), Some(&false));
+    let written = |map: &str| {
+        let writes = loading.writes.iter().filter(move |one| one.map == map);
+        writes.map(|one| &one.bytes[..]).collect::<Vec<_>>()
+    };
+    assert_eq!(written(".bss"), [[8]]);
+    let flags = u64::to_le_bytes(2);
+    assert_eq!(written("loader"), [[0; 8], flags]);
+}
+
+#[test]
+fn an_arena_needs_its_own_loader() {
+    let refused = packed(PROFILE).expect_err("it has an arena");
+    assert!(refused.contains("give its program"), "{refused}");
+}
+
+#[test]
+fn an_object_is_packed_for_a_kernel_that_is_known() {
+    let source = Source::read(LOADER, |_| None).expect("an object");
+    let packed = source.packed(LOADER, ("/bin/loader", "6.12"), &facts(), &[]);
+    let refused = packed.expect_err("there is no table").to_string();
+    assert!(refused.contains("knows no kernel 6.12"), "{refused}");
 }

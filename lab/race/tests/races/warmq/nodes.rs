@@ -115,7 +115,8 @@ fn the_timer_wakes_a_cpu_of_the_nearest_node_when_patience_is_over() {
         play.timers();
         play.kicked()
     };
-    assert_eq!([woken(), woken()], [[], []]);
+    let nobody: [u16; 0] = [];
+    assert_eq!([woken(), woken()], [nobody, nobody]);
     assert_eq!(woken(), [2]);
     assert_eq!(play.pick(2), Some(3));
 }
