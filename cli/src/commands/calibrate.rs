@@ -10,7 +10,7 @@ use serde_json::json;
 use warmq_experiment::calibrate::{self, CannotCalibrate, Figure, Found, STEPS, Step};
 use warmq_experiment::{Engine, HostKernel};
 use warmq_machine::{Cost, MachineDescription};
-use warmq_units::{Bytes, Cycles, Duration};
+use warmq_units::{Bytes, Cycles, Duration, printable};
 
 use crate::failure::Failure;
 use crate::files::Unfinished;
@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         false => {
             output::print(&table(&machine, &call, &found))?;
             output::print(&remarks(&machine, &found))?;
-            output::print(&format!("Kept in {}.", kept.display()))
+            output::print(&format!("Kept in {}.", printable(&kept)))
         }
     }
 }

@@ -147,7 +147,10 @@ fn state(
     let number = |name: &str| found.numbers.get(name).copied().unwrap_or(0);
     let flags = number("flags");
     let updates = found.callbacks.contains_key("update_idle");
-    let idle = Idle::new(ground, guest, flags, updates)?;
+    let kick_wait = KickWait::of(kernel);
+    // Both were mended by one merge.
+    let mended = kick_wait == KickWait::AfterPick;
+    let idle = Idle::new(ground, guest, flags, updates, mended)?;
     let mut cpus = Vec::new();
     for cpu in ground.cpus() {
         cpus.push(new_cpu(ground, guest, &layouts, cpu)?);
@@ -168,10 +171,7 @@ fn state(
         cpus,
         above,
         is_served,
-        kick_wait: match kernel.field("scx_rq", "kick_sync_pending") {
-            Some(_) => KickWait::AfterPick,
-            None => KickWait::InInterrupt,
-        },
+        kick_wait,
         round_robin: ground.round_robin,
         globals: globals?,
         idle: Rc::new(idle),

@@ -28,6 +28,8 @@ pub(crate) struct Idle {
     /// One for each node if the program asks for that, or one.
     pub(crate) masks: Vec<Masks>,
     pub(crate) per_node: bool,
+    /// Whether a sync wakeup can bring a task to the waker's CPU.
+    to_waker: bool,
     smt: bool,
     /// For each CPU the mask of its core, of its last-level cache, of its node. None of the latter
     /// two where all CPUs are in one.
@@ -38,11 +40,16 @@ pub(crate) struct Idle {
 }
 
 impl Idle {
+    /// Of a machine and a program with these `flags`. Kernels that are not `mended` (that came in
+    /// 7.0) ask the mask of the waker's node whether a CPU idles before a sync wakeup brings a task
+    /// to the waker. Nobody keeps that mask where the program does not ask for one per node: it is
+    /// empty, and no task comes.
     pub(crate) fn new(
         ground: &Ground,
         guest: &mut Guest,
         flags: u64,
         updates: bool,
+        mended: bool,
     ) -> Result<Idle, Ending> {
         let (cpus, node) = (ground.cpus(), |cpu| ground.site(cpu).node);
         let nodes_of: Vec<u16> = cpus.clone().map(node).collect();
@@ -73,6 +80,7 @@ impl Idle {
             kept: !updates || flags & ops::KEEP_BUILTIN_IDLE != 0,
             masks: masks?,
             per_node,
+            to_waker: per_node || mended,
             smt: cores.len() < nodes_of.len(),
             siblings,
             caches: several(caches),
@@ -250,7 +258,8 @@ impl Here<'_, '_> {
             let masks = idle.of_cpu(here);
             let near = flags & pick::IN_NODE == 0 || idle.index(here) == idle.index(prev);
             let empty = self.state.cpu(here).local.tasks.is_empty();
-            if empty && near && !masks::is_empty(self.guest, masks.cpus) && may(self, here) {
+            let idles = idle.to_waker && !masks::is_empty(self.guest, masks.cpus);
+            if empty && near && idles && may(self, here) {
                 self.claim_idle(here);
                 return Some(here);
             }

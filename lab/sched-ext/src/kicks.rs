@@ -15,6 +15,7 @@
 //! (Read in 7.3, and in the machine code of 6.18.15: `kick_cpus_irq_workfn()`, `pick_task_scx()`,
 //! `put_prev_task_scx()`.)
 
+use warmq_bpf::KernelTable;
 use warmq_kernel::BusyWait;
 use warmq_units::CpuId;
 
@@ -29,6 +30,16 @@ pub(crate) enum KickWait {
     /// After the next pick of the CPU that kicks (7.3).
     #[default]
     AfterPick,
+}
+
+impl KickWait {
+    /// How `kernel` does.
+    pub(crate) fn of(kernel: &KernelTable) -> KickWait {
+        match kernel.field("scx_rq", "kick_sync_pending") {
+            Some(_) => KickWait::AfterPick,
+            None => KickWait::InInterrupt,
+        }
+    }
 }
 
 /// What a CPU waits for, and what others wait for.

@@ -12,3 +12,4 @@ mod profiler;
 mod random;
 mod realtime;
 mod stage;
+mod wakes;

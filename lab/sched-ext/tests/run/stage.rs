@@ -56,6 +56,8 @@ pub struct Played {
     pub digest: String,
     /// For how long each CPU has waited busily.
     pub spun: Vec<Duration>,
+    /// For how long each CPU has run programs.
+    pub computed: Vec<Duration>,
     /// What the checker of all runs found.
     pub violation: Option<String>,
 }
@@ -128,6 +130,7 @@ impl Stage {
         let settings = Settings {
             caches: self.caches,
             timer_resolution: ms(1),
+            sync_socket_wakeups: true,
             ..Settings::linux24(Seed(1)).at_hz(250)
         };
         let (machine, costs) = (self.machine.clone(), self.costs.clone());
@@ -145,13 +148,15 @@ impl Stage {
     pub fn try_play(self, time: u64, workload: &dyn Workload) -> Result<Played, BootError> {
         let mut kernel = self.boot(workload)?;
         let ending = kernel.run_until(Instant::START + ms(time));
-        let spent = kernel.spent_by_cpu().into_iter();
-        let spun = spent.map(|spent| spent[Mode::Spin as usize]).collect();
+        let spent = kernel.spent_by_cpu();
+        let of = |mode: Mode| spent.iter().map(|spent| spent[mode as usize]).collect();
+        let (spun, computed) = (of(Mode::Spin), of(Mode::User));
         let (digest, checker) = kernel.into_observer();
         Ok(Played {
             ending,
             digest: digest.to_string(),
             spun,
+            computed,
             violation: checker.violation().map(ToString::to_string),
         })
     }
