@@ -127,7 +127,7 @@ mod tests {
             let record = words.to_record().expect("zeros stand for something");
             let digest = digest_of(&[(Instant(1), record)]);
             assert_eq!(digest == Digest::new(), record.is_detail());
-            let detail = (14..=28).contains(&kind) || (35..=39).contains(&kind);
+            let detail = (14..=28).contains(&kind) || (35..=40).contains(&kind);
             assert_eq!(record.is_detail(), detail, "{record:?}");
         }
     }

@@ -1,5 +1,5 @@
-//! The digests of the shipped experiments' first 20 ms (less where their quick form is shorter), or
-//! the 100 ms after a start that is late, so that a change of behaviour shows in review. A change
+//! The digests of the shipped experiments' first 20 ms (less where their quick form is shorter, or
+//! the machine has many CPUs), or the 100 ms after a start that is late, so that a change of behaviour shows in review. A change
 //! that is meant: `cargo insta review`, and say in the commit what changed.
 
 use std::fs;
@@ -11,6 +11,10 @@ use warmq_units::Duration;
 
 /// Long enough for hundreds of switches on every machine.
 const TIME: Duration = Duration::from_ms(20);
+
+/// The same on a machine of a hundred CPUs or more.
+const TIME_OF_MANY: Duration = Duration::from_ms(4);
+const MANY: usize = 100;
 
 /// The same for a workload whose tasks sleep for 2 s first.
 const CLONED: (&str, Duration) = ("chat-cloned", Duration::from_ms(2_100));
@@ -43,8 +47,10 @@ fn ends(experiment: &Experiment) -> Vec<Plan> {
     });
     let engine = Engine::default();
     jobs.retain(|job| engine.missing(LAB, &job.plan.scheduler.name).is_none());
+    let cpus = |plan: &Plan| engine.machine(&plan.machine.name).unwrap().cpus.len();
     let time_of = |plan: &Plan| match plan.workload.name == CLONED.0 {
         true => CLONED.1,
+        false if cpus(plan) >= MANY => TIME_OF_MANY,
         false => TIME,
     };
     let cut = |plan: &Plan| Plan {

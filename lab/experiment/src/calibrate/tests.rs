@@ -18,11 +18,11 @@ fn kernel() -> HostKernel {
     }
 }
 
-/// The steps, with plays of 150 ms.
+/// The steps, with plays of 100 ms.
 fn short() -> Vec<Step> {
     let mut steps = STEPS.to_vec();
     for step in &mut steps {
-        step.scene.ms = 150;
+        step.scene.ms = 100;
     }
     steps
 }
