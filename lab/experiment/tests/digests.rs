@@ -1,6 +1,7 @@
 //! The digests of the shipped experiments' first 20 ms (less where their quick form is shorter, or
-//! the machine has many CPUs), or the 100 ms after a start that is late, so that a change of behaviour shows in review. A change
-//! that is meant: `cargo insta review`, and say in the commit what changed.
+//! the machine has many CPUs), or the 100 ms after a start that is late, so that a change of
+//! behaviour shows in review. A change that is meant: `cargo insta review`, and say in the commit
+//! what changed.
 
 use std::fs;
 use std::path::Path;
