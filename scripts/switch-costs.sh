@@ -15,8 +15,7 @@ series=$1
 shift
 bin=${CARGO_TARGET_DIR:-target}/debug
 out=${CARGO_TARGET_DIR:-target}/switch-costs
-cargo build -q -p warmq -p warmq-drill -p scx_warmq
-cargo build -q -p warmq-record-bpf --example attach
+cargo build -q -p warmq -p warmq-attach -p warmq-drill -p scx_warmq
 if [ $# -eq 0 ]; then
     scripts/objects.sh
     set -- "${CARGO_TARGET_DIR:-target}"/objects/{bpfland,cosmos,flash}.bpf.o
@@ -33,11 +32,10 @@ cat > "$out/measure" <<'S'
 gunzip /costs/*.gz
 for object in /costs/*.o; do
     name=${object##*/}
-    said=$(attach "$object" warmq-drill --switch-cost 2> /tmp/why) || said="refused: $(tail -n 4 /tmp/why | tr '\n' ' ')"
-    echo "guest ${name%.o} $said"
+    echo "guest ${name%.o} $(attach "$object" warmq-drill --switch-cost 2>&1 | tail -n 4 | tr '\n' ' ')"
     while [ "$(cat /sys/kernel/sched_ext/state)" != disabled ]; do :; done
 done
-scx_warmq > /tmp/said 2>&1 & loader=$!
+scx_warmq > /dev/null 2>&1 & loader=$!
 while [ "$(cat /sys/kernel/sched_ext/state)" != enabled ]; do sleep 0.1; done
 echo "guest scx_warmq $(warmq-drill --switch-cost)"
 kill $loader
@@ -45,7 +43,7 @@ while [ "$(cat /sys/kernel/sched_ext/state)" != disabled ]; do :; done
 echo "guest kernel $(warmq-drill --switch-cost)"
 S
 "$bin/warmq" vm run --release "$series" --instructions --cpus 1 --timeout 3000 --file "$out:/costs" \
-    --file "$bin/examples/attach:/bin/attach" --file "$bin/warmq-drill:/bin/warmq-drill" --file "$bin/scx_warmq:/bin/scx_warmq" \
+    --file "$bin/warmq-attach:/bin/attach" --file "$bin/warmq-drill:/bin/warmq-drill" --file "$bin/scx_warmq:/bin/scx_warmq" \
     -- sh /costs/measure
 
 for scheduler in "$bin/scx_warmq" "$@"; do

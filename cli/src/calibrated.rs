@@ -26,7 +26,7 @@ pub fn folder() -> Result<PathBuf, Failure> {
 }
 
 /// Where the costs of this machine come from, in a sentence.
-pub fn told() -> String {
+pub fn sentence() -> String {
     let described = machines::described().ok();
     match described.and_then(|machine| newest(&machine)) {
         Some(calibrated) => format!(

@@ -43,7 +43,7 @@ pub fn read(requests: &[Request], engine: &Engine) -> Result<Vec<Experiment>, Fa
 fn beside_this_machine(mut experiment: Experiment) -> Experiment {
     warmq_experiment::beside_host(&mut experiment, running_kernel);
     if warmq_experiment::simulates(&experiment, HOST) {
-        experiment.notes.push(calibrated::told());
+        experiment.notes.push(calibrated::sentence());
     }
     experiment
 }

@@ -239,8 +239,8 @@ fn remarks(machine: &MachineDescription, found: &[Found]) -> String {
         ),
         (lacking, "Not measured, for want of CPUs: "),
     ];
-    let told = sentences.into_iter().filter(|(names, _)| !names.is_empty());
-    let mut text: Vec<String> = told
+    let shown = sentences.into_iter().filter(|(names, _)| !names.is_empty());
+    let mut text: Vec<String> = shown
         .map(|(names, what)| format!("{what}{names}."))
         .collect();
     let assumed = assumed(machine, found);

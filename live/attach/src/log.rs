@@ -119,7 +119,7 @@ fn ended(lines: &[String]) -> Ended {
 mod tests {
     use super::*;
 
-    fn told(records: &[&str]) -> Ended {
+    fn end_of(records: &[&str]) -> Ended {
         let lines = records.iter().filter_map(|record| text(record));
         ended(&lines.map(str::to_owned).collect::<Vec<_>>())
     }
@@ -133,13 +133,13 @@ mod tests {
             "3,342,5141001,-;sched_ext: simple: bad queue\n",
         ];
         let why = "BPF scheduler \"simple\" disabled (runtime error); simple: bad queue";
-        assert_eq!(told(&records), Ended::ThrownOut(why.to_owned()));
+        assert_eq!(end_of(&records), Ended::ThrownOut(why.to_owned()));
     }
 
     #[test]
     fn one_that_ends_since_a_cpu_has_gone_starts_anew() {
         let record = "6,1,2,-;sched_ext: BPF scheduler \"simple\" disabled \
                       (unregistered from the main kernel)\n";
-        assert_eq!(told(&[record]), Ended::ToStartAnew);
+        assert_eq!(end_of(&[record]), Ended::ToStartAnew);
     }
 }

@@ -91,7 +91,7 @@ const STREAM: Scene = scene!("stream", 1, 500);
 const WAKES: Scene = scene!("wakes", 1, 1_000);
 const THREADS: Scene = scene!("trips", 1, 500);
 const PROCESSES: Scene = Scene {
-    set: &[("apart", 1)],
+    set: &[("processes", 1)],
     ..THREADS
 };
 const LIVES: Scene = scene!("lives", 1, 1_000);
