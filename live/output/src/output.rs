@@ -5,7 +5,7 @@ use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Access as May, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::fs::{accessat, openat, renameat, statat, unlinkat};
@@ -21,7 +21,8 @@ const UNFINISHED: &[u8] = b".unfinished";
 /// Of a long name only so many bytes are in the names beside it, which may have 255 (NAME_MAX).
 const MOST_OF_A_NAME: usize = 200;
 
-/// Files that are being written, under their preliminary names.
+/// Files that are being written, under their preliminary names. Whoever makes or removes such a
+/// file, or its lock, holds this meanwhile: an interrupted process leaves none of them.
 static ALL: Mutex<Vec<Arc<Unfinished>>> = Mutex::new(Vec::new());
 
 /// Who may read a file.
@@ -96,9 +97,11 @@ impl Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        if let To::File { unfinished, .. } = &self.to {
+        if let To::File { unfinished, .. } = std::mem::replace(&mut self.to, To::Stream) {
+            let mut all = all();
             unfinished.forget();
-            with_all(|all| all.retain(|other| !Arc::ptr_eq(other, unfinished)));
+            all.retain(|other| !Arc::ptr_eq(other, &unfinished));
+            drop(unfinished); // and its lock with it
         }
     }
 }
@@ -114,6 +117,7 @@ struct Unfinished {
 
 impl Unfinished {
     fn begin(target: Place) -> Result<(Arc<Unfinished>, File), Refused> {
+        let mut all = all();
         let lock = Lock::take(&target.folder, &beside(&target, b".lock"))?;
         let (before, after) = (beside(&target, b"."), UNFINISHED);
         sweep(&target.folder, |name| {
@@ -134,7 +138,7 @@ impl Unfinished {
             lock,
             process,
         });
-        with_all(|all| all.push(unfinished.clone()));
+        all.push(unfinished.clone());
         Ok((unfinished, file))
     }
 
@@ -204,18 +208,17 @@ pub fn append(path: &Path) -> Result<File, Refused> {
     Ok(file.into())
 }
 
-/// Removes all that is unfinished, for a process that is about to end by itself.
+/// Removes all that is unfinished, for a process that is about to end by itself: whoever would
+/// begin or finish a file after that waits for the end of the process.
 pub fn forget_unfinished() {
-    with_all(|all| {
-        for unfinished in all.iter() {
-            unfinished.forget();
-            unfinished.lock.remove();
-        }
-    });
+    let all = all();
+    for unfinished in all.iter() {
+        unfinished.forget();
+        unfinished.lock.remove();
+    }
+    std::mem::forget(all);
 }
 
-fn with_all(change: impl FnOnce(&mut Vec<Arc<Unfinished>>)) {
-    if let Ok(mut all) = ALL.lock() {
-        change(&mut all);
-    }
+fn all() -> MutexGuard<'static, Vec<Arc<Unfinished>>> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
