@@ -164,6 +164,7 @@ fn of_figure(figure: Figure) -> String {
         Figure::TimePer(rate, tasks) => {
             format!("CPU time of {} for each of {rate} of", tasks.join(" and "))
         }
+        Figure::Period(rate) => format!("the time for each of {rate} of"),
         Figure::Over(span, other) => {
             format!("by how much the span {span} is longer at the median than {other}, of")
         }

@@ -10,6 +10,7 @@ const SHIPPED: &[(&str, &str)] = warmq_config::texts! {
     "core2duo"
     "epyc-12llc"
     "epyc-vm"
+    "xeon-16vm"
     "guest-1cpu"
     "guest-8cpu"
     "p3xeon-8way"

@@ -121,8 +121,26 @@ pub const TODAY: Paper = Paper {
     headlines: &["other-group", "cures"],
 };
 
+/// No paper: what a machine of 16 CPUs did.
+pub const MANY_CPUS: Paper = Paper {
+    name: "many-cpus",
+    title: "A machine of 16 CPUs",
+    subtitle: "What a quiet machine of 16 CPUs did, and what the lab says of it: its costs come from experiments/costs alone, so \
+               that all of it is prediction.",
+    experiments: texts! {
+        "../../../experiments/many-cpus/":
+        "ping-pong-16cpus"
+        "schbench-16cpus"
+        "chat-16cpus"
+        "hackbench-pipe-16cpus"
+        "hackbench-inet-16cpus"
+        "hogs-and-naps-16cpus"
+    },
+    headlines: &["hackbench-pipe-16cpus"],
+};
+
 /// All papers.
-pub const PAPERS: [&Paper; 4] = [&COLORING, &STARVATION, &AFFINITY, &TODAY];
+pub const PAPERS: [&Paper; 5] = [&COLORING, &STARVATION, &AFFINITY, &TODAY, &MANY_CPUS];
 
 /// Every experiment that there is.
 pub fn all() -> impl Iterator<Item = Shipped> {

@@ -50,6 +50,8 @@ pub enum Figure {
     Span(&'static str),
     /// The CPU time in us that these tasks take for each of what the rate counts.
     TimePer(&'static str, &'static [&'static str]),
+    /// The time in us from one of what the rate counts to the next.
+    Period(&'static str),
     /// By how many us a span is longer at the median than another one.
     Over(&'static str, &'static str),
 }
@@ -66,6 +68,7 @@ impl Figure {
                 let share: f64 = shares.sum::<Option<f64>>()?;
                 Some(each(rate)? * share / 100.0)
             }
+            Figure::Period(rate) => each(rate),
             Figure::Over(span, other) => {
                 Some(get(&format!("{span}_p50"))? - get(&format!("{other}_p50"))?)
             }

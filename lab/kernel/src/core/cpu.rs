@@ -58,6 +58,8 @@ pub(crate) struct Cpu {
     /// Set while the current task may have something to do before it goes on in user mode
     /// (`TIF_SIGPENDING`, `TIF_NOTIFY_RESUME`).
     pub(crate) has_work: bool,
+    /// It was interrupted in a halt, and is not out of that yet.
+    pub(crate) leaves_halt: bool,
     /// True while it is recorded as idle.
     pub(crate) shown_idle: bool,
     /// It runs user code, or has done so since the kernel was entered last.

@@ -188,7 +188,7 @@ impl Core {
     pub(crate) fn record_idle(&mut self, cpu: CpuId) {
         if self.recorder.wants_details() && !std::mem::replace(&mut self.cpu(cpu).shown_idle, true)
         {
-            let state = Some(match self.settings.idle_loop {
+            let state = Some(match self.idle_loop() {
                 IdleLoop::Poll => 0,
                 IdleLoop::Halt => 1,
             });

@@ -110,10 +110,18 @@ impl Core {
         there.softirqs.raise(Softirq::NetRx);
     }
 
+    /// What idle CPUs do.
+    pub(crate) fn idle_loop(&self) -> IdleLoop {
+        match self.times.halt_exit {
+            Some(_) => IdleLoop::Halt,
+            None => self.settings.idle_loop,
+        }
+    }
+
     /// Whether `cpu` idles, and will notice what is asked of it without an interrupt.
     pub(crate) fn polls_in_idle(&self, cpu: CpuId) -> bool {
         let idles = self.cpus[cpu.index()].activity.mode == Mode::Idle;
-        idles && self.settings.idle_loop == IdleLoop::Poll
+        idles && self.idle_loop() == IdleLoop::Poll
     }
 
     /// Makes `to` look at its list of calls; returns how long that takes `from`

@@ -56,6 +56,8 @@ pub(crate) enum Event {
     SchedulerTimer(Timer),
     /// A CPU that polls in idle reads `need_resched`.
     IdlePoll(CpuId),
+    /// A CPU that halted in idle runs again, as it was interrupted.
+    OutOfHalt(CpuId),
     /// A card with a model may have packets to report.
     Card(Nic),
     /// A packet reached a card's ring.

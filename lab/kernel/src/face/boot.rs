@@ -149,8 +149,11 @@ impl Boot<'_> {
     pub fn pipe(&mut self, capacity: Bytes) -> Result<(Socket, Socket), OutOfMemory> {
         self.ends(|boot, peer| {
             let buffer = boot.core.memory.region(capacity)?;
+            let (state, mutex) = boot.core.pipe_state();
             Ok(Endpoint {
                 pipe: true,
+                state,
+                mutex,
                 ..Endpoint::new(peer, buffer, capacity)
             })
         })

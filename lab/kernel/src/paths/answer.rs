@@ -20,7 +20,8 @@ impl Engine {
         endpoint.written += bytes.0;
         let copied = self.lines_of(buffer, written, bytes.0);
         let bytes = bytes.0;
-        self.copy_datagram(cpu, copied, Step::TransmitAnswer { to, bytes })
+        let packet = self.core.times.network_packet;
+        self.copy_datagram(cpu, copied, packet, Step::TransmitAnswer { to, bytes })
     }
 
     /// Sends an answer that was copied over the link of its card. That enables softirqs again, so

@@ -263,8 +263,20 @@ impl Engine {
             Step::DeliverDatagram { socket, bytes } => self.deliver_datagram(cpu, socket, bytes),
             Step::TransmitAnswer { to, bytes } => self.transmit_answer(cpu, to, bytes),
             Step::Perform(operation) => self.perform_operation(cpu, operation),
-            Step::Deliver { socket, bytes } => self.deliver(cpu, socket, bytes),
-            Step::Take { socket, bytes } => self.take(cpu, socket, bytes),
+            Step::Deliver {
+                socket,
+                bytes,
+                arrival,
+            } => self.deliver(cpu, socket, bytes, arrival),
+            Step::Take {
+                socket,
+                bytes,
+                arrival,
+            } => self.take(cpu, socket, bytes, arrival),
+            Step::WritePipe(socket) => {
+                let took = self.core.write_pipe(cpu, socket);
+                Flow::Takes(took, Mode::System)
+            }
             Step::ReleaseSocket(socket) => self.release_socket(cpu, socket),
             Step::Semop { semaphore, up } => self.semop_locked(cpu, semaphore, up),
             Step::Answer(answer) => {

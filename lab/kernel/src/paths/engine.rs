@@ -28,6 +28,7 @@ impl Engine {
                 self.interrupt(to, Vector::Reschedule);
             }
             Event::IdlePoll(cpu) => self.idle_poll(cpu),
+            Event::OutOfHalt(cpu) => self.out_of_halt(cpu),
             Event::Unlock { lock, cpu } => {
                 self.release(lock, cpu);
             }

@@ -4,7 +4,7 @@ use warmq_machine::Access;
 use warmq_trace::{Interrupt, Record};
 use warmq_units::{Address, CpuId, Duration, Instant, TaskId};
 
-use crate::core::{CARD_VECTORS, NeedResched, Softirq, Timer, TimerOwner, Vector, Within};
+use crate::core::{CARD_VECTORS, Event, NeedResched, Softirq, Timer, TimerOwner, Vector, Within};
 use crate::face::Callback;
 use crate::paths::{Engine, Flow};
 use crate::words::{Balance, Mode, Nic, Run, Step, Waiting, wake};
@@ -18,7 +18,33 @@ impl Engine {
     pub(crate) fn interrupt(&mut self, cpu: CpuId, vector: Vector) {
         let here = self.core.cpu(cpu);
         here.interrupts.raise(vector);
-        if here.takes_interrupts() {
+        if here.takes_interrupts() && !self.leaves_halt(cpu, vector) {
+            self.core.put_down(cpu);
+            self.advance(cpu);
+        }
+    }
+
+    /// Whether `cpu` halts in idle, and takes the interrupt of `vector` when it is out of that.
+    fn leaves_halt(&mut self, cpu: CpuId, vector: Vector) -> bool {
+        let seen_by_kernel = !matches!(vector, Vector::Steal | Vector::Change);
+        let here = &self.core.cpus[cpu.index()];
+        let (halts, leaves) = (here.activity.mode == Mode::Idle, here.leaves_halt);
+        let Some(takes) = self.core.times.halt_exit.filter(|_| halts) else {
+            return false;
+        };
+        if seen_by_kernel && !leaves {
+            self.core.cpu(cpu).leaves_halt = true;
+            let at = self.core.now() + takes;
+            self.core.schedule(at, Event::OutOfHalt(cpu));
+        }
+        seen_by_kernel
+    }
+
+    /// `cpu` is out of halt, and takes the interrupts that came.
+    pub(crate) fn out_of_halt(&mut self, cpu: CpuId) {
+        let here = self.core.cpu(cpu);
+        here.leaves_halt = false;
+        if here.takes_interrupts() && here.activity.mode == Mode::Idle {
             self.core.put_down(cpu);
             self.advance(cpu);
         }

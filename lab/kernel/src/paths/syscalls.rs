@@ -1,7 +1,7 @@
 //! System calls: from an operation that a program asked for to the steps that perform it.
 
 use warmq_machine::Access;
-use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
+use warmq_units::{Address, Bytes, CpuId, Duration, Instant, TaskId};
 
 use crate::core::{Datagram, Peer, TimerOwner};
 use crate::face::{Callback, Hint};
@@ -259,6 +259,7 @@ impl Engine {
             ..self.lines_of(buffer, written, bytes)
         };
         let rest = Bytes(left.0 - bytes);
+        let (call, arrival) = self.core.stream_work(loopback, packets);
         let stack = &mut self.core.cpu(cpu).stack;
         if rest.0 > 0 {
             stack.push(Step::Perform(Operation::Send { socket, left: rest }));
@@ -267,15 +268,25 @@ impl Engine {
         stack.push(Step::Deliver {
             socket: peer,
             bytes,
+            arrival,
         });
-        stack.push(Step::Touch { touch, user: false });
+        self.push_copy(cpu, peer, touch);
+        let work = self.core.times.socket_send + call;
         let here = self.core.net.endpoints[socket].state;
-        let there = there.filter(|_| passed > 0);
-        let work = self.core.times.socket_send + self.core.stream_work(loopback, packets);
-        Flow::Takes(
-            work + self.core.write_sockets(cpu, [here, there]),
-            Mode::System,
-        )
+        let there = there.filter(|_| passed > 0 && !self.core.has_arrivals());
+        let states = [here, there].map(|state| state.filter(|_| loopback));
+        Flow::Takes(work + self.core.write_sockets(cpu, states), Mode::System)
+    }
+
+    /// Puts the copying of `touch` to or from the buffer of `socket` on the stack, under the mutex
+    /// of a pipe.
+    fn push_copy(&mut self, cpu: CpuId, socket: Socket, touch: Touch) {
+        let mutex = self.core.net.endpoints[socket].mutex;
+        let stack = &mut self.core.cpu(cpu).stack;
+        stack.extend(mutex.map(Step::Release));
+        stack.push(Step::Touch { touch, user: false });
+        stack.extend(mutex.map(|_| Step::WritePipe(socket)));
+        stack.extend(mutex.map(Step::Acquire));
     }
 
     fn send_out(&mut self, cpu: CpuId, socket: Socket, left: Bytes) -> Flow {
@@ -293,6 +304,7 @@ impl Engine {
         stack.push(Step::Deliver {
             socket,
             bytes: left.0,
+            arrival: Duration::ZERO,
         });
         stack.push(Step::Touch { touch, user: false });
         let packets = left.0.div_ceil(SEGMENT);
@@ -332,7 +344,13 @@ impl Engine {
     }
 
     /// Moves the copied bytes to the socket's buffer, or to the link of its card.
-    pub(crate) fn deliver(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
+    pub(crate) fn deliver(
+        &mut self,
+        cpu: CpuId,
+        socket: Socket,
+        bytes: u64,
+        arrival: Duration,
+    ) -> Flow {
         if let Peer::Remote { remote, nic } = self.core.net.endpoints[socket].peer {
             self.transmit(remote, nic, socket, bytes);
             self.run_pending_softirqs(cpu);
@@ -341,6 +359,7 @@ impl Engine {
         let endpoint = &mut self.core.net.endpoints[socket];
         endpoint.reserved -= bytes;
         let (passed, pipe) = (endpoint.deliver(bytes), endpoint.pipe);
+        let state = endpoint.state.filter(|_| passed > 0 && !pipe);
         self.core.delay_acknowledgement(socket);
         if passed > 0 {
             self.core.record_packet(cpu, socket, passed);
@@ -350,6 +369,7 @@ impl Engine {
             self.disable_softirqs(cpu);
         }
         self.wake_ends(cpu, socket);
+        self.push_arrival(cpu, state, arrival);
         Flow::Next
     }
 
@@ -362,6 +382,17 @@ impl Engine {
         here.stack.push(Step::EnableSoftirqs);
     }
 
+    /// The protocols work on what arrives for so long before anything else is done, and write
+    /// what they keep of the socket in `state`.
+    fn push_arrival(&mut self, cpu: CpuId, state: Option<Address>, arrival: Duration) {
+        let state = state.filter(|_| self.core.has_arrivals());
+        let left = arrival + self.core.write_sockets(cpu, [state]);
+        if left > Duration::ZERO {
+            let stack = &mut self.core.cpu(cpu).stack;
+            stack.push(Step::Busy { left, user: false });
+        }
+    }
+
     fn send_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: Bytes) -> Flow {
         let endpoint = &mut self.core.net.endpoints[socket];
         endpoint.datagrams.sent += 1;
@@ -369,19 +400,32 @@ impl Engine {
         endpoint.arrived += bytes.0;
         let copied = self.lines_of(buffer, written, bytes.0);
         let bytes = bytes.0;
-        self.copy_datagram(cpu, copied, Step::DeliverDatagram { socket, bytes })
+        let packet = self.core.times.network_packet;
+        let way_out = packet - self.core.arrival(packet);
+        self.copy_datagram(
+            cpu,
+            copied,
+            way_out,
+            Step::DeliverDatagram { socket, bytes },
+        )
     }
 
-    /// Copies a datagram to the lines of `copied`, and `then` sends it.
-    pub(crate) fn copy_datagram(&mut self, cpu: CpuId, copied: Touch, then: Step) -> Flow {
+    /// Copies a datagram to the lines of `copied`, and `then` sends it, which takes the protocols
+    /// `packet`.
+    pub(crate) fn copy_datagram(
+        &mut self,
+        cpu: CpuId,
+        copied: Touch,
+        packet: Duration,
+        then: Step,
+    ) -> Flow {
         let touch = Touch {
             access: Access::Write,
             ..copied
         };
         let copy = Step::Touch { touch, user: false };
         self.core.cpu(cpu).stack.extend([then, copy]);
-        let times = &self.core.times;
-        Flow::Takes(times.socket_send + times.network_packet, Mode::System)
+        Flow::Takes(self.core.times.socket_send + packet, Mode::System)
     }
 
     /// Delivers the copied datagram to its socket, which queues or drops it.
@@ -399,6 +443,8 @@ impl Engine {
             let sync = self.core.settings.sync_socket_wakeups;
             self.core.cpu(cpu).stack.push(Step::Wake { task, sync });
         }
+        let arrival = self.core.arrival(self.core.times.network_packet);
+        self.push_arrival(cpu, None, arrival);
         Flow::Next
     }
 
@@ -460,11 +506,6 @@ impl Engine {
             self.core.record_packet(cpu, socket, received.came);
         }
         let touch = self.lines_of(buffer, read, bytes);
-        let stack = &mut self.core.cpu(cpu).stack;
-        stack.push(Step::Answer(bytes));
-        stack.push(Step::ReleaseSocket(socket));
-        stack.push(Step::Take { socket, bytes });
-        stack.push(Step::Touch { touch, user: false });
         let settings = &self.core.settings.loopback;
         let segments = settings.segments(received.came, capacity);
         let acknowledgements = match received.emptied {
@@ -472,23 +513,49 @@ impl Engine {
             false => 0,
         };
         let acknowledges = acknowledgements > 0;
-        let protocols = self.core.stream_work(loopback, segments + acknowledgements);
-        let work = self.core.times.socket_receive + protocols;
+        let packets = segments + acknowledgements;
+        let (call, arrival) = self.core.stream_work(loopback, packets);
+        let stack = &mut self.core.cpu(cpu).stack;
+        stack.push(Step::Answer(bytes));
+        stack.push(Step::ReleaseSocket(socket));
+        stack.push(Step::Take {
+            socket,
+            bytes,
+            arrival,
+        });
+        self.push_copy(cpu, socket, touch);
+        let work = self.core.times.socket_receive + call;
         let there = match peer {
-            Peer::Local(peer) if acknowledges => self.core.net.endpoints[peer].state,
+            Peer::Local(peer) if acknowledges && !self.core.has_arrivals() => {
+                self.core.net.endpoints[peer].state
+            }
             Peer::Local(_) | Peer::Remote { .. } | Peer::None => None,
         };
-        Flow::Takes(
-            work + self.core.write_sockets(cpu, [here, there]),
-            Mode::System,
-        )
+        let states = [here, there].map(|state| state.filter(|_| loopback));
+        Flow::Takes(work + self.core.write_sockets(cpu, states), Mode::System)
     }
 
-    /// Removes the copied bytes from the buffer and wakes a sender that waits for room.
-    pub(crate) fn take(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
+    /// Removes the copied bytes from the buffer and wakes a sender that waits for room: where
+    /// something is sent back, the softirq to which it comes does.
+    pub(crate) fn take(
+        &mut self,
+        cpu: CpuId,
+        socket: Socket,
+        bytes: u64,
+        arrival: Duration,
+    ) -> Flow {
         let endpoint = &mut self.core.net.endpoints[socket];
         endpoint.reserved -= bytes;
+        let peer = endpoint.peer;
+        let state = match peer {
+            Peer::Local(peer) if arrival > Duration::ZERO => {
+                self.disable_softirqs(cpu);
+                self.core.net.endpoints[peer].state
+            }
+            Peer::Local(_) | Peer::Remote { .. } | Peer::None => None,
+        };
         self.wake_ends(cpu, socket);
+        self.push_arrival(cpu, state, arrival);
         Flow::Next
     }
 

@@ -98,6 +98,10 @@ const NAMES: [&str; 29] = [
     "current_colored",
 ];
 
+/// A cost that only machines have whose idle CPUs halt under any kernel, as those of hypervisors
+/// without `mwait` do.
+const HALT_EXIT: &str = "halt_exit";
+
 /// The kernel's costs as times, looked up once under the names of the fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
@@ -147,6 +151,9 @@ pub(crate) struct Times {
     pub(crate) idle_poll: Duration,
     /// Restarting a stopped tick on the way out of idle.
     pub(crate) nohz_exit: Duration,
+    /// From an interrupt of an idle CPU that halts to its first instruction. `None`: idle CPUs do
+    /// as the kernel's settings say.
+    pub(crate) halt_exit: Option<Duration>,
 }
 
 impl Times {
@@ -175,6 +182,7 @@ impl Times {
             lock_uncontended: time("lock_uncontended")?,
             idle_poll: time("idle_poll")?,
             nohz_exit: time("nohz_exit")?,
+            halt_exit: time(HALT_EXIT).ok(),
         })
     }
 }

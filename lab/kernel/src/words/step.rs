@@ -190,16 +190,22 @@ pub(crate) enum Step {
         to: Origin,
         bytes: u64,
     },
-    /// Makes `bytes` that a sender has copied available to the receiver.
+    /// Makes `bytes` that a sender has copied available to the receiver, which takes the protocols
+    /// so long in a softirq.
     Deliver {
         socket: Socket,
         bytes: u64,
+        arrival: Duration,
     },
-    /// Frees the room of `bytes` that a receiver has copied.
+    /// Frees the room of `bytes` that a receiver has copied; what it sends back takes the protocols
+    /// so long in a softirq.
     Take {
         socket: Socket,
         bytes: u64,
+        arrival: Duration,
     },
+    /// Writes what a pipe keeps, under its mutex.
+    WritePipe(Socket),
     /// A send or a receive gives up its end of a stream (`release_sock()`).
     ReleaseSocket(Socket),
     /// `semop()` with the lock held.

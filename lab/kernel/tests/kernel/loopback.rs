@@ -73,9 +73,15 @@ fn a_sender_is_woken_when_a_third_of_the_send_buffer_is_free() {
     );
 }
 
-/// How long both CPUs are in system calls, in ns.
+/// How long both CPUs are in system calls and the softirqs in them, in ns.
 fn worked(sends: u64, receives: u64) -> [u64; 2] {
     worked_by(false, sends, receives)
+}
+
+/// How long `cpu` is in system calls and the softirqs in them, in ns.
+fn in_kernel(story: &Story, cpu: u16) -> u64 {
+    let spent = |mode| story.spent(cpu, mode).as_ns();
+    spent(Mode::System) + spent(Mode::Softirq)
 }
 
 fn worked_by(nagle: bool, sends: u64, receives: u64) -> [u64; 2] {
@@ -87,7 +93,56 @@ fn worked_by(nagle: bool, sends: u64, receives: u64) -> [u64; 2] {
         ("network_packet", 77_777),
     ]));
     let story = passes_by(on, nagle, sends, receives);
-    [0, 1].map(|cpu| story.spent(cpu, Mode::System).as_ns())
+    [0, 1].map(|cpu| in_kernel(&story, cpu))
+}
+
+/// The receiving side's part of what a packet takes is a softirq's, on the CPU that sends.
+#[test]
+fn a_packet_arrives_in_a_softirq() {
+    let mut on = linux6(1).costs(costs(&[
+        ("stream_packet", 1_000),
+        ("network_packet", 2_000),
+    ]));
+    on.settings.loopback.arrival_permille = 300;
+    let story = on.plays(|boot: &mut Boot<'_>| -> Started {
+        let (near, _) = boot.stream(Bytes(RECEIVE_BUFFER), false)?;
+        let datagrams = boot.datagram_socket(Bytes(10_000))?;
+        boot.task(called("sender"), move |task: Task| async move {
+            task.send(near, Bytes(100)).await;
+            task.send_datagram(datagrams, Bytes(100)).await;
+        })?;
+        Ok(())
+    });
+    assert_eq!(story.spent(0, Mode::System).as_ns(), 700 + 1_400);
+    assert_eq!(story.spent(0, Mode::Softirq).as_ns(), 300 + 600);
+}
+
+/// CPUs that write into one pipe wait for its mutex, and write the lines of it that they pass one
+/// another.
+#[test]
+fn writers_of_one_pipe_wait_for_its_mutex() {
+    let spun = |lines, pipes: usize| {
+        let mut on = stage(2).costs(costs(&[("copy_per_line", 500)]));
+        on.settings.pipe_lines = lines;
+        let story = on.plays(move |boot: &mut Boot<'_>| -> Started {
+            let ends = (0..pipes).map(|_| boot.pipe(Bytes::from_kb(64)));
+            let ends = ends.collect::<Result<Vec<_>, _>>()?;
+            for writer in 0..2 {
+                let (near, _) = ends[writer % pipes];
+                let spec = called("writer").bound([cpu(writer as u16)]);
+                boot.task(spec, move |task: Task| async move {
+                    for _ in 0..100 {
+                        task.send(near, Bytes(100)).await;
+                    }
+                })?;
+            }
+            Ok(())
+        });
+        story.spent(0, Mode::Spin).as_ns() + story.spent(1, Mode::Spin).as_ns()
+    };
+    assert!(spun(4, 1) > 100 * 1_000, "each waits for the other's copy");
+    assert_eq!(spun(4, 2), 0, "each has its own");
+    assert_eq!(spun(0, 1), 0, "it is not modelled");
 }
 
 #[test]
@@ -254,7 +309,7 @@ fn written(nagle: bool, sends: u64, receives: u64) -> [u64; 2] {
         let mut on = linux6(2).with_caches();
         on.settings.socket_lines = lines;
         let story = passes_by(on, nagle, sends, receives);
-        [0, 1].map(|cpu| story.spent(cpu, Mode::System).as_ns())
+        [0, 1].map(|cpu| in_kernel(&story, cpu))
     };
     let (with, without) = (took(8), took(0));
     [0, 1].map(|cpu| with[cpu] - without[cpu])

@@ -239,10 +239,9 @@ fn an_idle_cpu_stops_its_tick_and_starts_it_on_its_grid() {
     assert_eq!(story.spent(1, Mode::System).as_ns(), 700);
 }
 
-#[test]
-fn a_cpu_that_polls_in_idle_is_sent_no_interrupt() {
-    let mut on = stage(2).costs(costs(&[("idle_poll", 90), ("reschedule_interrupt", 600)]));
-    on.settings.idle_loop = IdleLoop::Poll;
+/// One task wakes another at 1 ms, on a CPU that idles. Returns the run, and when the woken one,
+/// which computes for 10 ns, exits, in ns.
+fn wakes_an_idle_cpu(on: Stage) -> (Story, u64) {
     let story = on.plays(|boot: &mut Boot<'_>| -> Started {
         let (near, far) = boot.socket_pair(Bytes(100))?;
         boot.task(
@@ -261,15 +260,36 @@ fn a_cpu_that_polls_in_idle_is_sent_no_interrupt() {
         )?;
         Ok(())
     });
+    let exits = |record: &Record| matches!(record, Record::Exit { task, .. } if task.0 == 1);
+    let exit = story.records().iter().find(|(_, record)| exits(record));
+    let at = exit.expect("it was woken").0 - warmq_units::Instant::START;
+    (story, at.as_ns())
+}
+
+fn interrupts_sent(story: &Story) -> usize {
     let sent = |record: &Record| matches!(record, Record::RescheduleSent { .. });
-    assert!(!story.records().iter().any(|(_, record)| sent(record)));
-    let exit = story
-        .records()
-        .iter()
-        .find_map(|(at, record)| match record {
-            Record::Exit { task, .. } if task.0 == 1 => Some(*at),
-            _ => None,
-        });
-    let exit = exit.expect("it was woken") - warmq_units::Instant::START;
-    assert_eq!(exit.as_ns(), 1_000_000 + 90 + 10);
+    let records = story.records().iter();
+    records.filter(|(_, record)| sent(record)).count()
+}
+
+#[test]
+fn a_cpu_that_polls_in_idle_is_sent_no_interrupt() {
+    let mut on = stage(2).costs(costs(&[("idle_poll", 90), ("reschedule_interrupt", 600)]));
+    on.settings.idle_loop = IdleLoop::Poll;
+    let (story, exit) = wakes_an_idle_cpu(on);
+    assert_eq!(interrupts_sent(&story), 0);
+    assert_eq!(exit, 1_000_000 + 90 + 10);
+}
+
+/// Where a machine says how long the way out of halt is, its CPUs halt under any kernel, and idle
+/// until they are out of that.
+#[test]
+fn a_cpu_that_halts_takes_an_interrupt_when_it_is_out_of_that() {
+    let some = costs(&[("idle_poll", 90), ("reschedule_interrupt", 600)]);
+    let mut on = stage(2).costs(with_halt_exit(&some, 2_000));
+    on.settings.idle_loop = IdleLoop::Poll;
+    let (story, exit) = wakes_an_idle_cpu(on);
+    assert_eq!(interrupts_sent(&story), 1);
+    assert_eq!(exit, 1_000_000 + 600 + 2_000 + 10);
+    assert_eq!(story.spent(1, Mode::Interrupt).as_ns(), 0);
 }

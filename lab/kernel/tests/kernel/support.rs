@@ -69,6 +69,17 @@ pub fn costs(some: &[(&str, u64)]) -> Costs {
     Costs::new(table)
 }
 
+/// The same on a machine whose idle CPUs halt, and are out of that after so many cycles.
+pub fn with_halt_exit(costs: &Costs, cycles: u64) -> Costs {
+    let mut table = costs.table().clone();
+    let cost = Cost {
+        cycles: Cycles(cycles),
+        source: "a test".to_owned(),
+    };
+    table.insert("halt_exit".to_owned(), cost);
+    Costs::new(table)
+}
+
 /// Every cost, in round numbers of nanoseconds.
 pub fn some_costs() -> Costs {
     costs(&[

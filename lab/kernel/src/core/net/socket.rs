@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
-use warmq_units::{Address, Bytes, Duration, Instant, TaskId};
+use warmq_units::{Address, Bytes, Duration, Instant, LockId, TaskId};
 
 use crate::words::{
     Listener, Mailbox, Nic, Origin, ReceiveCharge, Region, Remote, RemoteOperation, Running,
@@ -20,8 +20,11 @@ pub(crate) struct Endpoint {
     /// It is an end of a pipe: no protocol runs in a softirq between a writer and the reader that
     /// it wakes.
     pub(crate) pipe: bool,
-    /// What the protocols keep of it: `Settings::socket_lines` cache lines; none: not modelled.
+    /// What the protocols keep of it: `Settings::socket_lines` cache lines, `Settings::pipe_lines`
+    /// of a pipe; none: not modelled.
     pub(crate) state: Option<Address>,
+    /// The mutex of a pipe from which this end reads; none: not modelled.
+    pub(crate) mutex: Option<LockId>,
     /// The memory of what waits, a ring: as much as has waited at once, as what was received is
     /// used again.
     pub(crate) buffer: Region,
