@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use chrono::Utc;
 use clap::Args;
 use serde_json::json;
-use warmq_experiment::calibrate::{self, CannotCalibrate, Figure, Found, STEPS, Step};
+use warmq_experiment::calibrate::{self, CannotCalibrate, Figure, Found, Step};
 use warmq_experiment::{Engine, HostKernel};
 use warmq_machine::{Cost, MachineDescription};
 use warmq_units::{Bytes, Cycles, Duration, printable};
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => print_json(&machine, &found),
         false => {
             output::print(&table(&machine, &call, &found))?;
-            output::print(&remarks(&machine, &found))?;
+            output::print(&remarks(&machine, &kernel, &found))?;
             output::print(&format!("Kept in {}.", printable(&kept)))
         }
     }
@@ -127,13 +127,14 @@ fn found(
     when: &str,
 ) -> Result<Vec<Found>, Failure> {
     let engine = worlds::add(Engine::new(Some(machine.clone())));
-    let plays = calibrate::scenes(machine.cpus.len()).len() * tries as usize;
+    let (steps, cpus) = (calibrate::steps(machine, kernel), machine.cpus.len());
+    let plays = calibrate::scenes(&steps, cpus).len() * tries as usize;
     let watch = Watch::over("plays on this machine", plays);
     let seen = |done, total, name: &str| watch.see(done, total, name);
-    let measured = calibrate::measure(&engine, machine.cpus.len(), tries, seen);
+    let measured = calibrate::measure(&engine, &steps, cpus, tries, seen);
     let measured = measured.map_err(failure)?;
     drop(watch);
-    let watch = Watch::over("costs found in the lab", STEPS.len());
+    let watch = Watch::over("costs found in the lab", steps.len());
     let seen = |done, total, name: &str| watch.see(done, total, name);
     let source = |step: &Step| {
         format!(
@@ -143,7 +144,7 @@ fn found(
             command(step)
         )
     };
-    let found = calibrate::calibrate(machine, kernel, STEPS, &measured, source, seen);
+    let found = calibrate::calibrate(machine, kernel, &steps, &measured, source, seen);
     found.map_err(failure)
 }
 
@@ -212,7 +213,7 @@ fn table(machine: &MachineDescription, call: &str, found: &[Found]) -> String {
 }
 
 /// What was disturbed, what could not be measured, and where the lab takes longer than it should.
-fn remarks(machine: &MachineDescription, found: &[Found]) -> String {
+fn remarks(machine: &MachineDescription, kernel: &HostKernel, found: &[Found]) -> String {
     let names = |chosen: Vec<&str>| chosen.join(", ");
     let disturbed = found.iter().filter(|found| is_disturbed(found));
     let disturbed = names(disturbed.map(|found| found.step.cost).collect());
@@ -221,7 +222,8 @@ fn remarks(machine: &MachineDescription, found: &[Found]) -> String {
         let missed = missed.filter(|found| (found.now == Cycles(0)) == zero);
         names(missed.map(|found| found.step.cost).collect())
     };
-    let lacking = STEPS
+    let lacking = calibrate::steps(machine, kernel);
+    let lacking = lacking
         .iter()
         .filter(|step| found.iter().all(|found| found.step != **step));
     let lacking = names(lacking.map(|step| step.cost).collect());

@@ -17,7 +17,8 @@ use warmq_machine::{Cost, MachineDescription};
 use warmq_scenario::World;
 use warmq_units::{Cycles, Duration};
 
-pub use self::steps::{Figure, STEPS, Scene, Step};
+pub use self::steps::{Figure, Scene, Step};
+use self::steps::{HALT_EXIT, NOHZ_EXIT, STEPS};
 use crate::engine::Engine;
 use crate::host_kernel::{HostKernel, Modelled, nearest_release};
 use crate::plan::{KERNEL, LAB, Part, Plan};
@@ -72,19 +73,35 @@ pub fn table(kernel: &HostKernel) -> String {
     known.map_or_else(String::new, |(entry, _)| entry.kernel.to_owned())
 }
 
-/// Plays all scenes that `cpus` CPUs can play `tries` times on the machine; `seen` hears how many
-/// of how many plays are done.
+/// The steps that find the costs of `kernel` on `machine`, in their order. The way out of idle is
+/// one out of halt where the machine's idle CPUs halt.
+pub fn steps(machine: &MachineDescription, kernel: &HostKernel) -> Vec<Step> {
+    let costs = machine.costs.get(&table(kernel));
+    let halts = costs.is_some_and(|costs| costs.contains_key(HALT_EXIT));
+    let mut steps = STEPS.to_vec();
+    for step in steps
+        .iter_mut()
+        .filter(|step| step.cost == NOHZ_EXIT && halts)
+    {
+        step.cost = HALT_EXIT;
+    }
+    steps
+}
+
+/// Plays all scenes of `steps` that `cpus` CPUs can play `tries` times on the machine; `seen` hears
+/// how many of how many plays are done.
 ///
 /// # Errors
 /// A play that cannot be played.
 pub fn measure(
     engine: &Engine,
+    steps: &[Step],
     cpus: usize,
     tries: u64,
     mut seen: impl FnMut(usize, usize, &str),
 ) -> Result<Tries, CannotCalibrate> {
     let mut measured = Tries::new();
-    let scenes = scenes(cpus);
+    let scenes = scenes(steps, cpus);
     let total = scenes.len() * tries as usize;
     for (done, (number, scene)) in (0..tries)
         .flat_map(|number| scenes.iter().map(move |scene| (number, scene)))
@@ -95,7 +112,7 @@ pub fn measure(
         let plan = plan(engine, scene, World::Host.name(), number + 1, settings)?;
         let played = engine.simulate(&plan);
         let played = played.map_err(|error| CannotCalibrate::Failed(scene.name, error))?;
-        for step in STEPS.iter().filter(|step| step.scene == *scene) {
+        for step in steps.iter().filter(|step| step.scene == *scene) {
             if let Some(figure) = step.figure.of(&played.figures) {
                 measured.entry(step.cost).or_default().push(figure);
             }
@@ -104,10 +121,10 @@ pub fn measure(
     Ok(measured)
 }
 
-/// The distinct scenes of all steps that `cpus` CPUs can play, in their order.
-pub fn scenes(cpus: usize) -> Vec<Scene> {
+/// The distinct scenes of `steps` that `cpus` CPUs can play, in their order.
+pub fn scenes(steps: &[Step], cpus: usize) -> Vec<Scene> {
     let mut scenes: Vec<Scene> = Vec::new();
-    for step in STEPS {
+    for step in steps {
         if usize::from(step.scene.cpus) <= cpus && !scenes.contains(&step.scene) {
             scenes.push(step.scene);
         }

@@ -110,6 +110,10 @@ const fn step(cost: &'static str, scene: Scene, figure: Figure) -> Step {
     }
 }
 
+/// The way out of idle: of CPUs that poll, and of those that halt.
+pub const NOHZ_EXIT: &str = "nohz_exit";
+pub const HALT_EXIT: &str = "halt_exit";
+
 /// In this order: the figure of a step has no cost in it that comes later.
 pub const STEPS: &[Step] = &[
     step("access", ACCESS, TimePer("work_per_second", &["thread"])),
@@ -131,5 +135,5 @@ pub const STEPS: &[Step] = &[
     step("reschedule_interrupt", WAKEUPS, Span("wake")),
     step("interrupt_return", WAKEUPS, Over("beside", "alone")),
     step("timer_program", TIMERS, Over("beside", "alone")),
-    step("nohz_exit", AFAR, Span("trip")),
+    step(NOHZ_EXIT, AFAR, Span("trip")),
 ];

@@ -79,12 +79,12 @@ fn costs_are_found_again_from_what_they_make_of_the_plays() {
 
 #[test]
 fn a_machine_of_one_cpu_lacks_what_needs_two() {
-    let names: Vec<&str> = scenes(1).iter().map(|scene| scene.name).collect();
+    let names: Vec<&str> = scenes(STEPS, 1).iter().map(|scene| scene.name).collect();
     assert!(
         !names.contains(&"afar.toml") && names.contains(&"calls.toml"),
         "{names:?}"
     );
-    assert!(scenes(2).len() > scenes(1).len());
+    assert!(scenes(STEPS, 2).len() > scenes(STEPS, 1).len());
 }
 
 /// What disturbs a task that is alone makes it slower; what disturbs two of two CPUs may make one

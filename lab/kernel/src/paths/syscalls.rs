@@ -515,13 +515,14 @@ impl Engine {
         let acknowledges = acknowledgements > 0;
         let packets = segments + acknowledgements;
         let (call, arrival) = self.core.stream_work(loopback, packets);
+        let arrives = loopback && packets > 0 && self.core.has_arrivals();
         let stack = &mut self.core.cpu(cpu).stack;
         stack.push(Step::Answer(bytes));
         stack.push(Step::ReleaseSocket(socket));
         stack.push(Step::Take {
             socket,
             bytes,
-            arrival,
+            arrival: arrives.then_some(arrival),
         });
         self.push_copy(cpu, socket, touch);
         let work = self.core.times.socket_receive + call;
@@ -542,18 +543,16 @@ impl Engine {
         cpu: CpuId,
         socket: Socket,
         bytes: u64,
-        arrival: Duration,
+        arrival: Option<Duration>,
     ) -> Flow {
         let endpoint = &mut self.core.net.endpoints[socket];
         endpoint.reserved -= bytes;
-        let peer = endpoint.peer;
-        let state = match peer {
-            Peer::Local(peer) if arrival > Duration::ZERO => {
-                self.disable_softirqs(cpu);
-                self.core.net.endpoints[peer].state
-            }
-            Peer::Local(_) | Peer::Remote { .. } | Peer::None => None,
+        let (Peer::Local(peer), Some(arrival)) = (endpoint.peer, arrival) else {
+            self.wake_ends(cpu, socket);
+            return Flow::Next;
         };
+        let state = self.core.net.endpoints[peer].state;
+        self.disable_softirqs(cpu);
         self.wake_ends(cpu, socket);
         self.push_arrival(cpu, state, arrival);
         Flow::Next

@@ -197,12 +197,12 @@ pub(crate) enum Step {
         bytes: u64,
         arrival: Duration,
     },
-    /// Frees the room of `bytes` that a receiver has copied; what it sends back takes the protocols
-    /// so long in a softirq.
+    /// Frees the room of `bytes` that a receiver has copied. What it sends back, if it does, takes
+    /// the protocols so long in a softirq.
     Take {
         socket: Socket,
         bytes: u64,
-        arrival: Duration,
+        arrival: Option<Duration>,
     },
     /// Writes what a pipe keeps, under its mutex.
     WritePipe(Socket),

@@ -179,7 +179,7 @@ fn a_segment_is_no_longer_than_the_device_carries() {
             })?;
             Ok(())
         });
-        story.spent(0, Mode::System).as_ns() / 1_000
+        in_kernel(&story, 0) / 1_000
     };
     assert_eq!(segments(Loopback::LINUX_6), 2);
     assert_eq!(segments(Loopback::LINUX_2_6_4), 7);
@@ -209,7 +209,7 @@ fn by_nagle_a_long_segment_is_acknowledged_at_once() {
             })?;
             Ok(())
         });
-        story.spent(0, Mode::System).as_ns()
+        in_kernel(&story, 0)
     };
     assert_eq!(send(&[400, 100]), 1_000, "the second waits");
     assert_eq!(send(&[600, 100]), 3_000, "it does not");
@@ -252,7 +252,7 @@ fn packets_by(on: Stage, receive_buffer: u64, calls: &'static [Call]) -> u64 {
         Ok(())
     });
     assert_eq!(story.ending, Ending::WorkDone);
-    story.spent(0, Mode::System).as_ns() / 1_000
+    in_kernel(&story, 0) / 1_000
 }
 
 /// The same with room for all messages.
@@ -345,7 +345,7 @@ fn a_pipe_has_neither_packets_nor_a_send_buffer() {
             Ok(())
         });
     assert_eq!(story.ending, Ending::WorkDone);
-    assert_eq!(story.spent(0, Mode::System).as_ns(), 0);
+    assert_eq!(in_kernel(&story, 0), 0);
 }
 
 /// When two tasks are through that send on one end at a time, and one that receives there.
