@@ -20,7 +20,7 @@ fn kernel() -> HostKernel {
 
 /// The steps, with plays of 100 ms.
 fn short() -> Vec<Step> {
-    let mut steps = STEPS.to_vec();
+    let mut steps = steps(&machine("epyc-vm"), &kernel());
     for step in &mut steps {
         step.scene.ms = 100;
     }
