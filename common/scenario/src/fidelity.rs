@@ -51,6 +51,8 @@ use Fidelity::{Approximate, Exact, Refused};
 const LOOP: &str = "a calibrated loop: interrupts and changes of the clock's rate lengthen it";
 const GUEST_LOOP: &str = "a calibrated loop: what the host takes from the guest lengthens it";
 const CLOCK: &str = "the clock is read after every few microseconds of work";
+const SPINNING_LAB: &str = "looking at a lock that is held disturbs no other CPU";
+const SPINNING: &str = "between two looks a calibrated loop runs, not the processor's own pause";
 const NO_ROWS: &str = "what was recorded is played again by simulated tasks only";
 const NO_FILES: &str = "there are no files and no devices here";
 const PATTERNS: &str = "the processor fetches ahead, and other programs share the caches";
@@ -85,6 +87,14 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
         [Exact, Approximate(PATTERNS), Approximate(PATTERNS)],
     ),
     ("spin", [Exact, Approximate(CLOCK), Approximate(CLOCK)]),
+    (
+        "spinlock",
+        [
+            Approximate(SPINNING_LAB),
+            Approximate(SPINNING),
+            Approximate(SPINNING),
+        ],
+    ),
     ("write", [Refused(NO_FILES), Exact, Exact]),
     ("recorded", [Exact, Refused(NO_ROWS), Refused(NO_ROWS)]),
     ("gaps", [Exact, Refused(NO_ROWS), Refused(NO_ROWS)]),

@@ -1,7 +1,7 @@
 //! The language as tables: the keys of each kind of table, what their values are, and what the
 //! schema says of them. The reader reads by them, and the schema is made of them.
 
-use crate::object::{Card, Class};
+use crate::object::{Card, Class, Then};
 use crate::quantity::Quantity;
 
 /// What the value of a key is.
@@ -132,6 +132,7 @@ pub(crate) fn of_class(class: Class) -> &'static [Key] {
     match class {
         Class::Region => REGION,
         Class::Mutex | Class::Condition | Class::Process => &[],
+        Class::Spinlock => SPINLOCK,
         Class::Semaphore => SEMAPHORE,
         Class::Barrier => BARRIER,
         Class::Queue => QUEUE,
@@ -147,6 +148,16 @@ pub(crate) fn of_class(class: Class) -> &'static [Key] {
 
 #[rustfmt::skip]
 const REGION: &[Key] = &[must("bytes", Size, "Its size, at most 64 GB.", "write bytes = \"64KB\"")];
+
+#[rustfmt::skip]
+const SPINLOCK: &[Key] = &[
+    may("per_cpu", Flag, "True if each CPU has one, and a task takes that of the CPU that it runs on."),
+    may("pause", Time, "What a task computes between two looks; 38ns."),
+    may("then", Words(&Then::WORDS), "What it does after so many looks in vain; it looks on (spin)."),
+    may("spins", Count, "How many looks; 100."),
+    may("delay", Time, "How long it sleeps first, with then = \"sleep\"; 1ms."),
+    may("delay_most", Time, "How long it sleeps at most; 1s."),
+];
 
 #[rustfmt::skip]
 const SEMAPHORE: &[Key] = &[may("initial", Count, "Its value at the start; 0.")];

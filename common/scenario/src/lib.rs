@@ -49,7 +49,9 @@ pub use bind::{Bound, EvalError, Indexes};
 pub use change::{Change, Occurs, Phase, SchedulerChoice, Set, Target};
 pub use expr::{Expr, Fault, SettingId, Spot};
 pub use fidelity::{Fidelity, Note, World};
-pub use object::{Arrivals, Card, Class, Object, ObjectId, ObjectKind, Rate, Source};
+pub use object::{
+    Arrivals, Card, Class, Object, ObjectId, ObjectKind, Rate, Source, Spinlock, Then,
+};
 pub use place::Place;
 pub use quantity::Quantity;
 pub use recorded::{Moment, Recorded};

@@ -7,6 +7,7 @@ use warmq_units::Duration;
 use crate::amount::Amount;
 use crate::expr::{Expr, Spot};
 use crate::place::Place;
+use crate::program::SpinCounters;
 use crate::step::{Reference, SpanId};
 
 /// A table of objects, in the order of the file.
@@ -37,6 +38,8 @@ pub enum ObjectKind {
     },
     /// A mutex of user space.
     Mutex,
+    /// A spin lock of user space.
+    Spinlock(Spinlock),
     /// A condition variable.
     Condition,
     /// A SysV semaphore. Those that differ in the last index only are one set.
@@ -112,6 +115,45 @@ pub enum ObjectKind {
         /// Its path.
         path: String,
     },
+}
+
+/// A spin lock of user space: who finds it held looks at it again and again, and may be preempted
+/// meanwhile, as its holder may be.
+#[derive(Clone, Debug)]
+pub struct Spinlock {
+    /// Whether there is one for each CPU: a task takes that of the CPU that it runs on.
+    pub per_cpu: bool,
+    /// What a task computes between two looks.
+    pub pause: Expr,
+    /// What it does when it has looked so often in vain.
+    pub then: Then,
+    /// What counts how it goes, of all locks of the table.
+    pub counters: SpinCounters,
+}
+
+/// What a task does that finds a spin lock held.
+#[derive(Clone, Debug)]
+pub enum Then {
+    /// It looks until the lock is free.
+    Spin,
+    /// After so many looks it gives its CPU away, and looks again.
+    Yield(Expr),
+    /// After so many looks it sleeps, and looks again.
+    Sleep {
+        /// How many looks.
+        spins: Expr,
+        /// How long it sleeps the first time; longer each time.
+        delay: Expr,
+        /// A sleep that would be longer than this is as short as the first one.
+        most: Expr,
+    },
+    /// After so many looks it waits in the lock's futex, in which an unlock wakes one.
+    Futex(Expr),
+}
+
+impl Then {
+    /// The words for these.
+    pub(crate) const WORDS: [&'static str; 4] = ["spin", "yield", "sleep", "futex"];
 }
 
 /// A sender outside the machine.
@@ -210,6 +252,7 @@ pub struct Rate {
 pub enum Class {
     Region,
     Mutex,
+    Spinlock,
     Condition,
     Semaphore,
     Barrier,
@@ -226,9 +269,10 @@ pub enum Class {
 
 impl Class {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Class; 14] = [
+    pub const ALL: [Class; 15] = [
         Class::Region,
         Class::Mutex,
+        Class::Spinlock,
         Class::Condition,
         Class::Semaphore,
         Class::Barrier,
@@ -248,6 +292,7 @@ impl Class {
         match self {
             Class::Region => "region",
             Class::Mutex => "mutex",
+            Class::Spinlock => "spinlock",
             Class::Condition => "condition",
             Class::Semaphore => "semaphore",
             Class::Barrier => "barrier",
@@ -270,6 +315,7 @@ impl ObjectKind {
         match self {
             ObjectKind::Region { .. } => Class::Region,
             ObjectKind::Mutex => Class::Mutex,
+            ObjectKind::Spinlock(_) => Class::Spinlock,
             ObjectKind::Condition => Class::Condition,
             ObjectKind::Semaphore { .. } => Class::Semaphore,
             ObjectKind::Barrier { .. } => Class::Barrier,

@@ -185,6 +185,7 @@ impl Scenario {
             counters: self.counters.iter().cloned().chain(rounds).collect(),
             phases: phases.collect(),
             groups: self.limited_groups(),
+            spinlocks: self.spinlocks().collect(),
             work: self.work.clone(),
         }
     }
@@ -193,6 +194,15 @@ impl Scenario {
     /// fifo or rr`). Schedulers of the lab say by these what they play otherwise.
     pub fn uses(&self, feature: &str) -> bool {
         self.uses.contains(&feature)
+    }
+
+    /// The tables of spin locks.
+    fn spinlocks(&self) -> impl Iterator<Item = String> {
+        let spinlocks = self
+            .objects
+            .iter()
+            .filter(|object| matches!(object.kind, ObjectKind::Spinlock(_)));
+        spinlocks.map(|object| object.name.clone())
     }
 
     /// The tables of groups that have a quota at some time.

@@ -147,9 +147,9 @@ pub enum Action {
         /// How long after.
         period: Amount,
     },
-    /// Locks a mutex.
+    /// Locks a mutex or a spin lock.
     Lock(Reference),
-    /// Unlocks a mutex.
+    /// Unlocks a mutex or a spin lock.
     Unlock(Reference),
     /// Waits for a condition; the mutex is unlocked meanwhile.
     Wait {

@@ -98,6 +98,29 @@ fn what_a_number_counts_is_checked() {
 }
 
 #[test]
+fn spin_locks_are_checked() {
+    insta::assert_snapshot!(beside_a_hog(&[
+        "[spinlock.l]\nthen = \"park\"",
+        "[spinlock.l]\nspins = 10",
+        "[spinlock.l]\nthen = \"yield\"\ndelay = \"1ms\"",
+        "[spinlock.l]\nthen = \"futex\"\ndelay_most = \"1ms\"",
+        "[spinlock.l]\nthen = \"sleep\"\ndelay = \"2s\"",
+        "[spinlock.l]\nthen = \"sleep\"\ndelay = \"0ms\"",
+        "[spinlock.l]\nthen = \"sleep\"\nspins = \"10us\"",
+        "[spinlock.l]\npause = \"0ns\"",
+        "[spinlock.l]\npause = 40",
+        "[spinlock.l]\nspin = 10",
+    ]));
+    insta::assert_snapshot!(all(&[
+        "[spinlock.l]\n[task.t]\nbody = [{ unlock = \"l\" }, { run = \"1ms\" }]",
+        "[spinlock.l]\n[condition.c]\n[task.t]\nbody = [{ lock = \"l\" }, { wait = \"c\", mutex = \"l\" }, { unlock = \"l\" }]",
+        "[spinlock.l]\n[task.t]\nbody = [{ lock = \"l[0]\" }, { run = \"1ms\" }, { unlock = \"l\" }]",
+        "[spinlock.l]\n[task.t]\nbody = [{ run = \"1ms\" }, { count = \"l_taken\" }]",
+        "[spinlock.l]\n[task.t]\nbody = [{ lock = \"l\" }, { unlock = \"l\" }]",
+    ]));
+}
+
+#[test]
 fn references_name_one_object() {
     insta::assert_snapshot!(step(&[
         "{ send = \"link\", bytes = \"1B\" }",

@@ -58,6 +58,8 @@ numbered! {
         Quota = 12,
         /// A disk or another device.
         Device = 13,
+        /// A spin lock of user space, in its futex.
+        Spinlock = 14,
     }
 }
 

@@ -57,8 +57,52 @@ pub struct Names {
     pub phases: Vec<String>,
     /// Tables of groups that have a quota.
     pub groups: Vec<String>,
+    /// Tables of spin locks, of each of which three counters are ([`SpinlockNames`]).
+    pub spinlocks: Vec<String>,
     /// The counter that is the work done; empty for none.
     pub work: String,
+}
+
+impl Names {
+    /// The counters that steps of the scenario name, with their numbers: all but those of spin
+    /// locks.
+    pub fn counters_of_steps(&self) -> impl Iterator<Item = (usize, &String)> {
+        let locks = self.spinlocks.iter().map(|lock| SpinlockNames::of(lock));
+        let locks: Vec<SpinlockNames> = locks.collect();
+        let counters = self.counters.iter().enumerate();
+        counters.filter(move |(_, name)| {
+            let counts = |lock: &SpinlockNames| lock.all().contains(&name.as_str());
+            !locks.iter().any(counts)
+        })
+    }
+}
+
+/// The counters of the spin locks of a table, by their names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpinlockNames {
+    /// How often one was taken.
+    pub taken: String,
+    /// How often a task that wanted one found it held.
+    pub contended: String,
+    /// CPU time between looks at one that was held, in nanoseconds.
+    pub spun: String,
+}
+
+impl SpinlockNames {
+    /// Of the table `name`.
+    pub fn of(name: &str) -> SpinlockNames {
+        let counter = |what: &str| format!("{name}_{what}");
+        SpinlockNames {
+            taken: counter("taken"),
+            contended: counter("contended"),
+            spun: counter("spun"),
+        }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> [&str; 3] {
+        [&self.taken, &self.contended, &self.spun]
+    }
 }
 
 impl Header {
@@ -91,6 +135,7 @@ impl Header {
             ("counter", &names.counters),
             ("phase", &names.phases),
             ("group", &names.groups),
+            ("spinlock", &names.spinlocks),
         ] {
             facts.extend(list.iter().map(|name| (key, name.clone())));
         }
@@ -115,6 +160,7 @@ impl Header {
             "counter" => self.names.counters.push(value),
             "phase" => self.names.phases.push(value),
             "group" => self.names.groups.push(value),
+            "spinlock" => self.names.spinlocks.push(value),
             // A place that is no pair of numbers is none that this version knows.
             "place" => self.places.extend(place(&value)),
             "account" => self.accounts.extend(Account::of_text(&value)),

@@ -39,7 +39,7 @@ pub use checker::{Breach, Checker, Promise, Queues, Violation};
 pub use circumstance::{Cause, Context, Policy, State};
 pub use digest::Digest;
 pub use groups::{Group, Groups, Limit};
-pub use header::{Account, Header, Names};
+pub use header::{Account, Header, Names, SpinlockNames};
 pub use perfetto::Perfetto;
 pub use record::{Comm, Interrupt, Observer, Record};
 pub use table::{Id, Table};

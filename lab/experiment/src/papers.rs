@@ -109,7 +109,7 @@ pub const TODAY: Paper = Paper {
     name: "today",
     title: "The starvation of Linux 6.13 to 7.0",
     subtitle: "A group whose tasks are woken often takes all of a CPU from another group, from 6.13 to 7.0: simulated, beside \
-               what was measured in guests.",
+               what was measured in guests. And spin locks whose holders are preempted.",
     experiments: texts! {
         "../../../experiments/today/":
         "other-group"
@@ -117,6 +117,7 @@ pub const TODAY: Paper = Paper {
         "cures"
         "two-containers"
         "where"
+        "spin-locks"
     },
     headlines: &["other-group", "cures"],
 };

@@ -91,7 +91,7 @@ impl Crew {
         // Where it may be, SysV objects of a namespace go with its last process, whatever happens.
         ipc::own_namespace();
         let mut sets = Sets::default();
-        let made = make(&stage.bound, &mut sets, &notes);
+        let made = make(&stage.bound, (stage.speed, &stage.cpus), &mut sets, &notes);
         // What was made before something failed must be removed, too.
         let _ = self.sets.set(sets);
         let _ = stage.objects.set(made?);

@@ -30,6 +30,7 @@ fn step_logs(step: &Do, marks: bool) -> bool {
         Do::Sleep(_)
         | Do::Timer(_)
         | Do::Lock(_)
+        | Do::TakeSpinlock(_)
         | Do::Wait(_)
         | Do::Lower(_)
         | Do::Barrier(_)
@@ -43,6 +44,7 @@ fn step_logs(step: &Do, marks: bool) -> bool {
         | Do::Reply(..)
         | Do::Touch(_)
         | Do::Unlock(_)
+        | Do::ReleaseSpinlock(_)
         | Do::Signal(..)
         | Do::Raise(_)
         | Do::Exit

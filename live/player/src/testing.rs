@@ -41,7 +41,12 @@ pub fn stage(text: &str) -> &'static Stage {
     });
     let stage = stage.expect("a plan");
     let mut sets = Sets::default();
-    let made = make(&stage.bound, &mut sets, &Notes::default());
+    let made = make(
+        &stage.bound,
+        (stage.speed, &stage.cpus),
+        &mut sets,
+        &Notes::default(),
+    );
     assert!(stage.objects.set(made.expect("objects")).is_ok());
     // Semaphores that are in use live on until their set is removed, which tests do not need.
     sets.remove();

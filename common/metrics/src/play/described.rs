@@ -21,13 +21,15 @@ pub struct Described {
 /// The figures that people look at first, of a scenario of these names: what it does, how long its
 /// spans take, and what each of its tasks gets and waits for.
 pub fn answers(names: &Names) -> Vec<String> {
-    let counters = names.counters.iter().filter(|name| **name != names.work);
+    let counters = names.counters_of_steps().map(|(_, name)| name);
+    let counters = counters.filter(|name| **name != names.work);
     let counters: Vec<String> = counters.cloned().collect();
     let whole: Vec<String> = [
         vec!["work_per_second".to_owned()],
         of_each(&counters, &["per_second"]),
         of_each(&names.spans, &["p50", "p99", "max"]),
         of_each(&names.tasks, &["share", "wait_p99", "delay_max", "elapsed"]),
+        of_each(&names.spinlocks, &["contention", "spin_share"]),
         of_each(&names.groups, &["nr_throttled", "throttled_time"]),
     ]
     .concat();
@@ -53,7 +55,7 @@ pub fn described(names: &Names) -> Vec<Described> {
     let mut add = |name: String, unit: &'static str, what: String| {
         all.push(Described { name, unit, what });
     };
-    for counter in &names.counters {
+    for (_, counter) in names.counters_of_steps() {
         let what = format!("{counter} that were counted");
         add(format!("{counter}_per_second"), "1/s", what);
     }
@@ -105,6 +107,9 @@ pub fn described(names: &Names) -> Vec<Described> {
         let moved = "moves to another CPU";
         add(format!("{task}_migrations_per_second"), "1/s", what(moved));
     }
+    for (figure, unit, what) in names.spinlocks.iter().flat_map(|lock| of_spinlock(lock)) {
+        add(figure, unit, what);
+    }
     for group in &names.groups {
         let what = |rest: &str| format!("{rest} of the quota of {group}, as cpu.stat says");
         add(
@@ -140,4 +145,25 @@ pub fn described(names: &Names) -> Vec<Described> {
         "events that a recording lost; what was computed from it may be wrong".to_owned(),
     );
     all
+}
+
+/// The figures of the spin locks of a table.
+fn of_spinlock(lock: &str) -> [(String, &'static str, String); 3] {
+    let figure = |figure: &str, unit, what: &str| {
+        let what = format!("{what} (spin lock {lock})");
+        (format!("{lock}_{figure}"), unit, what)
+    };
+    [
+        figure("taken_per_second", "1/s", "how often it was taken"),
+        figure(
+            "contention",
+            "%",
+            "share of these in which a task found it held",
+        ),
+        figure(
+            "spin_share",
+            "%",
+            "CPU time of looks at it while it was held, in hundredths of one CPU",
+        ),
+    ]
 }

@@ -38,6 +38,15 @@ impl Found {
         self.put(&format!("{name}_max"), us(spans.max()));
     }
 
+    /// What was counted of the spin locks of a table.
+    pub fn spinlock(&mut self, name: &str, taken: u64, contended: u64, spun: Duration) {
+        self.rate(&format!("{name}_taken_per_second"), taken);
+        let share = 100.0 * contended as f64 / taken as f64;
+        self.put(&format!("{name}_contention"), share);
+        let share = 100.0 * spun.as_s_f64() / self.seconds;
+        self.put(&format!("{name}_spin_share"), share);
+    }
+
     /// Shares are of one CPU's time.
     pub fn shares(&mut self, name: &str, tasks: &[TaskFigures]) {
         let share = |ran: Duration| 100.0 * ran.as_s_f64() / self.seconds;

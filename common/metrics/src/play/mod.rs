@@ -8,7 +8,7 @@ mod window;
 
 use std::collections::BTreeMap;
 
-use warmq_trace::{Board, Names, Observer, Record, Table};
+use warmq_trace::{Board, Names, Observer, Record, SpinlockNames, Table};
 use warmq_units::{Duration, Instant, TaskId};
 
 use crate::quotas::Quotas;
@@ -109,12 +109,18 @@ impl PlayMeter {
             seconds: end.since(window.from).as_s_f64(),
             figures: BTreeMap::new(),
         };
-        for (index, counter) in self.names.counters.iter().enumerate() {
+        for (index, counter) in self.names.counters_of_steps() {
             let counted = self.totals[index] - window.counts_before[index];
             found.rate(&format!("{counter}_per_second"), counted);
             if *counter == self.names.work {
                 found.rate("work_per_second", counted);
             }
+        }
+        for lock in &self.names.spinlocks {
+            let names = SpinlockNames::of(lock);
+            let counted = |counter| self.counted_in(window, counter).unwrap_or(0);
+            let [taken, contended, spun] = names.all().map(counted);
+            found.spinlock(lock, taken, contended, Duration::from_ns(spun));
         }
         for (name, spans) in self.names.spans.iter().zip(&window.spans) {
             found.spans(name, spans);
@@ -151,6 +157,12 @@ impl PlayMeter {
             found.put("lost_events", window.lost as f64);
         }
         found.figures
+    }
+
+    /// What the counter called `name` counted in `window`, if there is one.
+    fn counted_in(&self, window: &Window, name: &str) -> Option<u64> {
+        let place = self.names.counters.iter().position(|known| known == name)?;
+        Some(self.totals[place] - window.counts_before[place])
     }
 
     /// What each task of a table did in `window`.

@@ -13,9 +13,10 @@ fn names() -> Names {
     Names {
         tasks: list(&["hog", "audio"]),
         spans: list(&["trip"]),
-        counters: list(&["rounds"]),
+        counters: list(&["rounds", "latch_taken", "latch_contended", "latch_spun"]),
         phases: list(&["calm", "storm"]),
         groups: list(&["pod"]),
+        spinlocks: list(&["latch"]),
         work: "rounds".to_owned(),
     }
 }
@@ -46,6 +47,33 @@ fn quotas_are_counted_from_the_measurement_on_and_in_each_phase() {
     assert_eq!((of("pod_nr_periods"), of("pod_nr_throttled")), (2.0, 1.0));
     assert_eq!(of("pod_throttled_time"), 100.0);
     assert_eq!(of("storm.pod_nr_periods"), 1.0);
+}
+
+#[test]
+fn looks_at_a_spin_lock_are_those_of_the_measurement() {
+    let mut meter = PlayMeter::starting_at(names(), ms(100));
+    let mut count = |at, totals: [u64; 3]| {
+        for (counter, total) in (1..).zip(totals) {
+            meter.see(ms(at), &Record::Count { counter, total });
+        }
+    };
+    count(100, [10, 5, 1_000_000]);
+    count(1_100, [110, 30, 251_000_000]);
+    let figures = meter.figures(ms(1_100));
+    let of = |name: &str| figures[name];
+    assert_eq!(
+        (of("latch_taken_per_second"), of("latch_contention")),
+        (100.0, 25.0)
+    );
+    assert_eq!(of("latch_spin_share"), 25.0);
+    assert!(
+        !figures.contains_key("latch_spun_per_second"),
+        "it counts time"
+    );
+    let described = described(&names());
+    for name in figures.keys().filter(|name| name.starts_with("latch")) {
+        assert!(described.iter().any(|known| known.name == *name), "{name}");
+    }
 }
 
 fn ms(ms: u64) -> Instant {

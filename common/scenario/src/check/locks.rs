@@ -1,4 +1,4 @@
-//! Mutexes are locked before they are unlocked.
+//! Mutexes and spin locks are locked before they are unlocked.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::object::ObjectId;
 use crate::scenario::Scenario;
 use crate::step::{Action, Step};
 
-/// How many mutexes of each table are locked.
+/// How many locks of each table are held.
 type Held = BTreeMap<ObjectId, u64>;
 
 pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
@@ -22,7 +22,7 @@ pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
     }
 }
 
-/// Goes through `step` once. Indexes are not looked at: a mutex stands for its table.
+/// Goes through `step` once. Indexes are not looked at: a lock stands for its table.
 fn follow(step: &Step, held: &mut Held, scenario: &Scenario, findings: &mut Findings<'_>) {
     let name = |id: ObjectId| &scenario.object(id).name;
     match &step.action {

@@ -7,7 +7,7 @@ use crate::amount::Amount;
 use crate::bind::{Bound, Indexes};
 use crate::change::{Occurs, Set, Target};
 use crate::expr::Expr;
-use crate::object::{Arrivals, Object, ObjectId, ObjectKind, Rate, Source};
+use crate::object::{Arrivals, Object, ObjectId, ObjectKind, Rate, Source, Spinlock, Then};
 use crate::place::Place;
 use crate::step::{Action, Fragment, Pattern, Reference, Share, Step, TaskReference, Touch};
 use crate::task::{TaskKind, TaskKindId};
@@ -141,6 +141,7 @@ impl Corner<'_, '_> {
                 cpus.iter().for_each(|place| self.place(place));
             }
             ObjectKind::Autogroup { nice } => self.nice(nice),
+            ObjectKind::Spinlock(spinlock) => self.spinlock(spinlock),
             ObjectKind::Mutex | ObjectKind::Condition | ObjectKind::Process => {}
             ObjectKind::Timer { .. } | ObjectKind::File { .. } => {}
         }
@@ -155,6 +156,25 @@ impl Corner<'_, '_> {
             let what = "a burst is longer than its quota, which no kernel takes";
             let help = "write one that is at most the quota";
             self.findings.report(&burst.spot, what, help);
+        }
+    }
+
+    fn spinlock(&mut self, spinlock: &Spinlock) {
+        self.more_than_zero(&spinlock.pause, "the time between two looks");
+        match &spinlock.then {
+            Then::Spin => {}
+            Then::Yield(spins) | Then::Futex(spins) => self.all([spins]),
+            Then::Sleep { spins, delay, most } => {
+                self.all([spins]);
+                self.more_than_zero(delay, "a delay");
+                if let (Some(first), Some(longest)) = (self.eval(delay), self.eval(most))
+                    && first > longest
+                {
+                    let what = "`delay` is longer than `delay_most` (1s unless said)";
+                    let help = "write a shorter one, or a longer `delay_most`";
+                    self.findings.report(&delay.spot, what, help);
+                }
+            }
         }
     }
 

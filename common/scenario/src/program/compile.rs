@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::source::GapsOf;
 use super::{Do, Draws, Edge, Lines, Link, Number, Op, Ops, Part, Parts, Program, Row};
-use super::{SourceProgram, StreamOf, Timer, Touch, Which};
+use super::{SourceProgram, StreamOf, TakeSpinlock, Timer, Touch, Which};
 use crate::amount::{Amount, Draw, StreamName};
 use crate::bind::Bound;
 use crate::expr::{Expr, Spot};
-use crate::object::{Arrivals, Class, Object, ObjectId, ObjectKind};
+use crate::object::{Arrivals, Class, Object, ObjectId, ObjectKind, Spinlock};
 use crate::recorded::Recorded;
 use crate::step::{Action, End, Fragment, Pattern, Reference, Share, Step};
 use crate::task::TaskKind;
@@ -50,6 +50,8 @@ struct Compiler<'b> {
 
 /// The stream of what is touched at random.
 const OF_TOUCHES: &str = "touch";
+/// The stream of how long tasks sleep that find a spin lock held.
+const OF_SPINLOCKS: &str = "spinlock";
 
 impl Compiler<'_> {
     fn program(&mut self, kind: &TaskKind) -> Program {
@@ -148,8 +150,11 @@ impl Compiler<'_> {
             }
             Action::Touch(touch) => Do::Touch(Box::new(self.touch(touch, program))),
             Action::Sleep(span) => Do::Sleep(self.draws(span, &mut program.streams)),
-            Action::Lock(mutex) => Do::Lock(self.which(mutex)),
-            Action::Unlock(mutex) => Do::Unlock(self.which(mutex)),
+            Action::Lock(lock) => self.lock(lock, program),
+            Action::Unlock(lock) => match self.spinlock(lock) {
+                Some(_) => Do::ReleaseSpinlock(self.which(lock)),
+                None => Do::Unlock(self.which(lock)),
+            },
             Action::Wait { condition, mutex } => {
                 Do::Wait(Box::new((self.which(condition), self.which(mutex))))
             }
@@ -190,6 +195,27 @@ impl Compiler<'_> {
             Action::Count { counter, by } => Do::Count(*counter, self.number(by)),
             Action::Repeat { .. } | Action::Recorded(_) => return None,
         })
+    }
+
+    /// What locks a mutex or a spin lock.
+    fn lock(&mut self, lock: &Reference, program: &mut Program) -> Do {
+        let Some(counters) = self.spinlock(lock).map(|spinlock| spinlock.counters) else {
+            return Do::Lock(self.which(lock));
+        };
+        let stream = StreamName::OfStep(OF_SPINLOCKS.to_owned());
+        Do::TakeSpinlock(Box::new(TakeSpinlock {
+            lock: self.which(lock),
+            stream: self.stream(&stream, &mut program.streams),
+            counters,
+        }))
+    }
+
+    /// The spin lock that `reference` names, if it names one.
+    fn spinlock(&self, reference: &Reference) -> Option<&Spinlock> {
+        match &self.bound.scenario().object(reference.object).kind {
+            ObjectKind::Spinlock(spinlock) => Some(spinlock),
+            _ => None,
+        }
     }
 
     fn link(&self, reference: &Reference) -> Link {

@@ -17,6 +17,7 @@ mod number;
 mod row;
 mod source;
 mod spec;
+mod spin;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ pub use number::{Drawn, Draws, Number, SharedStreams, StreamOf, Which};
 pub use row::{Order, Parts, Row};
 pub use source::{Bursts, SourceProgram, SourceSpec};
 pub use spec::{APP, CgroupSpec, Group, GroupSpec, Spec};
+pub use spin::{InVain, SpinCounters, Spinning, TakeSpinlock, longer};
 
 use crate::amount::StreamName;
 use crate::change::Set;
@@ -134,6 +136,10 @@ pub enum Do {
     Lock(Which),
     /// Unlocks a mutex.
     Unlock(Which),
+    /// Takes a spin lock.
+    TakeSpinlock(Box<TakeSpinlock>),
+    /// Releases a spin lock.
+    ReleaseSpinlock(Which),
     /// Waits for a condition with a mutex.
     Wait(Box<(Which, Which)>),
     /// Wakes one or all (true) that wait for a condition.

@@ -6,6 +6,7 @@ mod objects;
 mod references;
 mod scope;
 mod settings;
+mod spinlock;
 mod steps;
 mod table;
 mod tasks;

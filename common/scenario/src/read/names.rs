@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_config::{Fields, Item, Kind, NodeKind, Setting};
+use warmq_trace::SpinlockNames;
 
 use crate::expr::Known;
 use crate::object::{Class, ObjectId};
@@ -100,6 +101,14 @@ impl Names {
         let mut counters = self.counters.borrow_mut();
         let next = counters.len() as u32;
         CounterId(*counters.entry(name.to_owned()).or_insert(next))
+    }
+
+    /// Whether a spin lock counts what is called `name`.
+    pub(super) fn is_of_spinlock(&self, name: &str) -> bool {
+        let mut objects = self.objects.iter();
+        objects.any(|(lock, (_, class, _))| {
+            *class == Class::Spinlock && SpinlockNames::of(lock).all().contains(&name)
+        })
     }
 
     /// The span called `name`, new or known; an error is the number of indexes it had before.

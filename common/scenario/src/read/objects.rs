@@ -32,7 +32,7 @@ fn object(class: Class, name: &str, item: &Item<'_>, names: &Names) -> Option<Ob
         scope: &mut scope,
         spot: spot(item),
     };
-    let kind = table.kind(class);
+    let kind = table.kind(class, name);
     table.check_the_rest();
     fields.finish();
     Some(Object {
@@ -45,12 +45,13 @@ fn object(class: Class, name: &str, item: &Item<'_>, names: &Names) -> Option<Ob
 
 /// A table of objects.
 impl Table<'_, '_, '_> {
-    fn kind(&self, class: Class) -> Option<ObjectKind> {
+    fn kind(&self, class: Class, name: &str) -> Option<ObjectKind> {
         Some(match class {
             Class::Region => ObjectKind::Region {
                 bytes: self.get("bytes")?,
             },
             Class::Mutex => ObjectKind::Mutex,
+            Class::Spinlock => ObjectKind::Spinlock(self.spinlock(name)?),
             Class::Condition => ObjectKind::Condition,
             Class::Semaphore => ObjectKind::Semaphore {
                 initial: self.or("initial", 0)?,

@@ -23,6 +23,7 @@ pub(crate) struct Verb {
     pub(super) read: fn(&mut Table<'_, '_, '_>) -> Option<Action>,
 }
 
+const LOCKS: &[Class] = &[Class::Mutex, Class::Spinlock];
 const ENDS: crate::keys::Kind = Object(&[Class::Stream, Class::Pipe, Class::Datagram]);
 
 /// All of them, in the order of the documentation.
@@ -39,9 +40,9 @@ pub(crate) const VERBS: &[Verb] = &[
     Verb { key: [must("timer", Object(&[Class::Timer]), "Sleeps until the timer expires.", "")],
            keys: &[must("period", AmountOfTime, "How long after it expired last.", "write period = \"10ms\"")],
            read: |table| Some(Action::Timer { timer: table.get("timer")?, period: table.get("period")? }) },
-    Verb { key: [must("lock", Object(&[Class::Mutex]), "Locks a mutex.", "")],
+    Verb { key: [must("lock", Object(LOCKS), "Locks a mutex or a spin lock.", "")],
            keys: &[], read: |table| table.get("lock").map(Action::Lock) },
-    Verb { key: [must("unlock", Object(&[Class::Mutex]), "Unlocks a mutex.", "")],
+    Verb { key: [must("unlock", Object(LOCKS), "Unlocks it.", "")],
            keys: &[], read: |table| table.get("unlock").map(Action::Unlock) },
     Verb { key: [must("wait", Object(&[Class::Condition]), "Waits for a condition.", "")],
            keys: &[must("mutex", Object(&[Class::Mutex]), "The mutex that is unlocked meanwhile.",
@@ -184,7 +185,12 @@ fn receive(table: &mut Table<'_, '_, '_>) -> Option<Action> {
 
 fn count(table: &mut Table<'_, '_, '_>) -> Option<Action> {
     let by = table.or("by", 1);
+    let item = table.item("count")?;
     let name: String = table.get("count")?;
+    if table.scope.names.is_of_spinlock(&name) {
+        let what = format!("`{name}` is what a spin lock counts by itself");
+        item.report(what, "give the counter another name");
+    }
     let counter = table.scope.names.counter(&name);
     Some(Action::Count { counter, by: by? })
 }

@@ -181,6 +181,7 @@ pub(super) fn waits_for(cause: Cause, object: Option<u32>) -> String {
         Cause::Thaw => "its group to be thawed",
         Cause::Quota => "its group's next period",
         Cause::Device => "a device",
+        Cause::Spinlock => "a spin lock",
     };
     match object {
         Some(object) => format!("waits for {what} (object {object})"),

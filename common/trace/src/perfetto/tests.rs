@@ -27,6 +27,7 @@ fn names() -> Names {
         counters: list(&["trips", "rounds"]),
         phases: list(&["calm", "storm"]),
         groups: Vec::new(),
+        spinlocks: Vec::new(),
         work: "trips".to_owned(),
     }
 }

@@ -7,7 +7,7 @@ use warmq_units::{Duration, Instant, TaskId};
 use crate::core::interrupt::{PendingInterrupts, PendingSoftirqs};
 use crate::core::net::Packet;
 use crate::core::time::TimerOwner;
-use crate::words::{Activity, BusyWait, CpuTime, Mm, Mode, Nic, Polled, Step, Why};
+use crate::words::{Activity, BusyWait, CpuTime, Mm, Mode, Nic, Polled, Spinlock, Step, Why};
 
 /// Whether a CPU was asked to pick again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -60,6 +60,8 @@ pub(crate) struct Cpu {
     pub(crate) has_work: bool,
     /// It was interrupted in a halt, and is not out of that yet.
     pub(crate) leaves_halt: bool,
+    /// The spin lock of user space that its task looks at while the step in progress lasts.
+    pub(crate) looks_at: Option<Spinlock>,
     /// True while it is recorded as idle.
     pub(crate) shown_idle: bool,
     /// It runs user code, or has done so since the kernel was entered last.

@@ -7,7 +7,7 @@ use warmq_units::{CpuId, Duration, TaskId};
 use crate::core::Core;
 use crate::words::{
     Barrier, Condition, Fragment, GroupId, IdleLoop, Limits, Mutex, Part, Policy, Role, Semaphore,
-    Socket, Span, Waiting, WakeContext, Wakeup,
+    Socket, Span, Spinlock, Waiting, WakeContext, Wakeup,
 };
 
 impl Core {
@@ -212,6 +212,7 @@ fn cause(waiting: Waiting) -> Cause {
             Cause::Socket
         }
         Waiting::Mutex(_) => Cause::Mutex,
+        Waiting::Spinlock(_) => Cause::Spinlock,
         Waiting::Condition(_) => Cause::Condition,
         Waiting::Barrier(_) => Cause::Barrier,
         Waiting::Semaphore(_) => Cause::Semaphore,
@@ -234,6 +235,7 @@ fn state(waiting: Waiting) -> State {
         | Waiting::Room(_)
         | Waiting::Connection(_)
         | Waiting::Mutex(_)
+        | Waiting::Spinlock(_)
         | Waiting::Condition(_)
         | Waiting::Barrier(_)
         | Waiting::Semaphore(_)
@@ -248,6 +250,7 @@ fn part(waiting: Waiting) -> Option<Part> {
             Some(Part::Socket(Socket(socket)))
         }
         Waiting::Mutex(mutex) => Some(Part::Mutex(Mutex(mutex))),
+        Waiting::Spinlock(lock) => Some(Part::Spinlock(Spinlock(lock))),
         Waiting::Condition(condition) => Some(Part::Condition(Condition(condition))),
         Waiting::Barrier(barrier) => Some(Part::Barrier(Barrier(barrier))),
         Waiting::Semaphore(semaphore) => Some(Part::Semaphore(Semaphore(semaphore))),

@@ -18,6 +18,7 @@ mod recorder;
 mod round_trip;
 mod semaphore;
 mod smt;
+mod spinlock;
 mod statistic;
 mod steal;
 mod stream;

@@ -65,7 +65,14 @@ impl Core {
         let now = self.now();
         let left = self.cpus[cpu.index()].left(now);
         let alone = self.alone(cpu, left);
-        self.cpu(cpu).put_down(now, alone);
+        let left = match self.cpus[cpu.index()].looks_at {
+            Some(_) => {
+                self.interrupt_bout(cpu, alone);
+                Duration::ZERO
+            }
+            None => alone,
+        };
+        self.cpu(cpu).put_down(now, left);
     }
 
     /// `cpu` begins or ceases to occupy its core: the steps of its siblings become slower or faster
@@ -106,7 +113,7 @@ impl Core {
     }
 
     /// The step in progress on `cpu`, if there is one, ends at `until` instead.
-    fn step_ends_at(&mut self, cpu: CpuId, until: Instant) {
+    pub(crate) fn step_ends_at(&mut self, cpu: CpuId, until: Instant) {
         let now = self.now();
         let here = self.cpu(cpu);
         if here.activity.until.is_some() && here.left(now) > Duration::ZERO {

@@ -1,5 +1,6 @@
 //! What a workload does before time starts: it creates its first tasks, and what they use.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
@@ -8,13 +9,13 @@ use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
 use crate::core::{
     Backlog, BarrierState, Card, ConditionState, Core, DEFAULT_RING, Endpoint, Measured,
-    MutexState, Peer, RemoteState, SEM,
+    MutexState, Peer, RemoteState, SEM, SpinlockState,
 };
 use crate::face::{Attach, Scheduler};
 use crate::words::{
     Barrier, Condition, Group, GroupId, Limits, Listener, Mailbox, Mm, Mutex, Nic, Object,
-    Operator, Part, Program, Region, Remote, RemotePeer, Running, Semaphore, Socket, TaskSpec,
-    UnknownCost, group_weight_of_nice,
+    Operator, Part, Program, Region, Remote, RemotePeer, Running, Semaphore, Socket, Spinlock,
+    TaskSpec, UnknownCost, group_weight_of_nice,
 };
 
 /// What is started on a machine. It knows nothing of schedulers.
@@ -305,6 +306,21 @@ impl Boot<'_> {
     /// A new, unlocked mutex.
     pub fn mutex(&mut self) -> Mutex {
         self.core.sync.mutexes.add(MutexState::default())
+    }
+
+    /// A new spin lock of user space, in a line of its own.
+    pub fn spinlock(&mut self) -> Result<Spinlock, OutOfMemory> {
+        let line = self.core.kernel_data(Bytes(self.core.memory.line()));
+        if let Some(full) = self.core.memory_full() {
+            return Err(full);
+        }
+        Ok(self.core.sync.spinlocks.add(SpinlockState {
+            owner: None,
+            marked: false,
+            looking: BTreeSet::new(),
+            sleepers: VecDeque::new(),
+            line,
+        }))
     }
 
     /// A new condition variable.

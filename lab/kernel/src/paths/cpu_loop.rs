@@ -28,6 +28,7 @@ impl Engine {
     /// Runs the steps of `cpu` up to the next one that takes time.
     pub(crate) fn advance(&mut self, cpu: CpuId) {
         let mut now = self.core.now();
+        self.core.end_bout(cpu);
         if self.core.cpu(cpu).shown_idle {
             self.core.record_busy(cpu);
         }
@@ -52,7 +53,10 @@ impl Engine {
             match self.perform(cpu, step) {
                 Flow::Next => {}
                 Flow::Takes(Duration::ZERO, _) => {}
-                Flow::Takes(span, mode) if self.passes(cpu, span, mode) => now = self.core.now(),
+                Flow::Takes(span, mode) if self.passes(cpu, span, mode) => {
+                    now = self.core.now();
+                    self.core.end_bout(cpu);
+                }
                 Flow::Takes(span, mode) => return self.busy(cpu, span, mode),
                 Flow::Spins => {
                     let now = self.core.now();
@@ -193,6 +197,7 @@ impl Engine {
             Step::Busy { left, user } => Flow::Takes(left, self.mode(cpu, user)),
             Step::ReturnToUser(takes) => Flow::Takes(takes, self.mode(cpu, false)),
             Step::Touch { touch, user } => self.touch(cpu, touch, user),
+            Step::Look(look) => self.look(cpu, look),
             Step::Acquire(lock) => self.acquire(cpu, lock),
             Step::Release(lock) => self.begin_release(cpu, lock),
             Step::Unlock(lock) => self.unlock(cpu, lock),

@@ -14,6 +14,7 @@ mod operator;
 mod remote;
 mod schedule;
 mod semaphore;
+mod spinlock;
 mod start;
 mod steal;
 mod syscalls;

@@ -21,6 +21,7 @@ impl Engine {
             },
             Operation::ComputeFor(left) => Step::Busy { left, user: true },
             Operation::Now => Step::Answer(self.core.now().0),
+            Operation::Cpu => Step::Answer(cpu.0.into()),
             Operation::Ran => {
                 let task = self.core.task(current);
                 Step::Answer((task.ran + (self.core.now() - task.switched_in)).0)
@@ -47,6 +48,8 @@ impl Engine {
                     user: true,
                 }
             }
+            Operation::Look(look) => Step::Look(look),
+            Operation::ReleaseSpinlock(lock) => return self.release_spinlock(cpu, current, lock),
             Operation::SetFragment(fragment) if self.scheduler.hint() == Hint::MemoryWrite => {
                 self.write_hint(cpu, current, fragment)
             }
@@ -74,9 +77,12 @@ impl Engine {
             | Operation::ComputeFor(_)
             | Operation::Now
             | Operation::Ran
+            | Operation::Cpu
             | Operation::Span { .. }
             | Operation::GiveUp(_)
             | Operation::NoProgress
+            | Operation::Look(_)
+            | Operation::ReleaseSpinlock(_)
             | Operation::Touch(_) => unreachable!("these need no kernel"),
             Operation::Sleep(span) => self.sleep_for(cpu, current, span),
             Operation::Yield => {
@@ -95,6 +101,8 @@ impl Engine {
             Operation::Accept(listener) => self.accept(cpu, current, listener),
             Operation::Lock(mutex) => self.lock_mutex(cpu, current, mutex),
             Operation::Unlock(mutex) => self.unlock_mutex(cpu, current, mutex),
+            Operation::SleepInSpinlock(lock) => self.sleep_in_spinlock(cpu, current, lock),
+            Operation::WakeInSpinlock(lock) => self.wake_in_spinlock(cpu, lock),
             Operation::Semop { semaphore, up } => self.semop(cpu, semaphore, up),
             Operation::Wait(condition, mutex) => {
                 self.core.sync.conditions[condition]

@@ -47,6 +47,14 @@ pub enum Misuse {
         /// The task that holds it, if any.
         owner: Option<TaskId>,
     },
+    /// It released a spin lock that it does not hold.
+    #[error("unlocked spin lock {lock}, which {}", held_by(owner))]
+    ReleasesWhatItDoesNotHold {
+        /// The lock.
+        lock: u32,
+        /// The task that holds it, if any.
+        owner: Option<TaskId>,
+    },
 }
 
 /// A rule that a scheduler broke, and when.
@@ -153,6 +161,8 @@ pub enum Waiting {
     Connection(u32),
     /// A mutex.
     Mutex(u32),
+    /// The futex of a spin lock.
+    Spinlock(u32),
     /// A condition.
     Condition(u32),
     /// A barrier.
@@ -178,6 +188,7 @@ impl fmt::Display for Waiting {
             Waiting::Socket(socket) => write!(formatter, "another task's call of socket {socket}"),
             Waiting::Connection(listener) => write!(formatter, "a connection on {listener}"),
             Waiting::Mutex(mutex) => write!(formatter, "mutex {mutex}"),
+            Waiting::Spinlock(lock) => write!(formatter, "spin lock {lock}"),
             Waiting::Condition(condition) => write!(formatter, "condition {condition}"),
             Waiting::Barrier(barrier) => write!(formatter, "barrier {barrier}"),
             Waiting::Softirqs => write!(formatter, "softirqs"),

@@ -2,13 +2,15 @@
 
 use warmq_trace::Cause;
 
-use crate::words::{Barrier, Condition, Mutex, Semaphore, Socket};
+use crate::words::{Barrier, Condition, Mutex, Semaphore, Socket, Spinlock};
 
 /// Something that tasks can wait for, by its number in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// A mutex.
     Mutex(Mutex),
+    /// A spin lock of user space.
+    Spinlock(Spinlock),
     /// A condition variable.
     Condition(Condition),
     /// A barrier.

@@ -45,6 +45,11 @@ handle!(
 );
 
 handle!(
+    /// A spin lock of user space.
+    Spinlock, with a table
+);
+
+handle!(
     /// A condition variable.
     Condition, with a table
 );
@@ -146,6 +151,43 @@ impl Touch {
     }
 }
 
+/// Looks at a spin lock of user space, until it is free or there were enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Look {
+    pub(crate) lock: Spinlock,
+    /// Looks after this one.
+    pub(crate) left: u64,
+    /// What the task computes before each of these.
+    pub(crate) pause: Duration,
+    /// Whoever releases the lock is to wake one that sleeps in it.
+    pub(crate) marks: bool,
+}
+
+/// How looks at a spin lock ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Looked {
+    /// Whether it was taken.
+    pub taken: bool,
+    /// How many of the looks were left.
+    pub left: u64,
+}
+
+impl Looked {
+    /// The most looks that can be asked for.
+    pub const MOST: u64 = u64::MAX >> 1;
+
+    pub(crate) fn to_answer(self) -> u64 {
+        self.left << 1 | u64::from(self.taken)
+    }
+
+    pub(crate) fn of_answer(answer: u64) -> Looked {
+        Looked {
+            taken: answer & 1 == 1,
+            left: answer >> 1,
+        }
+    }
+}
+
 /// A task to be made.
 pub(crate) struct NewTask {
     pub(crate) spec: TaskSpec,
@@ -162,6 +204,8 @@ pub(crate) enum Operation {
     Now,
     /// Reads how long the task has run, at no cost.
     Ran,
+    /// Reads on which CPU the task runs, at no cost.
+    Cpu,
     /// Records that a span begins or ends, at no cost.
     Span {
         span: Span,
@@ -201,6 +245,10 @@ pub(crate) enum Operation {
     Accept(Listener),
     Lock(Mutex),
     Unlock(Mutex),
+    Look(Look),
+    ReleaseSpinlock(Spinlock),
+    SleepInSpinlock(Spinlock),
+    WakeInSpinlock(Spinlock),
     /// Raises or lowers a SysV semaphore by one.
     Semop {
         semaphore: Semaphore,

@@ -12,8 +12,9 @@ use std::task::{Context, Poll, Waker};
 use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration, Instant, TaskId};
 
 use crate::words::{
-    Barrier, Change, Condition, Fragment, GroupId, Listener, Mutex, NewTask, Nic, Operation,
-    Policy, RemoteOperation, Semaphore, Sender, SenderSlot, Socket, Span, TaskSpec, Touch,
+    Barrier, Change, Condition, Fragment, GroupId, Listener, Look, Looked, Mutex, NewTask, Nic,
+    Operation, Policy, RemoteOperation, Semaphore, Sender, SenderSlot, Socket, Span, Spinlock,
+    TaskSpec, Touch,
 };
 
 /// What a task runs: anything that makes a future from the task's handle.
@@ -143,6 +144,12 @@ impl Task {
         Duration(self.call(Operation::Ran).await)
     }
 
+    /// The CPU that this task runs on (`getcpu()`), which it may leave at once; reading it costs
+    /// nothing.
+    pub async fn cpu(&self) -> CpuId {
+        CpuId(self.call(Operation::Cpu).await as u16)
+    }
+
     /// Records that the span `span` begins, at no cost; one that is open begins anew.
     pub async fn begin_span(&self, span: Span) {
         let begins = true;
@@ -261,6 +268,40 @@ impl Task {
     /// Unlocks a mutex; the task that has waited longest gets it.
     pub async fn unlock(&self, mutex: Mutex) {
         self.call(Operation::Unlock(mutex)).await;
+    }
+
+    /// Looks at a spin lock of user space at once, and up to `looks` times more with `pause` of
+    /// computing before each; takes it if it is free.
+    pub async fn look(&self, lock: Spinlock, looks: u64, pause: Duration) -> Looked {
+        let left = looks.min(Looked::MOST);
+        let marks = false;
+        let look = Look {
+            lock,
+            left,
+            pause,
+            marks,
+        };
+        Looked::of_answer(self.call(Operation::Look(look)).await)
+    }
+
+    /// Takes a spin lock; sleeps in its futex while it is held (`__lll_lock_wait()`).
+    pub async fn sleep_for_spinlock(&self, lock: Spinlock) {
+        let look = Look {
+            lock,
+            left: 0,
+            pause: Duration::ZERO,
+            marks: true,
+        };
+        while !Looked::of_answer(self.call(Operation::Look(look)).await).taken {
+            self.call(Operation::SleepInSpinlock(lock)).await;
+        }
+    }
+
+    /// Releases a spin lock. If a task sleeps in its futex, a system call wakes it.
+    pub async fn release(&self, lock: Spinlock) {
+        if self.call(Operation::ReleaseSpinlock(lock)).await == 1 {
+            self.call(Operation::WakeInSpinlock(lock)).await;
+        }
     }
 
     /// Adds one to a SysV semaphore, which may wake a task that waits for it.

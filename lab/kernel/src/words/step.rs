@@ -9,7 +9,7 @@ use warmq_trace::Interrupt;
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 use crate::words::{
-    Balance, Fragment, GroupId, Locks, Nic, Operation, Origin, Semaphore, Socket, Touch, Why,
+    Balance, Fragment, GroupId, Locks, Look, Nic, Operation, Origin, Semaphore, Socket, Touch, Why,
 };
 
 /// How a CPU's time is spent.
@@ -75,6 +75,7 @@ impl Step {
         match self {
             Step::Busy { user: true, .. }
             | Step::Touch { user: true, .. }
+            | Step::Look(_)
             | Step::ReturnToUser(_) => Preemptible::User,
             Step::Perform(_) | Step::Touch { .. } => Preemptible::Point,
             Step::Acquire(_)
@@ -103,6 +104,8 @@ pub(crate) enum Step {
         touch: Touch,
         user: bool,
     },
+    /// Looks at a spin lock of user space.
+    Look(Look),
     /// Takes a lock, spinning if it is held, with interrupts off from here to the release.
     Acquire(LockId),
     Release(LockId),

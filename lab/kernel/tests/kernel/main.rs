@@ -16,6 +16,7 @@ mod round_robin;
 mod smt;
 mod sockets;
 mod softirqs;
+mod spinlocks;
 mod steal;
 mod support;
 mod sync;

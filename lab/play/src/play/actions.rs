@@ -23,6 +23,8 @@ impl Player {
             }
             Do::Lock(mutex) => self.task.lock(objects.mutexes[self.place(mutex)?]).await,
             Do::Unlock(mutex) => self.task.unlock(objects.mutexes[self.place(mutex)?]).await,
+            Do::TakeSpinlock(step) => self.take_spinlock(step).await?,
+            Do::ReleaseSpinlock(lock) => self.release_spinlock(lock).await?,
             Do::Wait(both) => {
                 let condition = objects.conditions[self.place(&both.0)?];
                 let mutex = objects.mutexes[self.place(&both.1)?];

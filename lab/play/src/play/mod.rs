@@ -16,6 +16,7 @@ mod player;
 mod row;
 mod source;
 mod specs;
+mod spinlocks;
 mod stage;
 
 use std::rc::Rc;

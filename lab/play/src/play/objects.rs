@@ -5,12 +5,13 @@ use std::cell::Cell;
 use warmq_kernel::{
     Barrier, Boot, Condition, GroupId, Limits, Mm, Mutex, Object, Part, Region, Semaphore, Socket,
 };
-use warmq_scenario::program::{Cpus, GroupSpec};
+use warmq_scenario::program::{Cpus, GroupSpec, Spinning};
 use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind};
 use warmq_trace::Cause;
 use warmq_units::{Bytes, Instant};
 
 use super::Trouble;
+use super::spinlocks::SpinlockSet;
 
 const NO_CPU: &str = "a group whose `cpus` the machine lacks";
 
@@ -29,6 +30,7 @@ pub(super) struct Objects {
     /// Each with its lines.
     pub(super) regions: Vec<(Region, u64)>,
     pub(super) mutexes: Vec<Mutex>,
+    pub(super) spinlocks: Vec<SpinlockSet>,
     pub(super) conditions: Vec<Condition>,
     pub(super) semaphores: Vec<Semaphore>,
     pub(super) barriers: Vec<Barrier>,
@@ -130,6 +132,7 @@ impl Maker<'_, '_> {
                 self.part(one, Cause::Mutex, Part::Mutex(mutex));
                 self.objects.mutexes.push(mutex);
             }
+            ObjectKind::Spinlock(spinlock) => self.spinlocks(spinlock, one)?,
             ObjectKind::Condition => {
                 let condition = self.boot.condition();
                 self.part(one, Cause::Condition, Part::Condition(condition));
@@ -180,6 +183,26 @@ impl Maker<'_, '_> {
         let region = self.boot.region(bytes)?;
         let lines = bytes.0.div_ceil(self.boot.line());
         self.objects.regions.push((region, lines));
+        Ok(())
+    }
+
+    fn spinlocks(
+        &mut self,
+        spinlock: &warmq_scenario::Spinlock,
+        one: &One<'_>,
+    ) -> Result<(), Trouble> {
+        let spinning = Spinning::of(spinlock, self.bound, one.at)?;
+        let count = if spinning.per_cpu {
+            self.boot.cpus()
+        } else {
+            1
+        };
+        let locks = (0..count).map(|_| self.boot.spinlock());
+        let locks = locks.collect::<Result<Vec<_>, _>>()?;
+        for lock in &locks {
+            self.part(one, Cause::Spinlock, Part::Spinlock(*lock));
+        }
+        self.objects.spinlocks.push(SpinlockSet { locks, spinning });
         Ok(())
     }
 

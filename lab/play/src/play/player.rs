@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use warmq_kernel::{GroupId, Mm, Sender, Span, Task};
+use warmq_kernel::{GroupId, Mm, Sender, Span, Spinlock, Task};
 use warmq_scenario::program::{
     APP, Drawn, Draws, Loops, Number, Op, Ops, Program, StreamOf, Which,
 };
@@ -64,6 +64,8 @@ pub(super) struct Player {
     pub(super) timers: BTreeMap<usize, Instant>,
     /// Who sent the datagram that it received last, by socket of those that it answers.
     pub(super) senders: BTreeMap<usize, Sender>,
+    /// The spin locks of CPUs that it holds, each with the place of its set.
+    pub(super) holds: Vec<(usize, Spinlock)>,
     pace: Pace,
     streams: stage::Drawn,
 }
@@ -95,6 +97,7 @@ impl Player {
             row: Row::default(),
             timers: BTreeMap::new(),
             senders: BTreeMap::new(),
+            holds: Vec::new(),
             pace: Pace::default(),
         }
     }

@@ -212,6 +212,7 @@ fn is_uninterruptible(slept: Waiting) -> bool {
         | Waiting::Room(_)
         | Waiting::Connection(_)
         | Waiting::Mutex(_)
+        | Waiting::Spinlock(_)
         | Waiting::Condition(_)
         | Waiting::Barrier(_)
         | Waiting::Softirqs

@@ -29,6 +29,7 @@ mod scx_warmq;
 mod sessions;
 mod smt;
 mod sources;
+mod spinlocks;
 mod stage;
 mod starvation;
 mod symmetry;

@@ -32,6 +32,8 @@ impl Performer {
             Do::Sleep(span) => self.sleep(span)?,
             Do::Lock(mutex) => self.lock(mutex)?,
             Do::Unlock(mutex) => self.mutex(mutex)?.1.unlock(),
+            Do::TakeSpinlock(step) => self.take_spinlock(step)?,
+            Do::ReleaseSpinlock(lock) => self.release_spinlock(lock)?,
             Do::Wait(both) => self.wait(&both.0, &both.1)?,
             Do::Signal(condition, all) => self.condition(condition)?.1.signal(*all),
             Do::Raise(semaphore) => self.raise(semaphore)?,

@@ -42,6 +42,9 @@ pub fn perform(stage: &'static Stage, index: u32) {
     }
 }
 
+/// Spin locks of CPUs that a task holds at a time without an allocation.
+const HELD: usize = 8;
+
 fn play(stage: &'static Stage, index: u32) -> Result<(), Left> {
     let mut performer = Performer::new(stage, index);
     performer.prepare()?;
@@ -82,6 +85,7 @@ impl Performer {
                 .map(|id| vec![Datagram::default(); objects(id)])
                 .collect(),
             fragment_turn: 0,
+            holds: Vec::with_capacity(HELD),
         }
     }
 

@@ -3,6 +3,7 @@
 mod act;
 mod birth;
 mod clocks;
+mod spinlocks;
 mod start;
 mod touch;
 
@@ -77,6 +78,8 @@ struct Performer {
     received: Vec<Vec<Datagram>>,
     /// The last request for a fragment that it has followed.
     fragment_turn: u32,
+    /// The spin locks of CPUs that it holds: the place of the set, and which of it.
+    holds: Vec<(usize, usize)>,
 }
 
 impl Performer {
@@ -209,6 +212,10 @@ mod tests {
         bytes = \"8KB\"
         [mutex.m]
         for = { n = 4 }
+        [spinlock.l]
+        for = { n = 4 }
+        then = \"futex\"
+        spins = \"n\"
         [condition.c]
         [queue.q]
         holds = 3
@@ -236,6 +243,7 @@ mod tests {
             ] },
             { begin = \"part[i]\" },
             { lock = \"m[(i + 1) % 4]\" }, { signal = \"c\" }, { unlock = \"m[(i + 1) % 4]\" },
+            { lock = \"l[i]\" }, { unlock = \"l[i]\" },
             { put = \"q\" }, { take = \"q\" }, { barrier = \"b\" },
             { send = \"p\", bytes = \"i * 10B + 1B\" }, { receive = \"p\", bytes = \"i * 10B + 1B\" },
             { send = \"s[i % 2].near\", bytes = \"9B\" }, { receive = \"s[i % 2].far\", bytes = \"9B\" },
@@ -255,6 +263,7 @@ mod tests {
         // The first round opens the socket that datagrams are sent from.
         round();
         assert_eq!(allocations::of(|| (0..10).for_each(|_| round())), 0);
-        assert_eq!(stage.slots.total(1, 0), 11 * (1 + 4));
+        // After the three counters of the spin locks.
+        assert_eq!(stage.slots.total(1, 3), 11 * (1 + 4));
     }
 }

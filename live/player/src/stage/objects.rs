@@ -4,15 +4,18 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use warmq_scenario::{Bound, EvalError, Expr, ObjectId, ObjectKind};
+use warmq_scenario::program::{Cpus, Spinning};
+use warmq_scenario::{Bound, EvalError, Expr, ObjectId, ObjectKind, Quantity};
 use warmq_units::Bytes;
 
 use crate::error::PlayError;
 use crate::notes::Notes;
+use crate::speed::Speed;
 use crate::sys::files::{allow_descriptors, open_to_write, pipe};
 use crate::sys::ipc::{Barrier, Condition, Mutex, Semaphore, new_set};
 use crate::sys::memory::{Shared, shared};
 use crate::sys::sockets;
+use crate::sys::spinlock::Spinlock;
 
 /// A bounded queue in the memory of its users.
 #[repr(C, align(64))]
@@ -32,6 +35,17 @@ pub struct Queue {
 // SAFETY: locks of several processes and atomics.
 unsafe impl Shared for Queue {}
 
+/// Spin locks that steps name as one: one, or one for each CPU.
+#[derive(Debug)]
+pub struct SpinlockSet {
+    /// The locks.
+    pub locks: &'static [Spinlock],
+    /// What their table says.
+    pub spinning: Spinning,
+    /// The rounds of the calibrated loop between two looks.
+    pub rounds: u64,
+}
+
 // SAFETY: an atomic.
 unsafe impl Shared for AtomicU64 {}
 
@@ -47,6 +61,8 @@ pub struct Objects {
     pub regions: Vec<&'static [Word]>,
     /// Mutexes.
     pub mutexes: Vec<&'static Mutex>,
+    /// Spin locks.
+    pub spinlocks: Vec<SpinlockSet>,
     /// Conditions.
     pub conditions: Vec<&'static Condition>,
     /// SysV semaphores.
@@ -83,13 +99,20 @@ const SPARE: u64 = 64;
 ///
 /// # Errors
 /// What the system refuses, with the object's name.
-pub fn make(bound: &Bound, sets: &mut Sets, notes: &Notes) -> Result<Objects, PlayError> {
+pub fn make(
+    bound: &Bound,
+    (speed, cpus): (Speed, &Cpus),
+    sets: &mut Sets,
+    notes: &Notes,
+) -> Result<Objects, PlayError> {
     descriptors(bound)?;
     memory(bound)?;
     let mut objects = Objects::default();
     for (id, object) in (0..).map(ObjectId).zip(bound.scenario().objects()) {
         let mut maker = Maker {
             bound,
+            speed,
+            cpus: cpus.all().iter().last().map_or(1, |last| last.index() + 1),
             id,
             name: &object.name,
             sets,
@@ -143,6 +166,9 @@ fn available_memory() -> Option<u64> {
 /// Makes the objects of table `id`.
 struct Maker<'a> {
     bound: &'a Bound,
+    speed: Speed,
+    /// The number of its last CPU, counted from 1.
+    cpus: usize,
     id: ObjectId,
     name: &'a str,
     sets: &'a mut Sets,
@@ -157,6 +183,7 @@ impl Maker<'_> {
                 mutex.init();
                 Ok(())
             })?),
+            ObjectKind::Spinlock(spinlock) => objects.spinlocks.extend(self.spinlocks(spinlock)?),
             ObjectKind::Condition => {
                 objects
                     .conditions
@@ -268,6 +295,23 @@ impl Maker<'_> {
             }
         }
         Ok(made)
+    }
+
+    fn spinlocks(
+        &self,
+        spinlock: &warmq_scenario::Spinlock,
+    ) -> Result<Vec<SpinlockSet>, PlayError> {
+        let of_each = if spinlock.per_cpu { self.cpus } else { 1 };
+        let all = shared(self.count() as usize * of_each).map_err(|error| self.refused(&error))?;
+        let one = |(number, locks)| {
+            let spinning = Spinning::of(spinlock, self.bound, &self.at(number))?;
+            Ok(SpinlockSet {
+                locks,
+                spinning,
+                rounds: self.speed.loops(spinning.pause, Quantity::Time).max(1),
+            })
+        };
+        (0..).zip(all.chunks(of_each)).map(one).collect()
     }
 
     fn queues(&self, holds: &Expr) -> Result<&'static [Queue], PlayError> {

@@ -14,6 +14,7 @@ pub mod process;
 pub mod program;
 pub mod sched;
 pub mod sockets;
+pub mod spinlock;
 pub mod thread;
 
 use std::io;

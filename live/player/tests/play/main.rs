@@ -10,6 +10,7 @@ mod robust;
 mod sessions;
 mod shipped;
 mod sources;
+mod spinlocks;
 mod steps;
 mod support;
 mod system;

@@ -8,12 +8,13 @@ mod user;
 pub use self::lock::*;
 pub(crate) use self::{locks::*, semaphore::*, user::*};
 
-use crate::words::{Barrier, Condition, Mutex, Table};
+use crate::words::{Barrier, Condition, Mutex, Spinlock, Table};
 
 /// What tasks wait for each other with.
 #[derive(Default)]
 pub(crate) struct SyncState {
     pub(crate) mutexes: Table<Mutex, MutexState>,
+    pub(crate) spinlocks: Table<Spinlock, SpinlockState>,
     pub(crate) conditions: Table<Condition, ConditionState>,
     pub(crate) barriers: Table<Barrier, BarrierState>,
     pub(crate) semaphores: Semaphores,

@@ -1,8 +1,8 @@
-//! Mutexes, condition variables and barriers of user space.
+//! Mutexes, spin locks, condition variables and barriers of user space.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use warmq_units::TaskId;
+use warmq_units::{Address, CpuId, TaskId};
 
 /// A mutex. On unlock it is handed to the task that has waited longest.
 ///
@@ -19,6 +19,21 @@ impl MutexState {
         self.owner = self.waiters.pop_front();
         self.owner
     }
+}
+
+/// A spin lock: whoever looks at it while it is free takes it, however long others have waited.
+///
+/// Invariants: a CPU is in `looking` while its task computes between two looks, and its `looks_at`
+/// is this lock then. A task marks the lock before it sleeps and when it takes it afterwards, so
+/// that as long as tasks sleep, a release wakes one.
+pub(crate) struct SpinlockState {
+    pub(crate) owner: Option<TaskId>,
+    /// Whoever releases it wakes one that sleeps (the 2 of a futex).
+    pub(crate) marked: bool,
+    pub(crate) looking: BTreeSet<CpuId>,
+    pub(crate) sleepers: VecDeque<TaskId>,
+    /// The line that it is in.
+    pub(crate) line: Address,
 }
 
 /// A condition variable: the waiting tasks in the order of arrival, each with the mutex to be
