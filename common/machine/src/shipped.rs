@@ -10,7 +10,6 @@ const SHIPPED: &[(&str, &str)] = warmq_config::texts! {
     "core2duo"
     "epyc-12llc"
     "epyc-vm"
-    "xeon-16vm"
     "guest-1cpu"
     "guest-8cpu"
     "p3xeon-8way"
@@ -22,6 +21,7 @@ const SHIPPED: &[(&str, &str)] = warmq_config::texts! {
     "smt-8core"
     "tiny-1cpu"
     "tiny-2cpu"
+    "xeon-16vm"
     "xeon-2way"
 };
 
