@@ -10,7 +10,6 @@ const SHIPPED: &[(&str, &str)] = warmq_config::texts! {
     "core2duo"
     "epyc-12llc"
     "epyc-vm"
-    "xeon-16vm"
     "guest-1cpu"
     "guest-8cpu"
     "p3xeon-8way"
@@ -24,6 +23,7 @@ const SHIPPED: &[(&str, &str)] = warmq_config::texts! {
     "tiny-2cpu"
     "two-nodes"
     "two-nodes-adjacent"
+    "xeon-16vm"
     "xeon-2way"
 };
 
