@@ -128,6 +128,8 @@ fn machine(line: u64, levels: [(u64, u64); 2]) -> MachineDescription {
         },
         miss_overlap: 1,
         smt_speed: 1_000,
+        priorities: Vec::new(),
+        node_distances: Vec::new(),
         card: None,
         steals: Vec::new(),
         costs: BTreeMap::new(),

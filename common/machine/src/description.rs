@@ -35,6 +35,12 @@ pub struct MachineDescription {
     /// its siblings idle: 1000 if siblings do not slow each other down, or without SMT. This covers
     /// the shared pipeline only; contention in shared caches is simulated.
     pub smt_speed: u64,
+    /// The priority of each CPU: how high it boosts as its firmware says, by any scale, the higher
+    /// the better (Intel's ITMT, AMD's preferred cores). Empty where all are alike.
+    pub priorities: Vec<u16>,
+    /// How far memory nodes are from each other, as in ACPI's SLIT: 10 is the node itself. Empty:
+    /// 20 between all.
+    pub node_distances: Vec<Vec<u16>>,
     /// Its network card; `None`: one of no known model.
     pub card: Option<CardModel>,
     /// What takes its CPUs away for a while; empty for a machine that has them to itself.

@@ -125,6 +125,8 @@ pub struct Options {
 ///     },
 ///     miss_overlap: 1,
 ///     smt_speed: 1_000,
+///     priorities: Vec::new(),
+///     node_distances: Vec::new(),
 ///     card: None,
 ///     steals: Vec::new(),
 ///     costs: BTreeMap::new(),

@@ -141,6 +141,8 @@ impl Observed {
             },
             miss_overlap: ASSUMED_OVERLAP,
             smt_speed: self.assumed_smt_speed(),
+            priorities: Vec::new(),
+            node_distances: Vec::new(),
             card: None,
             steals: Vec::new(),
             costs: BTreeMap::new(),

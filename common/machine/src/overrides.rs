@@ -68,11 +68,17 @@ impl MachineDescription {
             return Err(Flaw::new("cpus", problem, help));
         }
         self.cpus.truncate(usize::from(cpus));
+        self.priorities.truncate(usize::from(cpus));
         for cache in &mut self.caches {
             cache.cpus.retain(|cpu| cpu.0 < cpus);
         }
         self.caches.retain(|cache| !cache.cpus.is_empty());
         number_without_gaps(&mut self.cpus);
+        let nodes = self.nodes();
+        self.node_distances.truncate(nodes);
+        for row in &mut self.node_distances {
+            row.truncate(nodes);
+        }
         Ok(())
     }
 }

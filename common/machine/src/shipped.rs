@@ -21,6 +21,8 @@ const SHIPPED: &[(&str, &str)] = warmq_config::texts! {
     "smt-8core"
     "tiny-1cpu"
     "tiny-2cpu"
+    "two-nodes"
+    "two-nodes-adjacent"
     "xeon-16vm"
     "xeon-2way"
 };

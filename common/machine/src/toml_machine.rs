@@ -62,7 +62,10 @@ fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
     let steals = read_steals(root, &mut sources);
     let costs = read_costs(root);
     let levels = read_levels(root, &mut sources);
-    let ((layout, mut cpus), (clock, miss_overlap), name) = (layout?, cpu?, name?);
+    let (topology, (clock, miss_overlap), name) = (layout?, cpu?, name?);
+    let Topology {
+        layout, mut cpus, ..
+    } = topology;
     let smt_speed = read_smt_speed(root, layout.threads_per_core);
 
     let caches = caches(&levels, &cpus);
@@ -79,6 +82,8 @@ fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
         smt_speed: smt_speed?,
         caches,
         cpus,
+        priorities: topology.priorities,
+        node_distances: topology.node_distances,
         coherence: coherence?,
         memory: memory?,
         card,
@@ -194,8 +199,28 @@ fn listed(numbers: &Item<'_>, cpus: u64) -> Option<Vec<u64>> {
     Some(listed)
 }
 
-/// What the machine's sockets are like, and the place of each CPU.
-fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<(Layout, Vec<CpuPlace>)> {
+/// What the machine's sockets are like, and each CPU.
+struct Topology {
+    layout: Layout,
+    cpus: Vec<CpuPlace>,
+    priorities: Vec<u16>,
+    node_distances: Vec<Vec<u16>>,
+}
+
+/// Numbers from 0 to 65,535.
+fn numbers_of(item: &Item<'_>) -> Option<Vec<u16>> {
+    let most = u64::from(u16::MAX);
+    let items = item.list()?;
+    let number = |item: &Item<'_>| Some(item.integer(0..=most)? as u16);
+    items.iter().map(number).collect()
+}
+
+/// Lists of such numbers.
+fn rows_of(item: &Item<'_>) -> Option<Vec<Vec<u16>>> {
+    item.list()?.iter().map(numbers_of).collect()
+}
+
+fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<Topology> {
     let item = root.required("topology", "add a table [topology]")?;
     let topology = item.table()?;
     note_source(&topology, "topology", sources);
@@ -210,6 +235,10 @@ fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<(Layout, Ve
         number("threads_per_core"),
     ];
     let numbers_of_cpus = topology.item("numbers");
+    let priorities = topology.item("priorities");
+    let priorities = priorities.map_or(Some(Vec::new()), |item| numbers_of(&item));
+    let distances = topology.item("distances");
+    let distances = distances.map_or(Some(Vec::new()), |item| rows_of(&item));
     topology.finish();
     let layout = Layout {
         sockets: numbers[0]?,
@@ -219,8 +248,13 @@ fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<(Layout, Ve
     };
     match layout.cpus() {
         Some(cpus) if cpus <= MOST_CPUS as u64 => {
-            let places = numbered(&layout, numbers_of_cpus)?;
-            Some((layout, places))
+            let cpus = numbered(&layout, numbers_of_cpus)?;
+            Some(Topology {
+                layout,
+                cpus,
+                priorities: priorities?,
+                node_distances: distances?,
+            })
         }
         _ => {
             let help = format!("describe at most {MOST_CPUS} CPUs");

@@ -66,6 +66,12 @@ impl MachineDescription {
         if !in_order {
             line(out, "numbers", &format!("{numbers:?}"));
         }
+        if !self.priorities.is_empty() {
+            line(out, "priorities", &format!("{:?}", self.priorities));
+        }
+        if !self.node_distances.is_empty() {
+            line(out, "distances", &format!("{:?}", self.node_distances));
+        }
         self.write_source(out, "topology");
         Ok(())
     }

@@ -7,6 +7,11 @@ use warmq_units::{Bytes, CpuId};
 use crate::observed::renumbered;
 use crate::{CacheDescription, Coherence, CpuPlace, MachineDescription};
 
+/// The distance of a memory node from itself, and from others where none is given
+/// (`LOCAL_DISTANCE`, `REMOTE_DISTANCE` of Linux; the first is ACPI's).
+pub(crate) const LOCAL_DISTANCE: u16 = 10;
+const REMOTE_DISTANCE: u16 = 20;
+
 /// A machine whose sockets are all alike.
 ///
 /// Invariant of what [`Layout::places`] gives: CPUs are numbered as Linux numbers them on x86,
@@ -94,6 +99,38 @@ impl MachineDescription {
             Coherence::Bus { .. } => 0,
             Coherence::Directory { .. } => self.place(cpu).socket,
         }
+    }
+
+    /// How far the memory nodes of two CPUs are from each other: 10 for the same.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    pub fn distance(&self, one: CpuId, other: CpuId) -> u64 {
+        let (one, other) = (self.node(one), self.node(other));
+        let known = self.node_distances.get(usize::from(one));
+        let known = known.and_then(|row| row.get(usize::from(other)));
+        let by_default = match one == other {
+            true => LOCAL_DISTANCE,
+            false => REMOTE_DISTANCE,
+        };
+        known.copied().unwrap_or(by_default).into()
+    }
+
+    /// How many memory nodes there are.
+    pub fn nodes(&self) -> usize {
+        let all: BTreeSet<u16> = self.cpu_ids().map(|cpu| self.node(cpu)).collect();
+        all.len()
+    }
+
+    /// The priority of a CPU; 0 where all are alike.
+    pub fn priority(&self, cpu: CpuId) -> u16 {
+        self.priorities.get(cpu.index()).copied().unwrap_or(0)
+    }
+
+    /// The first of the CPUs that share a level-2 cache with `cpu`; itself, if it has none.
+    pub fn cluster(&self, cpu: CpuId) -> CpuId {
+        let second = self.caches_of(cpu).find(|cache| cache.level == 2);
+        second.map_or(cpu, |cache| cache.cpus[0])
     }
 
     /// The number of sockets.

@@ -72,6 +72,37 @@ fn tiny() -> MachineDescription {
 }
 
 #[test]
+fn nodes_have_distances_and_cpus_priorities() {
+    let machine = read(SMT).unwrap();
+    assert_eq!((machine.nodes(), machine.priority(CpuId(5))), (2, 0));
+    let distance = |machine: &MachineDescription| {
+        [0, 1, 4, 15].map(|cpu| machine.distance(CpuId(0), CpuId(cpu)))
+    };
+    assert_eq!(distance(&machine), [10, 10, 20, 20]);
+
+    let priorities: Vec<u16> = (100..116).collect();
+    let keys = format!("priorities = {priorities:?}\ndistances = [[10, 32], [32, 10]]");
+    let text = SMT.replacen("[[cache]]", &format!("{keys}\n[[cache]]"), 1);
+    let machine = read(&text).unwrap();
+    assert_eq!(distance(&machine), [10, 10, 32, 32]);
+    assert_eq!(machine.priority(CpuId(5)), 105);
+    let back = read(&machine.to_toml().unwrap()).unwrap();
+    assert_eq!(back.priorities, machine.priorities);
+    assert_eq!(back.node_distances, machine.node_distances);
+
+    let half = warmq_machine::Overrides::default().first_cpus(4);
+    let half = machine.with_overrides(&half).unwrap();
+    assert_eq!(
+        (
+            half.nodes(),
+            half.node_distances.len(),
+            half.priorities.len()
+        ),
+        (1, 1, 4)
+    );
+}
+
+#[test]
 fn cpus_are_numbered_as_linux_numbers_them() {
     let machine = read(SMT).unwrap();
     assert_eq!(machine.cpus.len(), 16);
@@ -390,6 +421,48 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
         "topology.numbers",
         11,
         "a whole number from 0 to 15",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\npriorities = [1, 2]",
+        "topology.priorities",
+        11,
+        "give each CPU one",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\ndistances = [[10, 20]]",
+        "topology.distances",
+        11,
+        "give a list for each node",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\ndistances = [[10, 21], [21, 11]]",
+        "topology.distances",
+        11,
+        "10 for a node itself",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\ndistances = [[10, 21], [22, 10]]",
+        "topology.distances",
+        11,
+        "the same distance both ways",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\ndistances = [[10, 255], [255, 10]]",
+        "topology.distances",
+        11,
+        "11 to 254",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\npriorities = [70000]",
+        "topology.priorities",
+        11,
+        "from 0 to 65535",
     ),
     (
         "ways = 8",

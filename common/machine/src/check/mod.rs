@@ -8,6 +8,7 @@ use warmq_units::{Bytes, Cycles, Duration};
 use crate::cache::farthest_memory;
 use crate::description::{CacheDescription, CpuPlace, MachineDescription, Steal};
 use crate::error::Flaw;
+use crate::topology::LOCAL_DISTANCE;
 pub(crate) use cache::MOST_WAYS;
 use cache::{cache_key, check_cache};
 
@@ -21,6 +22,8 @@ const LONGEST_LATENCY: Duration = Duration::from_ms(1);
 const MOST_OVERLAP: u64 = 1024;
 /// The `smt_speed` of a CPU that a busy sibling does not slow down, in thousandths.
 pub(crate) const NOT_SLOWED_DOWN: u64 = 1_000;
+/// The greatest distance between nodes; 255 says that one cannot be reached.
+const FARTHEST: u16 = 254;
 const SHORTEST_GAP: Duration = Duration::from_us(1);
 const LONGEST_GAP: Duration = Duration::from_ms(1_000_000);
 const SLOWEST_KHZ: u64 = 1_000;
@@ -40,6 +43,8 @@ impl MachineDescription {
         self.check_name()?;
         self.check_cpu()?;
         self.check_places()?;
+        self.check_priorities()?;
+        self.check_distances()?;
         for cache in &self.caches {
             check_cache(cache, self.cpus.len())?;
         }
@@ -103,6 +108,54 @@ impl MachineDescription {
                 "give 1 to 1000; two busy siblings of 610 each do 1.22 times the work of one";
             Flaw::new("cpu.smt_speed", problem, help)
         })
+    }
+
+    /// Each CPU has a priority, or none has.
+    fn check_priorities(&self) -> Result<(), Flaw> {
+        let (given, cpus) = (self.priorities.len(), self.cpus.len());
+        demand(given == 0 || given == cpus, || {
+            let problem = format!("{given} priorities for {cpus} CPUs");
+            let help = "give each CPU one, in the order of their numbers, or leave the key out";
+            Flaw::new("topology.priorities", problem, help)
+        })
+    }
+
+    /// Distances are those of ACPI's SLIT.
+    fn check_distances(&self) -> Result<(), Flaw> {
+        let (rows, nodes) = (&self.node_distances, self.nodes());
+        let flaw = |problem: String, help: &str| {
+            let help = help.to_owned();
+            Flaw::new("topology.distances", problem, help)
+        };
+        let is_square = rows.len() == nodes && rows.iter().all(|row| row.len() == nodes);
+        demand(rows.is_empty() || is_square, || {
+            let problem = format!("these are not the distances of {nodes} memory nodes");
+            flaw(
+                problem,
+                "give a list for each node, with its distance from each; each socket of \
+                           a machine with a directory is a node",
+            )
+        })?;
+        for (from, row) in rows.iter().enumerate() {
+            for (to, distance) in row.iter().enumerate() {
+                let range = match from == to {
+                    true => LOCAL_DISTANCE..=LOCAL_DISTANCE,
+                    false => LOCAL_DISTANCE + 1..=FARTHEST,
+                };
+                demand(range.contains(distance), || {
+                    let problem = format!("node {to} is {distance} from node {from}");
+                    flaw(
+                        problem,
+                        "give 10 for a node itself, and 11 to 254 for others",
+                    )
+                })?;
+                demand(rows[to][from] == *distance, || {
+                    let problem = format!("node {to} is {distance} from node {from}, but not back");
+                    flaw(problem, "give the same distance both ways")
+                })?;
+            }
+        }
+        Ok(())
     }
 
     fn check_places(&self) -> Result<(), Flaw> {

@@ -159,6 +159,12 @@ pub(crate) struct Hardware {
     pub(crate) places: Vec<CpuPlace>,
     /// The memory node of each CPU.
     pub(crate) nodes: Vec<u16>,
+    /// The distances of nodes from one another, by the nodes.
+    pub(crate) distances: Vec<Vec<u64>>,
+    /// The first of the CPUs that each shares its level-2 cache with.
+    pub(crate) clusters: Vec<CpuId>,
+    /// The priority of each CPU.
+    pub(crate) priorities: Vec<u16>,
     /// The network card, if its model is known.
     pub(crate) card: Option<CardModel>,
     /// Size divided by associativity of the caches of CPU 0, innermost first.

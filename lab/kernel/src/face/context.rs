@@ -41,6 +41,32 @@ impl<'a> Attach<'a> {
         self.core.hardware.nodes[cpu.index()]
     }
 
+    /// How far the memory nodes of two CPUs are from each other, as in ACPI's SLIT: 10 is the same
+    /// node.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    pub fn distance(&self, one: CpuId, other: CpuId) -> u64 {
+        let (one, other) = (self.node(one), self.node(other));
+        self.core.hardware.distances[usize::from(one)][usize::from(other)]
+    }
+
+    /// The first of the CPUs that share a level-2 cache with `cpu`.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    pub fn cluster(&self, cpu: CpuId) -> CpuId {
+        self.core.hardware.clusters[cpu.index()]
+    }
+
+    /// How high `cpu` boosts, by any scale: the higher the better (`arch_asym_cpu_priority()`).
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    pub fn priority(&self, cpu: CpuId) -> u16 {
+        self.core.hardware.priorities[cpu.index()]
+    }
+
     /// Whether somebody wants records in detail, as [`Context::record_detail`] makes them.
     pub fn wants_details(&self) -> bool {
         self.core.recorder.wants_details()

@@ -199,6 +199,12 @@ pub trait Scheduler {
     /// Moves tasks from the queue of `from` to that of this CPU, under the locks of both.
     fn pull(&mut self, _context: &mut Context<'_>, _from: CpuId, _when: Balance) {}
 
+    /// Whether `balance` is called again after a pull on `cpu`, in the same softirq. A CPU that is
+    /// about to idle picks first.
+    fn keeps_balancing(&self, _cpu: CpuId) -> bool {
+        false
+    }
+
     /// A timer that [`Context::arm_timer`] armed has expired on this CPU, in an interrupt.
     fn timer(&mut self, _context: &mut Context<'_>, _token: u64) {}
 

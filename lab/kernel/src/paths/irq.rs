@@ -253,8 +253,12 @@ impl Engine {
             from = scheduler.balance(context, when);
         });
         if let Some(from) = from.filter(|from| from.index() < self.core.cpus.len()) {
-            if when == Balance::NewlyIdle {
-                self.pick_after_pull(cpu);
+            match when {
+                Balance::NewlyIdle => self.pick_after_pull(cpu),
+                _ if self.scheduler.keeps_balancing(cpu) => {
+                    self.core.cpu(cpu).stack.push(Step::Balance(when));
+                }
+                _ => {}
             }
             let locks = self.scheduler.locks(Callback::Pull { from }, cpu);
             self.push_locked(cpu, locks, Step::Pull { from, when });

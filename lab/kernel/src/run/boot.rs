@@ -56,11 +56,27 @@ pub(crate) fn hardware(machine: &MachineDescription, settings: &Settings) -> (Ha
         clock: machine.clock,
         places: machine.cpus.clone(),
         nodes: machine.cpu_ids().map(|cpu| machine.node(cpu)).collect(),
+        distances: distances(machine),
+        clusters: machine.cpu_ids().map(|cpu| machine.cluster(cpu)).collect(),
+        priorities: machine.cpu_ids().map(|cpu| machine.priority(cpu)).collect(),
         card: machine.card,
         way_sizes: way_sizes(machine),
         smt: Smt::of(machine),
     };
     (hardware, memory)
+}
+
+/// The distances of the memory nodes from one another.
+fn distances(machine: &MachineDescription) -> Vec<Vec<u64>> {
+    let first_of = |node: u16| machine.cpu_ids().find(|cpu| machine.node(*cpu) == node);
+    let firsts: Vec<CpuId> = (0..machine.nodes() as u16).filter_map(first_of).collect();
+    let row = |from: &CpuId| {
+        firsts
+            .iter()
+            .map(|to| machine.distance(*from, *to))
+            .collect()
+    };
+    firsts.iter().map(row).collect()
 }
 
 /// Size divided by associativity of the caches that CPU 0 uses, innermost first.

@@ -51,6 +51,8 @@ pub fn machine(cpus: u16) -> MachineDescription {
         },
         miss_overlap: 1,
         smt_speed: 1_000,
+        priorities: Vec::new(),
+        node_distances: Vec::new(),
         card: None,
         steals: Vec::new(),
         costs: BTreeMap::new(),

@@ -246,6 +246,10 @@ impl<B: Base> Scheduler for Affinity<B> {
         self.check(context);
     }
 
+    fn keeps_balancing(&self, cpu: CpuId) -> bool {
+        self.base.keeps_balancing(cpu)
+    }
+
     fn timer(&mut self, context: &mut Context<'_>, token: u64) {
         self.base.timer(context, token);
     }

@@ -1,25 +1,28 @@
 //! Balancing: a CPU pulls tasks from the busiest CPU of the busiest group, in intervals, and when
-//! it is about to idle (`sched_balance_rq()`, `sched_balance_newidle()`). An idle CPU whose tick is
+//! it is about to idle (`sched_balance_rq()`, `sched_balance_domains()`). An idle CPU whose tick is
 //! stopped does so when a busy one asks for it (`idle.rs`).
 
 use warmq_kernel::{Balance, Context};
-use warmq_machine::Access;
-use warmq_units::{CpuId, TaskId};
+use warmq_units::CpuId;
 
+use super::active::Push;
 use super::busiest::{Amount, Busiest};
+use super::detach::Offer;
 use super::domains::BUSY_FACTOR;
-use super::queueing::Leaving;
-use super::rules::MS;
-use super::state::{Class, State};
+use super::state::State;
 
 /// What `look` has found, for `pull_from`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pull {
-    /// The CPU that gets the tasks: it looked, or an idle one looked for it.
+    /// The CPU that balances: it looked, or an idle one looked for it.
+    pub(super) here: CpuId,
+    /// The CPU that gets the tasks: that one, or another of its group.
     pub(super) to: CpuId,
     pub(super) domain: usize,
     pub(super) amount: Amount,
     pub(super) idleness: Idleness,
+    /// CPUs of the own group for which tasks were looked for already.
+    pub(super) tried: Vec<CpuId>,
 }
 
 /// How idle a CPU is that balances.
@@ -31,16 +34,75 @@ pub(super) enum Idleness {
     NewlyIdle,
 }
 
+/// A pass over the domains of a CPU, from the smallest up, and then over those of other CPUs that
+/// idle. Each pull interrupts it.
+#[derive(Clone, Debug)]
+pub(super) struct Pass {
+    of: CpuId,
+    idleness: Idleness,
+    /// The domain that comes next.
+    domain: usize,
+    /// Idle CPUs for which this one balances afterwards, the next one last.
+    pub(super) others: Vec<CpuId>,
+    /// It is for all CPUs that idle.
+    pub(super) for_all: bool,
+    /// When it began, in jiffies of the CPU that makes it.
+    begun: i64,
+    /// Tasks that may not run where they were to go are still to be pulled to another CPU of the
+    /// group.
+    again: Option<(CpuId, Pull)>,
+}
+
+impl Pass {
+    pub(super) fn new(of: CpuId, idleness: Idleness, begun: i64) -> Pass {
+        Pass {
+            of,
+            idleness,
+            domain: 0,
+            others: Vec::new(),
+            for_all: false,
+            begun,
+            again: None,
+        }
+    }
+
+    /// It begins with the first of the others.
+    pub(super) fn leave_out_own(&mut self) {
+        self.domain = usize::MAX;
+    }
+}
+
+/// An attempt that pulled nothing from a CPU.
+#[derive(Clone, Debug)]
+pub(super) struct Failed {
+    pub(super) from: CpuId,
+    pub(super) pull: Pull,
+    /// What the queue could give (`LBF_*`).
+    pub(super) held: bool,
+    pub(super) all_pinned: bool,
+}
+
+/// How an attempt ended that has nothing to pull.
+enum Nothing {
+    /// There is a CPU to pull from, and it has nothing that may come now.
+    Failed(Failed),
+    /// There is no imbalance; or only one of tasks that may not run here.
+    Balanced { all_pinned: bool },
+}
+
 impl State {
-    /// Looks for a CPU to pull from. Domains above the one that is pulled in come at the next time.
+    /// The time of `cpu` in ticks (`jiffies`).
+    pub(super) fn jiffies(&self, cpu: CpuId) -> i64 {
+        self.cpu(cpu).clock / self.rules.tick
+    }
+
+    /// Looks for a CPU to pull from. What comes after that, comes when it is called again.
     pub(super) fn look(&mut self, context: &mut Context<'_>, when: Balance) -> Option<CpuId> {
         let here = context.cpu();
-        let kicked = std::mem::take(&mut self.cpu_mut(here).kicked);
         let found = match when {
             Balance::NewlyIdle => self.look_newly_idle(context),
-            Balance::Idle if kicked => self.look_for_all_idle(context),
-            Balance::Idle => self.look_in_intervals(context, here, Idleness::Idle),
-            Balance::Tick => self.look_in_intervals(context, here, Idleness::Busy),
+            Balance::Idle => self.look_in_pass(context, Idleness::Idle),
+            Balance::Tick => self.look_in_pass(context, Idleness::Busy),
         };
         found.map(|(from, pull)| {
             self.cpu_mut(here).pull = Some(pull);
@@ -48,126 +110,134 @@ impl State {
         })
     }
 
-    /// A CPU that is about to idle pulls one task, unless a wakeup was left to it, no task waits
-    /// anywhere, idling has been short or looking rarely paid.
-    fn look_newly_idle(&mut self, context: &mut Context<'_>) -> Option<(CpuId, Pull)> {
-        let here = context.cpu();
-        let clock = self.cpu(here).clock;
-        self.cpu_mut(here).idle_since = Some(clock);
-        if self.cpu(here).wakeups_left > 0 {
-            return None;
-        }
-        self.hasten(here, 0);
-        if !self.overloaded || self.cpu(here).average_idle < self.rules.migration_cost {
-            return None;
-        }
-        self.decay_blocked(here);
-        let mut found = None;
-        for domain in 0..self.cpu(here).domains.len() {
-            self.hasten(here, domain);
-            let Some(weight) = self.newidle_pays(here, domain) else {
-                self.count_newidle(here, domain, 0);
-                continue;
-            };
-            found = match self.search(context, here, domain, Idleness::NewlyIdle) {
-                Ok(pull) => Some(pull),
-                Err(failed) => {
-                    self.failed_newly_idle(context, here, domain, failed);
-                    None
-                }
-            };
-            self.count_newidle(here, domain, if found.is_some() { weight } else { 0 });
-            if found.is_some() {
-                break;
-            }
-        }
-        found
-    }
-
-    /// `cpu` is about to idle, and so balances `domain` again sooner than it did while it was busy
-    /// (`update_next_balance()`).
-    fn hasten(&mut self, cpu: CpuId, domain: usize) {
-        let Some(of) = self.cpu(cpu).domains.get(domain) else {
-            return;
-        };
-        let due = of.last_balance + self.interval(cpu, domain, Idleness::Idle);
-        let next = &mut self.cpu_mut(cpu).next_balance;
-        *next = due.min(*next);
-    }
-
-    /// Whether `cpu` should look in a domain, by a throw of dice weighted by how often that found
-    /// something (`NI_RANDOM`); and for how many tries it counts if it finds something.
-    fn newidle_pays(&self, cpu: CpuId, domain: usize) -> Option<u32> {
-        if !self.rules.newidle_random {
-            return Some(1);
-        }
-        // The low bits of the clock: what the kernel draws is as unpredictable, and this can be
-        // replayed.
-        let drawn = (self.cpu(cpu).clock / 7) % 1_024;
-        self.cpu(cpu).domains[domain].newidle.throw(drawn as u32)
-    }
-
-    fn count_newidle(&mut self, cpu: CpuId, domain: usize, found: u32) {
-        let (now, rate) = (self.cpu(cpu).clock, self.rules.newidle_rate);
-        self.cpu_mut(cpu).domains[domain]
-            .newidle
-            .count(found, now, rate);
-    }
-
-    /// Balances each domain of `here` that is due, up to the first for which it is another CPU's
-    /// turn (`sched_balance_domains()`).
-    pub(super) fn look_in_intervals(
+    /// Goes on with the pass that a pull interrupted, or begins one (`sched_balance_softirq()`).
+    fn look_in_pass(
         &mut self,
         context: &mut Context<'_>,
-        here: CpuId,
         idleness: Idleness,
     ) -> Option<(CpuId, Pull)> {
+        let here = context.cpu();
+        let now = self.jiffies(here);
+        let interrupted = self.cpu_mut(here).pass.take();
+        let interrupted = interrupted.filter(|pass| pass.begun == now);
+        let mut pass = match interrupted {
+            Some(pass) => pass,
+            None => self.begin_pass(context, idleness)?,
+        };
+        loop {
+            let found = self.go_on(context, &mut pass);
+            if found.is_some() {
+                self.cpu_mut(here).pass = Some(pass);
+                return found;
+            }
+            let Some(next) = pass.others.pop() else {
+                if pass.for_all {
+                    self.find_next_idle(context);
+                }
+                return None;
+            };
+            if !self.is_idle(here) {
+                // It has a task itself: whoever is woken next does the rest.
+                return None;
+            }
+            self.sync(context, next);
+            let (begun, for_all) = (pass.begun, pass.for_all);
+            pass = Pass {
+                others: pass.others,
+                for_all,
+                ..Pass::new(next, Idleness::Idle, begun)
+            };
+            if !self.is_due(next) {
+                pass.leave_out_own();
+            }
+        }
+    }
+
+    fn begin_pass(&mut self, context: &mut Context<'_>, idleness: Idleness) -> Option<Pass> {
+        let here = context.cpu();
+        let kick = std::mem::take(&mut self.cpu_mut(here).kick);
+        if idleness == Idleness::Idle && kick.is_any() {
+            return self.begin_for_all_idle(context, kick);
+        }
         self.decay_blocked(here);
-        let now = self.cpu(here).clock;
-        let mut next = i64::MAX;
-        let mut found = None;
-        for domain in 0..self.cpu(here).domains.len() {
-            let due =
-                self.cpu(here).domains[domain].last_balance + self.interval(here, domain, idleness);
-            if now < due {
-                next = next.min(due);
+        let jiffies = self.jiffies(here);
+        Some(Pass::new(here, idleness, jiffies))
+    }
+
+    /// Balances each domain that is due, up to the first for which it is another CPU's turn
+    /// (`sched_balance_domains()`).
+    fn go_on(&mut self, context: &mut Context<'_>, pass: &mut Pass) -> Option<(CpuId, Pull)> {
+        if pass.domain == usize::MAX {
+            return None;
+        }
+        if let Some((from, pull)) = pass.again.take() {
+            let offer = self.offer(context, from, &pull);
+            if !offer.tasks.is_empty() {
+                return Some((from, pull));
+            }
+        }
+        if pass.domain > 0 {
+            pass.idleness = match self.is_idle(pass.of) {
+                true => Idleness::Idle,
+                false => Idleness::Busy,
+            };
+        }
+        let (of, now) = (pass.of, self.jiffies(pass.of));
+        while pass.domain < self.cpu(of).domains.len() {
+            let domain = pass.domain;
+            pass.domain += 1;
+            let busy = self.is_busy(of, pass.idleness);
+            if now < self.cpu(of).domains[domain].last_balance + self.interval(of, domain, busy) {
                 continue;
             }
-            self.cpu_mut(here).domains[domain].last_balance = now;
-            let is_our_turn = self.is_our_turn(context, here, domain);
-            if is_our_turn {
-                match self.search(context, here, domain, idleness) {
-                    Ok(pull) => found = Some(pull),
-                    Err(failed) => self.pulled_nothing(context, here, domain, failed),
-                }
+            let (found, goes_on) = self.balance_in(context, (of, domain), pass.idleness);
+            self.cpu_mut(of).domains[domain].last_balance = now;
+            if found.is_some() {
+                return found;
             }
-            next = next.min(now + self.interval(here, domain, idleness));
-            if found.is_some() || !is_our_turn {
+            if !goes_on {
                 break;
             }
         }
-        self.cpu_mut(here).next_balance = if found.is_some() { now } else { next };
-        found
+        self.end_pass(pass);
+        None
     }
 
-    /// How often a domain is balanced, in ns (`get_sd_balance_interval()`).
-    fn interval(&self, cpu: CpuId, domain: usize, idleness: Idleness) -> i64 {
+    /// When to balance next is known once all domains were visited.
+    fn end_pass(&mut self, pass: &Pass) {
+        let (of, visited) = (pass.of, pass.domain);
+        self.forget_costs(of, visited);
+        let busy = self.is_busy(of, pass.idleness);
+        let due = |at: usize| self.cpu(of).domains[at].last_balance + self.interval(of, at, busy);
+        if let Some(next) = (0..visited).map(due).min() {
+            self.cpu_mut(of).next_balance = next;
+        }
+    }
+
+    /// Whether a CPU balances as rarely as one that has better to do: not if it idles, nor if it
+    /// runs but SCHED_IDLE tasks.
+    fn is_busy(&self, cpu: CpuId, idleness: Idleness) -> bool {
+        idleness != Idleness::Idle && !self.has_background_only(cpu)
+    }
+
+    /// How often a domain is balanced, in jiffies (`get_sd_balance_interval()`).
+    pub(super) fn interval(&self, cpu: CpuId, domain: usize, busy: bool) -> i64 {
         let interval = self.cpu(cpu).domains[domain].interval;
-        let tick = self.rules.tick;
-        let jiffies = match idleness {
-            Idleness::Busy => interval * BUSY_FACTOR / tick - 1,
-            Idleness::Idle | Idleness::NewlyIdle => interval / tick,
+        let hz = self.rules.hz();
+        let jiffies = |ms: i64| (ms * hz + 999) / 1_000;
+        let jiffies = match busy {
+            true => jiffies(interval * BUSY_FACTOR) - 1,
+            false => jiffies(interval),
         };
-        let second = 1_000 * MS / tick;
-        let most = second * self.cpus.len() as i64 / 10;
-        jiffies.clamp(1, most.max(1)) * tick
+        let most = hz * self.cpus.len() as i64 / 10;
+        jiffies.clamp(1, most.max(1))
     }
 
     /// One CPU of each group balances for it (`should_we_balance()`): above cores, the first on an
     /// idle core; then the first that is idle, or the first.
     fn is_our_turn(&self, context: &Context<'_>, here: CpuId, domain: usize) -> bool {
         let domain = &self.cpu(here).domains[domain];
-        let own = domain.groups[0].iter().copied();
+        let own = domain.groups[0].balances.iter().copied();
         let own = || own.clone().filter(|cpu| context.is_online(*cpu));
         let mut idle = own().filter(|cpu| self.is_idle(*cpu));
         let first_idle = idle.clone().next();
@@ -175,310 +245,215 @@ impl State {
             true => None,
             false => idle.find(|cpu| self.has_idle_core(*cpu)),
         };
-        on_idle_core.or(first_idle).or(own().min()) == Some(here)
+        on_idle_core.or(first_idle).or(own().next()) == Some(here)
     }
 
     /// Whether this CPU may balance again by its own clock (`rq->next_balance`).
     pub(super) fn is_due(&self, cpu: CpuId) -> bool {
-        self.cpu(cpu).clock >= self.cpu(cpu).next_balance
+        self.jiffies(cpu) >= self.cpu(cpu).next_balance
     }
 
-    /// What can be pulled in a domain; if nothing, from whom it was tried. CPUs whose tasks may all
-    /// not run here are left out, and it looks again.
+    /// What can be pulled in a domain, and whether larger ones come next (`sched_balance_rq()`).
+    pub(super) fn balance_in(
+        &mut self,
+        context: &mut Context<'_>,
+        (here, domain): (CpuId, usize),
+        idleness: Idleness,
+    ) -> (Option<(CpuId, Pull)>, bool) {
+        let is_our_turn =
+            idleness == Idleness::NewlyIdle || self.is_our_turn(context, here, domain);
+        let nothing = Nothing::Balanced { all_pinned: false };
+        let found = match is_our_turn && self.may_balance_nodes(context, here, domain) {
+            true => self.search(context, here, domain, idleness),
+            false => Err(nothing),
+        };
+        match found {
+            Ok(found) => return (Some(found), true),
+            Err(Nothing::Failed(failed)) => self.pulled_nothing(context, failed),
+            Err(Nothing::Balanced { all_pinned }) => {
+                self.is_balanced((here, domain), idleness, all_pinned);
+            }
+        }
+        (None, is_our_turn)
+    }
+
+    /// Whether nobody balances domains of several nodes now (`sched_balance_running`).
+    fn may_balance_nodes(&self, context: &Context<'_>, here: CpuId, domain: usize) -> bool {
+        let spans_nodes = self.cpu(here).domains[domain].level.spans_nodes;
+        !spans_nodes || self.nodes_balanced_until <= context.now()
+    }
+
+    /// What can be pulled in a domain. CPUs whose tasks may all not run here are left out, and it
+    /// looks again.
     fn search(
         &mut self,
         context: &mut Context<'_>,
         here: CpuId,
         domain: usize,
         idleness: Idleness,
-    ) -> Result<(CpuId, Pull), Option<Failed>> {
+    ) -> Result<(CpuId, Pull), Nothing> {
         if idleness != Idleness::NewlyIdle {
             self.update_scanned(context, here, domain);
         }
         let mut without = Vec::new();
         while let Some(busiest) = self.busiest(context, (here, domain), idleness, &without) {
+            if self.cpu(here).domains[domain].level.spans_nodes {
+                self.nodes_balanced_until = context.now();
+            }
             let Busiest { cpu: from, amount } = busiest;
             let mut pull = Pull {
+                here,
                 to: here,
                 domain,
                 amount,
                 idleness,
+                tried: Vec::new(),
             };
-            if self.running(from) <= 1 {
-                return Err(Some(Failed::new(from, pull, false)));
+            let failed = |pull: Pull, held: bool, all_pinned: bool| {
+                Nothing::Failed(Failed {
+                    from,
+                    pull,
+                    held,
+                    all_pinned,
+                })
+            };
+            if self.nr_running(from) <= 1 {
+                return Err(failed(pull, false, true));
             }
-            let (mut offer, mut tried) = (self.offer(context, from, pull), vec![here]);
+            let mut offer = self.offer(context, from, &pull);
             // What may not run here goes to another CPU of the group for which this one balances.
             while offer.tasks.is_empty()
-                && let Some(other) = offer.elsewhere.filter(|other| !tried.contains(other))
+                && let Some(other) = offer.elsewhere
             {
-                tried.push(other);
-                pull.to = other;
-                offer = self.offer(context, from, pull);
+                pull.go_elsewhere(other);
+                let flags = (offer.held, offer.all_pinned, offer.some_pinned);
+                offer = self.offer(context, from, &pull).with(flags);
             }
             if !offer.tasks.is_empty() {
                 return Ok((from, pull));
             }
-            // A running task that may come is one that is not pinned (can_migrate_task()).
-            let drawn = matches!(amount, Amount::Drawn(_)) && self.wants_to(from, here);
-            if drawn || !offer.all_pinned {
-                return Err(Some(Failed::new(from, pull, offer.held)));
+            self.put_behind(from, &offer.refused);
+            self.note_pinned((here, domain), &offer);
+            if !offer.all_pinned {
+                return Err(failed(pull, offer.held, false));
             }
             without.push(from);
         }
-        Err(None)
+        Err(Nothing::Balanced {
+            all_pinned: !without.is_empty(),
+        })
     }
 
-    /// What can be pulled from the queue of `from` (`detach_tasks()`).
-    fn offer(&mut self, context: &mut Context<'_>, from: CpuId, pull: Pull) -> Offer {
-        let here = pull.to;
-        let mut left = pull.amount;
-        let mut offer = Offer {
-            tasks: Vec::new(),
-            all_pinned: true,
-            elsewhere: None,
-            held: false,
-        };
-        let failed = self.cpu(here).domains[pull.domain].failed;
-        if let Some(running) = self.cpu(from).current.filter(|task| self.is_fair(*task)) {
-            // It stays where it is, but it may be asked to leave later.
-            self.can_move(context, running, from, pull, &mut offer);
+    /// The next larger domain learns that tasks could not be moved which may not run here.
+    pub(super) fn note_pinned(&mut self, (here, domain): (CpuId, usize), offer: &Offer) {
+        if offer.some_pinned && !offer.left.is_nothing() {
+            self.set_imbalanced(here, domain, true);
         }
-        let mut remaining = self.running(from);
-        for task in self.waiting(from).into_iter().take(self.rules.nr_migrate) {
-            if left.is_nothing() || remaining <= 1 && pull.idleness != Idleness::Busy {
-                break;
-            }
-            context.touch(self.entities[self.entity_of(task)].node, Access::Read);
-            if !self.can_move(context, task, from, pull, &mut offer) {
-                continue;
-            }
-            let (load, util) = (
-                self.load_of(task),
-                self.entities[self.entity_of(task)].load.util,
-            );
-            if !left.takes(load, util, failed) {
-                continue;
-            }
-            offer.tasks.push(task);
-            remaining -= 1;
-            if pull.idleness == Idleness::NewlyIdle {
-                break;
-            }
+    }
+
+    fn set_imbalanced(&mut self, here: CpuId, domain: usize, imbalanced: bool) {
+        let above = self.cpu(here).domains.get(domain + 1);
+        if let Some(group) = above.map(|above| above.groups[0].capacity) {
+            self.capacities[group].imbalanced = imbalanced;
         }
-        offer
     }
 
-    /// The tasks that wait on `cpu`, that which had it longest ago first. Delayed ones are not
-    /// among them.
-    pub(super) fn waiting(&self, cpu: CpuId) -> Vec<TaskId> {
-        let there = self.cpu(cpu);
-        let all = there.recency.iter().copied();
-        all.filter(|task| there.current != Some(*task)).collect()
-    }
-
-    /// `can_migrate_task()`.
-    fn can_move(
+    /// There was nothing to pull; the next attempt comes later, unless the CPU was about to idle,
+    /// which it may be very often.
+    fn is_balanced(
         &mut self,
-        context: &Context<'_>,
-        task: TaskId,
-        from: CpuId,
-        pull: Pull,
-        offer: &mut Offer,
-    ) -> bool {
-        let (here, view) = (pull.to, context.task(task));
-        let failed = self.cpu(here).domains[pull.domain].failed;
-        if self.rules.ineligible_stay && failed == 0 && self.owes_at(task, here) {
-            return false;
-        }
-        // throttled_lb_pair(), lb_throttled_hierarchy()
-        if context.is_throttled(task, here) {
-            return false;
-        }
-        if !view.may_run_on(here) {
-            offer.elsewhere = offer
-                .elsewhere
-                .or_else(|| self.elsewhere(context, task, pull));
-            return false;
-        }
-        if !self.steering.lets_move(task, from, here) {
-            return false;
-        }
-        offer.all_pinned = false;
-        if view.on_cpu().is_some() {
-            return false;
-        }
-        let drawn = matches!(pull.amount, Amount::Drawn(_));
-        if self.is_held(task, from, (here, pull.domain), drawn) {
-            offer.held |= !drawn;
-            return false;
-        }
-        let domain = &self.cpu(here).domains[pull.domain];
-        // The kernel tries hot tasks last, in active balancing, which follows at once where one is
-        // drawn.
-        drawn || !self.is_hot(task, from) || domain.failed > domain.level.cache_nice_tries
-    }
-
-    /// Another CPU of the group of `pull.to` where `task` may run, in number order
-    /// (`LBF_DST_PINNED`). One that is about to idle does not look for others.
-    fn elsewhere(&self, context: &Context<'_>, task: TaskId, pull: Pull) -> Option<CpuId> {
-        if pull.idleness == Idleness::NewlyIdle {
-            return None;
-        }
-        let own = self.cpu(pull.to).domains[pull.domain].groups[0].iter();
-        let mut others = own.copied().filter(|cpu| *cpu != pull.to);
-        others.find(|cpu| context.is_online(*cpu) && context.task(task).may_run_on(*cpu))
-    }
-
-    /// Whether `task` owes time, and would on `to`, where others of its group are
-    /// (`task_is_ineligible_on_dst_cpu()`).
-    fn owes_at(&self, task: TaskId, to: CpuId) -> bool {
-        let entity = self.entity_of(task);
-        let there = self.timeline_of(self.counterpart(self.entities[entity].queue, to));
-        self.rules.place_lag && self.queues[there].entities > 0 && !self.is_eligible(entity)
-    }
-
-    fn is_fair(&self, task: TaskId) -> bool {
-        self.task(task).class == Class::Fair
-    }
-
-    /// Whether a task ran so recently that its data are still in the cache (`task_hot()`).
-    fn is_hot(&self, task: TaskId, from: CpuId) -> bool {
-        let since = self.cpu(from).clock - self.entities[self.entity_of(task)].charged_at;
-        since < self.rules.migration_cost
-    }
-
-    /// Counts a failed attempt of `here`, if there was an imbalance and no task was held for the
-    /// sake of a cache.
-    fn pulled_nothing(
-        &mut self,
-        context: &mut Context<'_>,
-        here: CpuId,
-        domain: usize,
-        failed: Option<Failed>,
+        (here, domain): (CpuId, usize),
+        idleness: Idleness,
+        all_pinned: bool,
     ) {
+        if !all_pinned {
+            self.set_imbalanced(here, domain, false);
+        }
         let state = &mut self.cpu_mut(here).domains[domain];
-        let Some(attempt) = failed else {
-            state.failed = 0;
-            if state.interval < 2 * state.least_interval() {
-                state.interval *= 2;
-            }
-            return;
-        };
-        state.failed += u32::from(!attempt.held);
-        state.interval = state.least_interval();
-        self.push_if_needed(context, here, domain, attempt);
-    }
-
-    /// A failure of a CPU that is about to idle does not count, as it may idle very often.
-    fn failed_newly_idle(
-        &mut self,
-        context: &mut Context<'_>,
-        here: CpuId,
-        domain: usize,
-        failed: Option<Failed>,
-    ) {
-        if let Some(attempt) = failed {
-            self.push_if_needed(context, here, domain, attempt);
+        state.failed = 0;
+        if idleness != Idleness::NewlyIdle {
+            state.slacken(all_pinned);
         }
     }
 
-    /// Has the running task of the busiest CPU pushed to `here`, if that is what is left to do
-    /// (`need_active_balance()`).
-    fn push_if_needed(
-        &mut self,
-        context: &mut Context<'_>,
-        here: CpuId,
-        domain: usize,
-        attempt: Failed,
-    ) {
-        let state = &self.cpu(here).domains[domain];
-        let keeps_failing = state.failed > state.level.cache_nice_tries + 2;
-        let due = attempt.counted && keeps_failing || self.gains_capacity(here, domain, attempt);
-        let due = due && !self.breaks_preference(attempt.from, here);
-        if due || attempt.drawn && self.wants_to(attempt.from, here) {
-            self.push_running(context, here, domain, attempt);
+    /// Counts a failed attempt, unless a task was held for the sake of a cache, and has the running
+    /// task pushed here, if that is what is left to do.
+    fn pulled_nothing(&mut self, context: &mut Context<'_>, failed: Failed) {
+        let (here, domain) = (failed.pull.here, failed.pull.domain);
+        let counts = failed.pull.idleness != Idleness::NewlyIdle;
+        let state = &mut self.cpu_mut(here).domains[domain];
+        state.failed += u32::from(counts && !failed.held);
+        let pushes = self.needs_push(&failed);
+        let is_pinned = pushes && !self.push_if_allowed(context, &failed);
+        let state = &mut self.cpu_mut(here).domains[domain];
+        match is_pinned {
+            true if counts => state.slacken(failed.all_pinned),
+            true => {}
+            false => state.interval = state.least_interval(),
         }
     }
 
-    /// Whether the only task of a CPU whose time others take would have more of it on `here`, which
-    /// idles.
-    fn gains_capacity(&self, here: CpuId, domain: usize, attempt: Failed) -> bool {
-        let pct = self.cpu(here).domains[domain].level.imbalance_pct;
-        let (there, own) = (self.capacity(attempt.from), self.capacity(here));
-        attempt.idle && self.has_reduced_capacity(attempt.from, pct) && there * pct < own * 100
-    }
-
-    /// The running task is to go to `here` at the next pick of its CPU, if it may
-    /// (`active_load_balance_cpu_stop()`, without the stopper's own time).
-    fn push_running(&mut self, context: &Context<'_>, here: CpuId, domain: usize, attempt: Failed) {
-        let from = attempt.from;
-        let running = self.cpu(from).current;
-        let movable = running.is_some_and(|running| {
-            context.task(running).may_run_on(here) && self.steering.lets_move(running, from, here)
-        });
-        if movable && self.cpu(from).push_to.is_none() {
-            self.cpu_mut(from).push_to = Some(here);
-            self.effects.request(from, super::effects::Urgency::Now);
-            self.cpu_mut(here).domains[domain].failed = 0;
+    /// Has the oldest task of the CPU that was to be pulled from pushed here by its migration
+    /// thread; false if the one that runs may not come.
+    fn push_if_allowed(&mut self, context: &mut Context<'_>, failed: &Failed) -> bool {
+        let (from, to) = (failed.from, failed.pull.here);
+        if let Some(running) = self.cpu(from).current
+            && !context.task(running).may_run_on(to)
+        {
+            return false;
         }
+        if self.cpu(from).push.is_none() {
+            let drawn = matches!(failed.pull.amount, Amount::Drawn(_));
+            self.cpu_mut(from).push = Some(Push { to, drawn });
+            context.raise_balance(from);
+        }
+        true
     }
 
     /// Pulls what `look` has found, under the locks of both CPUs.
-    pub(super) fn pull_from(&mut self, context: &mut Context<'_>, from: CpuId, when: Balance) {
-        let Some(pull) = self.cpu_mut(context.cpu()).pull.take() else {
+    pub(super) fn pull_from(&mut self, context: &mut Context<'_>, from: CpuId) {
+        let here = context.cpu();
+        let Some(pull) = self.cpu_mut(here).pull.take() else {
             return;
         };
-        let here = pull.to;
-        self.sync(context, here);
-        let offer = self.offer(context, from, pull);
-        for task in &offer.tasks {
-            self.deactivate(*task, Leaving::Moves);
-            self.arrive(context, *task, here);
+        self.sync(context, pull.to);
+        let offer = self.offer(context, from, &pull);
+        self.detach(context, &offer, &pull);
+        self.put_behind(from, &offer.refused);
+        let of = (pull.here, pull.domain);
+        if let Some(other) = offer.elsewhere.filter(|_| !offer.left.is_nothing()) {
+            let mut next = pull.clone();
+            next.amount = offer.left;
+            next.go_elsewhere(other);
+            if let Some(pass) = &mut self.cpu_mut(here).pass {
+                pass.again = Some((from, next));
+            }
+        } else {
+            self.note_pinned(of, &offer);
         }
         if !offer.tasks.is_empty() {
-            let domain = &mut self.cpu_mut(here).domains[pull.domain];
+            let domain = &mut self.cpu_mut(of.0).domains[of.1];
             domain.failed = 0;
             domain.interval = domain.least_interval();
-        } else if when != Balance::NewlyIdle {
-            let failed = Failed::new(from, pull, offer.held);
-            self.pulled_nothing(context, here, pull.domain, Some(failed));
+        } else {
+            let (held, all_pinned) = (offer.held, offer.all_pinned);
+            self.pulled_nothing(
+                context,
+                Failed {
+                    from,
+                    pull,
+                    held,
+                    all_pinned,
+                },
+            );
         }
     }
 }
 
-/// What a queue can give.
-struct Offer {
-    tasks: Vec<TaskId>,
-    /// None of those that were looked at may run on the CPU that asks.
-    all_pinned: bool,
-    /// A CPU of the own group where one of them may run that may not on the one that balances.
-    elsewhere: Option<CpuId>,
-    /// One of them stays for the sake of a cache (`LBF_LLC_PINNED`).
-    held: bool,
-}
-
-/// An attempt that pulled nothing from a CPU.
-#[derive(Clone, Copy, Debug)]
-struct Failed {
-    from: CpuId,
-    /// It asked for a number of tasks, and not for load: then some CPU has too few.
-    counted: bool,
-    /// It asked for tasks that prefer the cache of the CPU that pulls.
-    drawn: bool,
-    held: bool,
-    /// The CPU that pulls idles, or is about to.
-    idle: bool,
-}
-
-impl Failed {
-    fn new(from: CpuId, pull: Pull, held: bool) -> Failed {
-        Failed {
-            from,
-            counted: matches!(pull.amount, Amount::Tasks(_)),
-            drawn: matches!(pull.amount, Amount::Drawn(_)),
-            held,
-            idle: pull.idleness != Idleness::Busy,
-        }
+impl Pull {
+    /// It is for another CPU of the group from now on (`LBF_DST_PINNED`).
+    fn go_elsewhere(&mut self, other: CpuId) {
+        self.tried.push(self.to);
+        self.to = other;
     }
 }

@@ -6,6 +6,7 @@ use warmq_machine::Access;
 use warmq_units::CpuId;
 
 use super::balance::Idleness;
+use super::domains::{Domain, Group};
 use super::load::CAPACITY;
 use super::state::State;
 
@@ -68,6 +69,10 @@ pub(super) enum Fullness {
     Misfit,
     /// It is a core on which several threads are busy, and the CPU that balances idles.
     SmtBusy,
+    /// The CPU that balances idles and is of a higher priority than any of it.
+    AsymPacking,
+    /// Below, tasks could not be moved as they may not run everywhere.
+    Imbalanced,
     /// It has tasks that prefer the cache of the CPU that balances, and may go there.
     Drawn,
     Overloaded,
@@ -76,47 +81,58 @@ pub(super) enum Fullness {
 /// A group as balancing sees it (`struct sg_lb_stats`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Standing {
-    cpus: u64,
-    cores: u64,
+    pub(super) cpus: u64,
+    pub(super) cores: u64,
     /// It is one core of several threads (`SD_SHARE_CPUCAPACITY`).
-    is_smt: bool,
+    pub(super) is_smt: bool,
+    /// Tasks spread evenly over it and its like (`SD_PREFER_SIBLING`).
+    pub(super) prefers_siblings: bool,
     /// It is that of the CPU that balances.
-    is_own: bool,
+    pub(super) is_own: bool,
     /// That CPU idles, or is about to.
-    idles: bool,
+    pub(super) idles: bool,
+    /// That CPU is to have its tasks, being of a higher priority.
+    pub(super) is_packed: bool,
+    /// The priority of the best of its CPUs.
+    pub(super) priority: u16,
+    pub(super) is_imbalanced: bool,
     pub(super) capacity: u64,
-    load: u64,
+    pub(super) load: u64,
     pub(super) util: u64,
     /// Tasks that were runnable on average, in 1024ths; real-time tasks are not among them.
-    runnable: u64,
-    running: u64,
+    pub(super) runnable: u64,
+    pub(super) running: u64,
     /// Those that are fair.
-    fair: u64,
-    idle: u64,
+    pub(super) fair: u64,
+    pub(super) idle: u64,
     /// The most load of a fair task that is alone on its CPU and has too little of that.
-    misfit: u64,
+    pub(super) misfit: u64,
     /// How many tasks prefer the cache of the CPU that balances, and whether one of them is to go
     /// there.
     pub(super) preferring: u64,
     pub(super) is_drawn: bool,
     /// One of its CPUs has a task that waits.
-    overloads: bool,
-    fullness: Fullness,
+    pub(super) overloads: bool,
+    pub(super) fullness: Fullness,
 }
 
 impl Standing {
-    /// A group without CPUs.
-    fn new(is_own: bool, idles: bool, is_smt: bool) -> Standing {
-        Standing {
-            is_smt,
-            is_own,
-            idles,
-            ..Standing::default()
-        }
+    /// Whether its tasks could be packed on a better CPU: it has some, and if it is a core, one of
+    /// its threads is busy and no more.
+    pub(super) fn may_be_packed(&self) -> bool {
+        self.idles && self.fair > 0 && (!self.is_smt || self.cpus - self.idle == 1)
     }
 
-    fn average_load(&self) -> u64 {
+    pub(super) fn average_load(&self) -> u64 {
         self.load * CAPACITY / self.capacity
+    }
+
+    /// The same, where it is overloaded; nobody computes that of others.
+    fn average_overload(&self) -> u64 {
+        match self.fullness {
+            Fullness::Overloaded => self.average_load(),
+            _ => 0,
+        }
     }
 
     /// Whether fair tasks use less than what there is, with a margin.
@@ -135,13 +151,17 @@ impl Standing {
     }
 
     /// `group_classify()`.
-    fn classify(mut self, imbalance_pct: u64) -> Standing {
+    pub(super) fn classify(mut self, imbalance_pct: u64) -> Standing {
         let used_up = self.capacity * 100 < self.util * imbalance_pct;
         let crowded = self.capacity * imbalance_pct < self.runnable * 100;
         self.fullness = if self.running > self.cpus && (used_up || crowded) {
             Fullness::Overloaded
         } else if self.is_drawn {
             Fullness::Drawn
+        } else if self.is_imbalanced {
+            Fullness::Imbalanced
+        } else if self.is_packed {
+            Fullness::AsymPacking
         } else if !self.is_own && self.idles && self.is_smt && self.fair > 1 {
             Fullness::SmtBusy
         } else if self.misfit > 0 {
@@ -165,6 +185,9 @@ impl Standing {
         match self.fullness {
             Fullness::Overloaded => self.average_load() > other.average_load(),
             Fullness::Drawn => self.preferring > other.preferring,
+            // None is more than another: the first.
+            Fullness::Imbalanced => false,
+            Fullness::AsymPacking => self.priority < other.priority,
             Fullness::SmtBusy if self.idle > 0 || other.idle > 0 => fuller,
             Fullness::SmtBusy | Fullness::FullyBusy => !other.is_smt,
             Fullness::Misfit => self.misfit > other.misfit,
@@ -201,8 +224,21 @@ impl Standing {
 struct Terms {
     imbalance_pct: u64,
     shares_cache: bool,
-    /// Tasks spread evenly over its groups (`SD_PREFER_SIBLING`).
-    prefers_siblings: bool,
+    /// Where its groups are nodes: up to so many tasks in the one that pulls, others may have a few
+    /// more (`imb_numa_nr`).
+    nodes: Option<u64>,
+}
+
+/// By how many tasks nodes may differ while they have few (`NUMA_IMBALANCE_MIN`).
+const NODES_DIFFER: u64 = 2;
+
+/// What of an `imbalance` counts between nodes, one of which would have `running` tasks
+/// (`adjust_numa_imbalance()`): a pair of tasks that work together stays in its node.
+pub(super) fn counted_between_nodes(imbalance: u64, running: u64, allowed: u64) -> u64 {
+    match running <= allowed && imbalance <= NODES_DIFFER {
+        true => 0,
+        false => imbalance,
+    }
 }
 
 /// What is to be pulled from `busiest` to `local`, of all in a domain; `None` if nothing
@@ -213,29 +249,33 @@ fn imbalance(
     all: &[Standing],
     terms: Terms,
 ) -> Option<Amount> {
-    use Fullness::{Drawn, HasSpare, Misfit, Overloaded, SmtBusy};
+    use Fullness::{AsymPacking, Imbalanced, Misfit};
     let mean = mean_load(all);
-    if busiest.fullness != Misfit {
-        if local.fullness > busiest.fullness {
-            return None;
-        }
-        let spreads = terms.prefers_siblings
-            && local.fullness == HasSpare
-            && (busiest.fullness == Drawn || busiest.more_than(local) > 1);
-        let balanced = match busiest.fullness {
-            Overloaded => local.is_loaded_like(busiest, mean, terms.imbalance_pct),
-            _ if spreads => false,
-            _ if !busiest.idles => true,
-            // A core of one thread relieves one of several.
-            SmtBusy if !local.is_smt => false,
-            _ => busiest.cpus > 1 && local.idle <= busiest.idle + 1 || busiest.fair == 1,
-        };
-        if balanced {
-            return None;
-        }
+    let is_forced = matches!(busiest.fullness, Misfit | AsymPacking | Imbalanced);
+    if !is_forced && is_balanced(local, busiest, mean, terms) {
+        return None;
     }
     let amount = amount(local, busiest, mean, terms);
     (!amount.is_nothing()).then_some(amount)
+}
+
+/// Whether the two groups differ so little that nothing moves.
+fn is_balanced(local: &Standing, busiest: &Standing, mean: u64, terms: Terms) -> bool {
+    use Fullness::{Drawn, HasSpare, Overloaded, SmtBusy};
+    if local.fullness > busiest.fullness {
+        return true;
+    }
+    let spreads = busiest.prefers_siblings
+        && local.fullness == HasSpare
+        && (busiest.fullness == Drawn || busiest.more_than(local) > 1);
+    match busiest.fullness {
+        Overloaded => local.is_loaded_like(busiest, mean, terms.imbalance_pct),
+        _ if spreads => false,
+        _ if !busiest.idles => true,
+        // A core of one thread relieves one of several.
+        SmtBusy if !local.is_smt => false,
+        _ => busiest.cpus > 1 && local.idle <= busiest.idle + 1 || busiest.fair == 1,
+    }
 }
 
 /// The average load of all groups, as that of a CPU.
@@ -247,27 +287,47 @@ fn mean_load(all: &[Standing]) -> u64 {
 
 /// `calculate_imbalance()`.
 fn amount(local: &Standing, busiest: &Standing, mean: u64, terms: Terms) -> Amount {
-    use Fullness::{Drawn, FullyBusy, HasSpare, Misfit, Overloaded, SmtBusy};
+    use Fullness::{AsymPacking, Drawn, HasSpare, Imbalanced, Misfit, Overloaded, SmtBusy};
     match (local.fullness, busiest.fullness) {
         (_, Misfit) => Amount::Load(busiest.misfit),
+        (_, AsymPacking) => Amount::Tasks(busiest.fair),
         (_, Drawn) => Amount::Drawn(1),
-        (_, SmtBusy) => Amount::Tasks(1),
+        (_, SmtBusy | Imbalanced) => Amount::Tasks(1),
         (HasSpare, Overloaded) if !terms.shares_cache => {
             match local.capacity.saturating_sub(local.util) {
                 0 if busiest.idles => Amount::Tasks(1),
                 spare => Amount::Util(spare),
             }
         }
-        (HasSpare, _) if busiest.cpus == 1 || terms.prefers_siblings => {
-            Amount::Tasks(busiest.more_than(local) / 2)
-        }
-        (HasSpare, _) => Amount::Tasks(local.idle.saturating_sub(busiest.idle) / 2),
-        (FullyBusy | Misfit | SmtBusy | Drawn | Overloaded, _) => {
-            let over = busiest.average_load().saturating_sub(mean) * busiest.capacity;
-            let under = mean.saturating_sub(local.average_load()) * local.capacity;
-            Amount::Load(over.min(under) / CAPACITY)
-        }
+        (HasSpare, _) => Amount::Tasks(tasks_to_pull(local, busiest, terms) / 2),
+        _ => Amount::Load(load_to_pull(local, busiest, mean)),
     }
+}
+
+/// By how many tasks, or idle CPUs, the groups differ.
+fn tasks_to_pull(local: &Standing, busiest: &Standing, terms: Terms) -> u64 {
+    let differ = match busiest.cpus == 1 || busiest.prefers_siblings {
+        true => busiest.more_than(local),
+        false => local.idle.saturating_sub(busiest.idle),
+    };
+    match terms.nodes {
+        Some(allowed) => counted_between_nodes(differ, local.running + 1, allowed),
+        None => differ,
+    }
+}
+
+/// How much load brings both groups nearer to the average of all, without overshooting for either.
+/// Where load is below the average in `busiest`, as it has less capacity, only `local` limits it.
+fn load_to_pull(local: &Standing, busiest: &Standing, mean: u64) -> u64 {
+    let (own, theirs) = (local.average_load(), busiest.average_overload());
+    if local.fullness < Fullness::Overloaded && own >= theirs {
+        return 0;
+    }
+    let over = theirs
+        .checked_sub(mean)
+        .map_or(u64::MAX, |over| over * busiest.capacity);
+    let under = mean.saturating_sub(own) * local.capacity;
+    over.min(under) / CAPACITY
 }
 
 impl State {
@@ -282,14 +342,12 @@ impl State {
         let domain = &self.cpu(here).domains[number];
         let lines = domain.span.iter().map(|cpu| self.cpu(*cpu).line);
         context.touch_all(lines, Access::Read);
+        self.update_group_capacity(context, (here, number), idleness);
+        let domain = &self.cpu(here).domains[number];
         let pct = domain.level.imbalance_pct;
-        let idles = idleness != Idleness::Busy;
-        let groups = domain.groups.iter().enumerate();
+        let groups = domain.groups.iter();
         let mut standings: Vec<Standing> = groups
-            .map(|(at, group)| {
-                let standing = Standing::new(at == 0, idles, self.is_one_core(group));
-                self.standing(context, standing, (here, pct), (group, without))
-            })
+            .map(|group| self.standing(context, (here, domain), (group, without), idleness))
             .collect();
         self.see_caches(here, number, idleness, &mut standings);
         let standings: Vec<Standing> = standings
@@ -315,84 +373,153 @@ impl State {
         let terms = Terms {
             imbalance_pct: pct,
             shares_cache: domain.level.shares_cache,
-            prefers_siblings: number > 0,
+            nodes: domain.level.spans_nodes.then_some(domain.node_imbalance),
         };
         let amount = imbalance(local, &others[best], &standings, terms)?;
-        let group = &domain.groups[best + 1];
+        let group = &domain.groups[best + 1].cpus;
         let cpus = group.iter().copied().filter(|cpu| !without.contains(cpu));
-        let cpu = self.busiest_of((here, pct), cpus, amount)?;
+        let cpu = self.busiest_of((here, domain), cpus, amount)?;
         Some(Busiest { cpu, amount })
     }
 
-    /// Whether the CPUs are the threads of one core, and several.
-    fn is_one_core(&self, group: &[CpuId]) -> bool {
-        group.len() > 1 && self.threads(group[0]).len() == group.len()
+    /// What of the CPUs of the own group is left to fair tasks is found out when the domain is
+    /// balanced; by CPUs that are about to idle, only if it is due (`update_group_capacity()`).
+    fn update_group_capacity(
+        &mut self,
+        context: &Context<'_>,
+        (here, number): (CpuId, usize),
+        idleness: Idleness,
+    ) {
+        let jiffies = self.jiffies(here);
+        let own = self.cpu(here).domains[number].groups[0].capacity;
+        if idleness == Idleness::NewlyIdle && jiffies < self.capacities[own].due {
+            return;
+        }
+        let due = jiffies + self.interval(here, number, false);
+        let capacity = match number.checked_sub(1) {
+            Some(below) => self.capacity_below(context, here, below),
+            None => {
+                let capacity = self.scaled_capacity(here);
+                self.cpu_mut(here).capacity = capacity;
+                capacity
+            }
+        };
+        let known = &mut self.capacities[own];
+        (known.capacity, known.due) = (capacity.max(1), due);
+    }
+
+    fn capacity_below(&self, context: &Context<'_>, here: CpuId, below: usize) -> u64 {
+        let below = &self.cpu(here).domains[below];
+        let is_online = |cpu: &&CpuId| context.is_online(**cpu);
+        if below.level.spans_nodes {
+            let cpus = below.span.iter().filter(is_online);
+            return cpus.map(|cpu| self.capacity(*cpu)).sum();
+        }
+        let groups = below.groups.iter();
+        let online = groups.filter(|group| group.cpus.iter().any(|cpu| is_online(&cpu)));
+        online
+            .map(|group| self.capacities[group.capacity].capacity)
+            .sum()
     }
 
     /// `update_sg_lb_stats()`.
     fn standing(
         &self,
         context: &Context<'_>,
-        mut standing: Standing,
-        (here, pct): (CpuId, u64),
-        (group, without): (&[CpuId], &[CpuId]),
+        (here, domain): (CpuId, &Domain),
+        (group, without): (&Group, &[CpuId]),
+        idleness: Idleness,
     ) -> Standing {
-        for cpu in group.iter().filter(|cpu| context.is_online(**cpu)) {
+        let is_own = std::ptr::eq(group, &domain.groups[0]);
+        let idles = idleness != Idleness::Busy;
+        let pct = domain.level.imbalance_pct;
+        let known = &self.capacities[group.capacity];
+        let mut standing = Standing {
+            is_own,
+            idles,
+            cores: group.cores,
+            is_smt: group.is_smt,
+            prefers_siblings: group.prefers_siblings,
+            is_imbalanced: known.imbalanced,
+            capacity: known.capacity,
+            priority: self.cpu(group.preferred).priority,
+            ..Standing::default()
+        };
+        for cpu in group.cpus.iter().filter(|cpu| context.is_online(**cpu)) {
             standing.cpus += 1;
-            standing.cores +=
-                u64::from(self.threads(*cpu).first().is_none_or(|first| first == cpu));
-            standing.capacity += self.capacity(*cpu);
             if without.contains(cpu) {
                 continue;
             }
-            let (load, running) = (self.load(*cpu), self.running(*cpu));
-            standing.load += load;
-            standing.runnable += self.queues[self.cpu(*cpu).root].load.runnable;
-            standing.util += self.util(*cpu);
-            standing.running += running;
-            standing.fair += self.queues[self.cpu(*cpu).root].runnable;
-            standing.idle += u64::from(self.is_idle(*cpu));
-            standing.overloads |= running > 1;
+            let idle = standing.idle;
+            self.count_cpu(*cpu, &mut standing);
             standing.preferring += self.preferring(*cpu, here);
-            if standing.idles && !standing.is_own && self.has_reduced_capacity(*cpu, pct) {
-                standing.misfit = standing.misfit.max(load);
+            if standing.idle > idle {
+                continue;
+            }
+            standing.overloads |= self.nr_running(*cpu) > 1;
+            if idles && !is_own && self.has_reduced_capacity(*cpu, pct) {
+                standing.misfit = standing.misfit.max(self.load(*cpu));
             }
         }
         standing.cpus = standing.cpus.max(1);
-        standing.cores = standing.cores.max(1);
-        standing.capacity = standing.capacity.max(1);
+        standing.is_packed = !is_own && self.packs(here, domain, group, &standing);
         standing
+    }
+
+    /// Adds what runs on a CPU, or that it idles.
+    pub(super) fn count_cpu(&self, cpu: CpuId, standing: &mut Standing) {
+        let running = self.nr_running(cpu);
+        standing.load += self.load(cpu);
+        standing.runnable += self.queues[self.cpu(cpu).root].load.runnable;
+        standing.util += self.util(cpu);
+        standing.running += running;
+        standing.fair += self.fair_tasks(cpu);
+        standing.idle += u64::from(running == 0 && self.is_idle(cpu));
     }
 
     /// Which of `cpus` has most of what is to be pulled (`sched_balance_find_src_rq()`).
     fn busiest_of(
         &self,
-        (here, pct): (CpuId, u64),
+        (here, domain): (CpuId, &Domain),
         cpus: impl Iterator<Item = CpuId>,
         amount: Amount,
     ) -> Option<CpuId> {
-        let fair = |cpu: CpuId| self.queues[self.cpu(cpu).root].runnable;
-        let key = |cpu: CpuId| match amount {
-            Amount::Tasks(_) => fair(cpu),
-            Amount::Load(_) => self.load(cpu) * CAPACITY / self.capacity(cpu),
-            Amount::Util(_) => self.util(cpu),
-            Amount::Drawn(_) => self.preferring(cpu, here),
-        };
-        let has_enough = |cpu: CpuId| match amount {
-            Amount::Tasks(_) | Amount::Drawn(_) => fair(cpu) >= 1,
-            Amount::Load(most) => {
-                let fits = self.load(cpu) <= most || self.lacks_capacity(cpu, pct);
-                fair(cpu) > 1 || fair(cpu) == 1 && fits
-            }
-            Amount::Util(_) => fair(cpu) > 1,
-        };
-        let mut best: Option<CpuId> = None;
-        for cpu in cpus.filter(|cpu| has_enough(*cpu)) {
-            if best.is_none_or(|best| key(cpu) > key(best)) {
-                best = Some(cpu);
+        let mut best: Option<(CpuId, (u64, u64))> = None;
+        for cpu in cpus {
+            let Some(key) = self.to_pull(cpu, (here, domain), amount) else {
+                continue;
+            };
+            let (more, part) = best.map_or((0, 1), |(_, best)| best);
+            if key.0 * part > more * key.1 {
+                best = Some((cpu, key));
             }
         }
-        best
+        best.map(|(cpu, _)| cpu)
+    }
+
+    /// How much `cpu` has of what is to be pulled, and of which capacity; `None` if nothing could
+    /// be pulled from it.
+    fn to_pull(
+        &self,
+        cpu: CpuId,
+        (here, domain): (CpuId, &Domain),
+        amount: Amount,
+    ) -> Option<(u64, u64)> {
+        let fair = self.fair_tasks(cpu);
+        if fair == 0 || fair == 1 && self.is_preferred(domain, cpu, here) {
+            return None;
+        }
+        match amount {
+            Amount::Tasks(_) => Some((fair, 1)),
+            Amount::Load(most) => {
+                let load = self.load(cpu);
+                let pct = domain.level.imbalance_pct;
+                let fits = load <= most || self.lacks_capacity(cpu, pct);
+                (fair > 1 || fits).then(|| (load, self.capacity(cpu)))
+            }
+            Amount::Util(_) => (fair > 1).then(|| (self.boosted_util(cpu), 1)),
+            Amount::Drawn(_) => Some((self.preferring(cpu, here), 1)),
+        }
     }
 }
 
@@ -403,11 +530,7 @@ mod tests {
     const ALONE: Terms = Terms {
         imbalance_pct: 117,
         shares_cache: true,
-        prefers_siblings: false,
-    };
-    const CORES: Terms = Terms {
-        prefers_siblings: true,
-        ..ALONE
+        nodes: None,
     };
 
     fn of(running: u64, load: u64) -> Standing {
@@ -421,7 +544,8 @@ mod tests {
             running,
             fair: running,
             idle: u64::from(running == 0),
-            ..Standing::new(false, true, false)
+            idles: true,
+            ..Standing::default()
         };
         standing.classify(117)
     }
@@ -438,7 +562,10 @@ mod tests {
             running,
             fair: running,
             idle: threads - running,
-            ..Standing::new(false, true, threads > 1)
+            idles: true,
+            is_smt: threads > 1,
+            prefers_siblings: threads > 1,
+            ..Standing::default()
         };
         standing.classify(117)
     }
@@ -468,13 +595,13 @@ mod tests {
     #[test]
     fn an_idle_core_relieves_one_with_several_busy_threads() {
         let one = Some(Amount::Tasks(1));
-        assert_eq!(moved(core(2, 0), core(2, 2), Idleness::Idle, CORES), one);
-        assert_eq!(moved(core(4, 0), core(4, 2), Idleness::Idle, CORES), one);
-        assert_eq!(moved(core(4, 1), core(4, 3), Idleness::Idle, CORES), one);
-        assert_eq!(moved(core(2, 1), core(2, 2), Idleness::Idle, CORES), None);
-        assert_eq!(moved(core(2, 0), core(2, 1), Idleness::Idle, CORES), None);
-        assert_eq!(moved(core(2, 0), core(2, 2), Idleness::Busy, CORES), None);
-        assert_eq!(moved(core(1, 0), core(2, 2), Idleness::Idle, CORES), one);
+        assert_eq!(moved(core(2, 0), core(2, 2), Idleness::Idle, ALONE), one);
+        assert_eq!(moved(core(4, 0), core(4, 2), Idleness::Idle, ALONE), one);
+        assert_eq!(moved(core(4, 1), core(4, 3), Idleness::Idle, ALONE), one);
+        assert_eq!(moved(core(2, 1), core(2, 2), Idleness::Idle, ALONE), None);
+        assert_eq!(moved(core(2, 0), core(2, 1), Idleness::Idle, ALONE), None);
+        assert_eq!(moved(core(2, 0), core(2, 2), Idleness::Busy, ALONE), None);
+        assert_eq!(moved(core(1, 0), core(2, 2), Idleness::Idle, ALONE), one);
     }
 
     /// Groups with unlike numbers of cores are even where each has as many tasks a core.
@@ -561,5 +688,201 @@ mod tests {
         let mut left = Amount::Load(512);
         assert!(!left.takes(1_024, 0, 0));
         assert!(left.takes(1_024, 0, 1) && left.is_nothing());
+    }
+
+    /// A group of `cpus` on which `running` hogs run, of CPUs without siblings.
+    fn group(cpus: u64, running: u64) -> Standing {
+        Standing {
+            cpus,
+            cores: cpus,
+            capacity: cpus * CAPACITY,
+            load: running * CAPACITY,
+            util: running.min(cpus) * CAPACITY,
+            runnable: running * CAPACITY,
+            running,
+            fair: running,
+            idle: cpus.saturating_sub(running),
+            idles: true,
+            prefers_siblings: true,
+            ..Standing::default()
+        }
+        .classify(117)
+    }
+
+    const NODES: Terms = Terms {
+        shares_cache: false,
+        nodes: Some(2),
+        ..ALONE
+    };
+
+    /// Nodes may differ by two tasks while the one that pulls would have two at most.
+    #[test]
+    fn nodes_with_few_tasks_need_not_be_even() {
+        for (case, local, busiest, expected) in [
+            ("a pair", 0, 2, None),
+            ("one more than a pair", 0, 3, Some(Amount::Tasks(1))),
+            ("one here, three there", 1, 3, None),
+            ("two here, four there", 2, 4, Some(Amount::Tasks(1))),
+            ("even", 4, 4, None),
+            ("all there", 0, 8, Some(Amount::Tasks(4))),
+        ] {
+            let (local, busiest) = (group(8, local), group(8, busiest));
+            let pulled = moved(local, busiest, Idleness::Idle, NODES);
+            assert_eq!(pulled, expected, "{case}");
+        }
+    }
+
+    /// What may not run everywhere, and what should be on a better CPU, moves whatever the numbers
+    /// say.
+    #[test]
+    fn pinned_tasks_and_priorities_force_a_move() {
+        let pinned = Standing {
+            is_imbalanced: true,
+            ..group(4, 4)
+        };
+        let packed = Standing {
+            is_packed: true,
+            ..group(4, 1)
+        };
+        for (case, local, busiest, expected) in [
+            ("even, without reason", group(4, 4), group(4, 4), None),
+            (
+                "even, but pinned",
+                group(4, 4),
+                pinned,
+                Some(Amount::Tasks(1)),
+            ),
+            (
+                "one on a lesser CPU",
+                group(4, 0),
+                packed,
+                Some(Amount::Tasks(1)),
+            ),
+            (
+                "to a group that has more",
+                group(4, 3),
+                packed,
+                Some(Amount::Tasks(1)),
+            ),
+        ] {
+            assert_eq!(
+                moved(local, busiest, Idleness::Idle, ALONE),
+                expected,
+                "{case}"
+            );
+        }
+    }
+
+    /// The order of kinds (`enum group_type`), each with all that comes before it.
+    #[test]
+    fn the_most_pressing_kind_of_a_group_counts() {
+        let spare = Standing {
+            idles: true,
+            ..group(4, 2)
+        };
+        let full = group(4, 4);
+        let misfit = Standing { misfit: 1, ..full };
+        let smt = Standing {
+            is_smt: true,
+            ..misfit
+        };
+        let packed = Standing {
+            is_packed: true,
+            ..smt
+        };
+        let imbalanced = Standing {
+            is_imbalanced: true,
+            ..packed
+        };
+        let drawn = Standing {
+            is_drawn: true,
+            ..imbalanced
+        };
+        let overloaded = Standing {
+            running: 5,
+            runnable: 5 * CAPACITY,
+            ..drawn
+        };
+        let kinds = [
+            spare, full, misfit, smt, packed, imbalanced, drawn, overloaded,
+        ];
+        let kinds = kinds.map(|standing| standing.classify(117).fullness);
+        assert_eq!(
+            kinds,
+            [
+                Fullness::HasSpare,
+                Fullness::FullyBusy,
+                Fullness::Misfit,
+                Fullness::SmtBusy,
+                Fullness::AsymPacking,
+                Fullness::Imbalanced,
+                Fullness::Drawn,
+                Fullness::Overloaded,
+            ]
+        );
+        assert!(kinds.is_sorted());
+    }
+
+    /// Of groups whose tasks should be packed elsewhere that of the least priority is the first.
+    #[test]
+    fn the_least_cpu_is_relieved_first() {
+        let of = |priority: u16| {
+            let standing = Standing {
+                is_packed: true,
+                priority,
+                ..group(1, 1)
+            };
+            standing.classify(117)
+        };
+        assert!(of(10).is_busier_than(&of(20)));
+        assert!(!of(20).is_busier_than(&of(10)));
+        assert!(!of(10).is_busier_than(&of(10)), "the first of equals");
+    }
+
+    /// A full group takes load off an overloaded one only, and where that is below the average, as
+    /// others take its time, as much as brings itself there.
+    #[test]
+    fn load_is_pulled_up_to_the_average() {
+        let squeezed = Standing {
+            capacity: CAPACITY / 8,
+            load: CAPACITY / 16,
+            running: 2,
+            fair: 2,
+            ..group(1, 1)
+        };
+        let third = group(1, 8);
+        let (local, busiest) = (group(1, 1), squeezed.classify(117));
+        let less = Standing {
+            load: CAPACITY / 4,
+            ..local
+        };
+        assert_eq!(busiest.fullness, Fullness::Overloaded);
+        for (case, local, busiest, all, expected) in [
+            (
+                "two of three",
+                group(2, 2),
+                group(2, 4),
+                vec![group(2, 2), group(2, 4)],
+                1_024,
+            ),
+            (
+                "full and full",
+                group(2, 2),
+                group(2, 2),
+                vec![group(2, 2), group(2, 2)],
+                0,
+            ),
+            ("more here", local, busiest, vec![local, busiest, third], 0),
+            (
+                "less here",
+                less,
+                busiest,
+                vec![less, busiest, third],
+                3_749,
+            ),
+        ] {
+            let mean = mean_load(&all);
+            assert_eq!(load_to_pull(&local, &busiest, mean), expected, "{case}");
+        }
     }
 }

@@ -162,8 +162,14 @@ impl State {
         self.cpu_mut(cpu).real_time_load.of_queue(now, since);
     }
 
-    /// What of `cpu` is left to fair tasks, in 1024ths (`scale_rt_capacity()`).
+    /// What of `cpu` is left to fair tasks, in 1024ths, as of when it was balanced last
+    /// (`capacity_of()`).
     pub(super) fn capacity(&self, cpu: CpuId) -> u64 {
+        self.cpu(cpu).capacity
+    }
+
+    /// The same as of now (`scale_rt_capacity()`).
+    pub(super) fn scaled_capacity(&self, cpu: CpuId) -> u64 {
         CAPACITY
             .saturating_sub(self.cpu(cpu).real_time_load.util)
             .max(1)
@@ -177,7 +183,22 @@ impl State {
 
     /// The same, where one fair task is there (`sched_reduced_capacity()`).
     pub(super) fn has_reduced_capacity(&self, cpu: CpuId, pct: u64) -> bool {
-        self.queues[self.cpu(cpu).root].runnable == 1 && self.lacks_capacity(cpu, pct)
+        self.fair_tasks(cpu) == 1 && self.lacks_capacity(cpu, pct)
+    }
+
+    /// Tasks that are queued on `cpu`, also in their sleep (`rq->nr_running`).
+    pub(super) fn nr_running(&self, cpu: CpuId) -> u64 {
+        self.running(cpu) + self.cpu(cpu).delayed
+    }
+
+    /// Fair tasks that balancing counts on `cpu` (`h_nr_runnable`; in 6.12 `h_nr_queued`).
+    pub(super) fn fair_tasks(&self, cpu: CpuId) -> u64 {
+        let there = self.cpu(cpu);
+        let delayed = match self.rules.counts_delayed {
+            true => there.delayed,
+            false => 0,
+        };
+        self.queues[there.root].runnable + delayed
     }
 
     /// Whether the averages of the queue of a group, and those of its entity, are nothing and stay
@@ -195,6 +216,7 @@ impl State {
     pub(super) fn decay_blocked(&mut self, cpu: CpuId) {
         self.update_real_time_load(cpu);
         let now = self.cpu(cpu).clock;
+        self.cpu_mut(cpu).decayed_at = self.jiffies(cpu);
         // A group is younger than the one around it.
         for group in (0..self.groups.len()).rev() {
             let queue = self.groups[group].queues[cpu.index()];
@@ -210,5 +232,13 @@ impl State {
             self.update_load(owner, true);
         }
         self.update_queue_load(self.cpu(cpu).root, now);
+    }
+
+    /// Whether averages of `cpu` still have to decay (`others_have_blocked()`,
+    /// `cfs_rq_has_blocked_load()`).
+    pub(super) fn has_blocked(&self, cpu: CpuId) -> bool {
+        let there = self.cpu(cpu);
+        let root = &self.queues[there.root].load;
+        root.load > 0 || root.util > 0 || there.real_time_load.util > 0
     }
 }

@@ -22,16 +22,17 @@
 //! - Time in interrupts is charged to who runs, as in Debian's kernels.
 //! - The averages of a task that moves in its sleep leave its group's queue at once; in the kernel,
 //!   when that is next looked at.
-//! - Balancing looks for what it can pull before it takes locks, pulls in one domain a time, and
-//!   pushes a running task without a migration thread. NUMA distances and preferred nodes are
-//!   unknown to it.
-//! - Newly idle CPUs draw from the clock whether to look; what that costs does not decay.
+//! - Balancing looks for what it can pull before it takes locks, and pushes a task without a
+//!   migration thread of its own (docs/fidelity/balancing.md). Preferred nodes are unknown to it.
+//! - Newly idle CPUs draw from the clock whether to look.
 //! - No core scheduling, uclamp, energy model.
 //! - Balancing at exec is modelled for the first tasks only: the programs of scenarios call none.
 //! - Costs besides memory accesses are those of `linux-6.18`; of `linux-2.4` on a machine that has
 //!   only these; and those of `linux-6.18` on `epyc-12llc` where a machine has neither, as `host`.
 
 mod account;
+mod active;
+mod asym;
 mod balance;
 mod base;
 #[cfg(test)]
@@ -41,13 +42,16 @@ mod cache_aware;
 #[cfg(test)]
 mod cases;
 mod change;
+mod detach;
 mod domains;
 mod effects;
 mod flat;
+mod fork;
 mod groups;
 mod idle;
 mod lags;
 mod load;
+mod newidle;
 mod pelt;
 mod pick;
 mod place;
@@ -82,6 +86,7 @@ use warmq_classes::RealTime;
 use self::cache_aware::CacheAware;
 use self::domains::domains;
 use self::effects::Effects;
+use self::idle::Nohz;
 use self::queueing::Leaving;
 use self::rules::Rules;
 use self::server::SERVER_TIMER;
@@ -113,12 +118,17 @@ impl State {
     fn attach(attach: &mut Attach<'_>, chosen: &Chosen) -> Result<State, UnknownCost> {
         let (line, cpus, tick) = (attach.line(), attach.cpus(), attach.tick().as_ns());
         let rules = Rules::new(chosen, cpus, tick);
+        let (domains, capacities) = domains(attach);
         let mut state = State {
             cpus: Vec::new(),
             queues: Vec::new(),
             entities: Vec::new(),
             tasks: Vec::new(),
             groups: Vec::new(),
+            capacities,
+            nodes_balanced_until: Instant::START,
+            nohz: Nohz::default(),
+            stop_cost: Cycles(2 * attach.cost("context_switch")?.0),
             resting: (0..cpus).map(CpuId).collect(),
             overloaded: false,
             effects: Effects::new(attach.wants_details()),
@@ -131,13 +141,14 @@ impl State {
             round_robin: RealTime::slice(tick),
             rules,
         };
-        for cpu in (0..cpus).map(CpuId) {
+        for (cpu, domains) in (0..cpus).map(CpuId).zip(domains) {
             state.queues.push(Queue::new(cpu, attach.data(Bytes(line))));
             let (lock, root) = (attach.lock("rq_lock"), state.queues.len() - 1);
-            let domains = domains(attach, cpu);
             let mut cached = domains.iter().filter(|domain| domain.level.shares_cache);
             state.cpus.push(CpuState {
                 average_idle: 2 * state.rules.migration_cost,
+                most_idle_cost: state.rules.migration_cost,
+                priority: attach.priority(cpu),
                 scanned: cached.next_back().map_or(0, |domain| domain.span.len()),
                 domains,
                 ..CpuState::new(
@@ -232,17 +243,6 @@ impl State {
         self.task_mut(task).displaced = Some(to);
         self.cpu_mut(from).leaving = Some(to);
     }
-
-    /// `cpu` is about to have a task: it idled until now (`ttwu_do_wakeup()`).
-    fn end_idling(&mut self, cpu: CpuId) {
-        let most = 2 * self.rules.migration_cost;
-        let there = self.cpu_mut(cpu);
-        if let Some(since) = there.idle_since.take() {
-            let idled = there.clock - since;
-            there.average_idle += (idled - there.average_idle) / 8;
-            there.average_idle = there.average_idle.min(most);
-        }
-    }
 }
 
 impl Scheduler for Eevdf {
@@ -275,7 +275,8 @@ impl Scheduler for Eevdf {
                 }
             }
             Callback::Pull { from } => {
-                let to = self.state.cpu(cpu).pull.map_or(cpu, |pull| pull.to);
+                let pull = self.state.cpu(cpu).pull.as_ref();
+                let to = pull.map_or(cpu, |pull| pull.to);
                 Locks::Two(self.lock_for(to), self.lock_for(from))
             }
         }
@@ -437,19 +438,38 @@ impl Scheduler for Eevdf {
     }
 
     fn balance(&mut self, context: &mut Context<'_>, when: Balance) -> Option<CpuId> {
-        self.state.sync(context, context.cpu());
-        let from = match when != Balance::NewlyIdle && self.state.scan_caches(context) {
-            true if !self.state.is_due(context.cpu()) => None,
-            _ => self.state.look(context, when),
+        let state = &mut self.state;
+        state.sync(context, context.cpu());
+        let in_softirq = when != Balance::NewlyIdle;
+        let stopped = match in_softirq {
+            true => state.stop(context),
+            false => None,
         };
-        self.state.settle(context);
+        let from = stopped.or_else(|| {
+            let here = context.cpu();
+            let has_scanned = in_softirq && state.scan_caches(context);
+            let balances = state.is_due(here) || state.cpu(here).kick.is_any();
+            match has_scanned && !balances {
+                true => None,
+                false => state.look(context, when),
+            }
+        });
+        state.settle(context);
         from
     }
 
-    fn pull(&mut self, context: &mut Context<'_>, from: CpuId, when: Balance) {
+    fn keeps_balancing(&self, cpu: CpuId) -> bool {
+        let there = self.state.cpu(cpu);
+        there.pass.is_some() || there.pushed.is_some()
+    }
+
+    fn pull(&mut self, context: &mut Context<'_>, from: CpuId, _: Balance) {
         let state = &mut self.state;
         state.sync(context, from);
-        state.pull_from(context, from, when);
+        match state.cpu_mut(context.cpu()).pushed.take() {
+            Some((task, to)) => state.push_out(context, task, to),
+            None => state.pull_from(context, from),
+        }
         state.settle(context);
     }
 

@@ -95,9 +95,9 @@ impl State {
         }
         self.cpu_mut(cpu).current = next;
         match next {
-            Some(_) => self.resting.remove(&cpu),
-            None => self.resting.insert(cpu),
-        };
+            Some(_) => self.end_resting(cpu),
+            None => self.begin_resting(cpu),
+        }
         if let Some(next) = next {
             self.set_current(next, common);
             let recency = &mut self.cpu_mut(cpu).recency;

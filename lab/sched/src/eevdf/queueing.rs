@@ -41,7 +41,9 @@ impl State {
         let (entity, cpu, priority) = (state.entity, state.cpu, state.priority);
         self.effects.write(self.cpu(cpu).line);
         self.effects.write(self.entities[entity].line);
-        self.overloaded |= self.running(cpu) > 0;
+        if !self.entities[entity].delayed {
+            self.overloaded |= self.nr_running(cpu) > 0;
+        }
         if self.task(task).class == Class::RealTime {
             self.cpu_mut(cpu).realtime.add(priority, task);
             return;

@@ -121,6 +121,10 @@ pub(super) struct Rules {
     pub(super) newidle_rate: bool,
     /// Whether balancing leaves a task where it owes time, until it has failed once.
     pub(super) ineligible_stay: bool,
+    /// Whether balancing counts tasks that are queued in their sleep (`h_nr_queued`).
+    pub(super) counts_delayed: bool,
+    /// Whether the idle CPU that balances for all is one on an idle core, if there is one.
+    pub(super) kicks_idle_core: bool,
     /// What real-time tasks leave to fair ones (`rq->fair_server`).
     pub(super) fair_server: Reservation,
 }
@@ -140,6 +144,11 @@ fn ns(chosen: &Chosen, name: &str) -> i64 {
 }
 
 impl Rules {
+    /// Ticks a second (`HZ`).
+    pub(super) fn hz(&self) -> i64 {
+        1_000 * MS / self.tick
+    }
+
     /// What `chosen` is on a machine of `cpus` CPUs with a tick of `tick` ns.
     pub(super) fn new(chosen: &Chosen, cpus: u16, tick: u64) -> Rules {
         let one_cpu_slice = ns(chosen, "base_slice");
@@ -207,6 +216,8 @@ impl Rules {
             newidle_random: chosen.flag("newidle_random"),
             newidle_rate: chosen.flag("newidle_rate"),
             ineligible_stay: chosen.flag("ineligible_stay"),
+            counts_delayed: chosen.flag("counts_delayed"),
+            kicks_idle_core: chosen.flag("kicks_idle_core"),
             fair_server: Reservation {
                 runtime: ns(chosen, "fair_server_runtime"),
                 period: ns(chosen, "fair_server_period"),

@@ -7,9 +7,6 @@ use warmq_kernel::{Context, Wakeup, Why};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
-use crate::fair::spans::descend;
-
-use super::domains::Domain;
 use super::load::CAPACITY;
 use super::state::{Class, State};
 
@@ -57,6 +54,16 @@ impl State {
         let there = self.cpu(cpu);
         let background = |task: TaskId| self.is_background(task);
         self.queues[there.root].runnable == 1 && there.current.is_some_and(background)
+    }
+
+    /// Whether only SCHED_IDLE tasks are on `cpu` (`sched_idle_rq()`).
+    pub(super) fn has_background_only(&self, cpu: CpuId) -> bool {
+        let there = self.cpu(cpu);
+        let mut tasks = there.recency.iter();
+        let queued = self.nr_running(cpu) - there.delayed;
+        queued > 0
+            && queued == there.recency.len() as u64
+            && tasks.all(|task| self.is_background(*task))
     }
 
     /// Runnable tasks on `cpu`.
@@ -295,66 +302,5 @@ impl State {
         let scanned = CAPACITY.saturating_sub(used) * cpus / CAPACITY;
         let first = span[0];
         self.cpu_mut(first).scanned = scanned as usize;
-    }
-
-    /// The idlest CPU for a new task, from the largest domain of this CPU down
-    /// (`sched_balance_find_dst_cpu()`).
-    fn idlest(&self, context: &mut Context<'_>, task: TaskId) -> CpuId {
-        let size = |domain: &Domain| domain.span.len();
-        let idlest = descend(
-            context.cpu(),
-            |cpu| self.cpu(cpu).domains.iter().map(size).collect(),
-            |cpu, domain| self.idlest_in(context, task, (cpu, domain)),
-        );
-        context.allowed_near(task, idlest)
-    }
-
-    /// The idlest CPU of the idlest group of a domain; `None` if that is the own group, which is
-    /// then looked at more closely.
-    fn idlest_in(
-        &self,
-        context: &mut Context<'_>,
-        task: TaskId,
-        (cpu, domain): (CpuId, usize),
-    ) -> Option<CpuId> {
-        let domain = &self.cpu(cpu).domains[domain];
-        let lines = domain.span.iter().map(|cpu| self.cpu(*cpu).line);
-        context.touch_all(lines, Access::Read);
-        let view = context.task(task);
-        let usable = |cpu: &&CpuId| view.may_run_on(**cpu);
-        let standing = |group: &[CpuId]| {
-            let idle = group.iter().filter(|cpu| self.is_idle(**cpu)).count();
-            let load: u64 = group.iter().map(|cpu| self.load(*cpu)).sum();
-            // More idle CPUs are better, then less load.
-            (idle, std::cmp::Reverse(load / group.len() as u64))
-        };
-        let candidates = domain
-            .groups
-            .iter()
-            .filter(|group| group.iter().any(|cpu| usable(&cpu)));
-        // Of equals, the own group, which is the first.
-        let mut best: Option<&Vec<CpuId>> = None;
-        for group in candidates {
-            if best.is_none_or(|best| standing(group) > standing(best)) {
-                best = Some(group);
-            }
-        }
-        let best = best?;
-        if best.contains(&cpu) && best.len() < domain.span.len() && best.len() > 1 {
-            return None;
-        }
-        self.idlest_of(best.iter().filter(usable).copied())
-    }
-
-    /// Of idle CPUs the one that went idle last, else the one with the least load
-    /// (`sched_balance_find_dst_group_cpu()`).
-    fn idlest_of(&self, cpus: impl Iterator<Item = CpuId>) -> Option<CpuId> {
-        cpus.min_by_key(|cpu| {
-            let since = self.cpu(*cpu).idle_since.unwrap_or(0);
-            match self.is_idle(*cpu) {
-                true => (0, -since),
-                false => (1, self.load(*cpu) as i64),
-            }
-        })
     }
 }

@@ -355,6 +355,19 @@ fn balancing(version: Version) -> Vec<Setting> {
              that pulls, until an attempt there has failed",
             "task_is_ineligible_on_dst_cpu(), in 7.1.5 and 6.18.2, not in 6.12",
         ),
+        flag(
+            "counts_delayed",
+            version < V6_18,
+            "whether balancing counts the tasks that are still queued in their sleep as others",
+            "h_nr_queued in update_sg_lb_stats() of 6.12.117, h_nr_runnable in that of 7.2.12",
+        ),
+        flag(
+            "kicks_idle_core",
+            version >= V7_3,
+            "whether a busy CPU wakes an idle one on an idle core to balance for all that idle; if not, \
+             or if there is none, the first that idles",
+            "find_new_ilb() of 7.3.4, not of 7.2.12",
+        ),
     ]
 }
 

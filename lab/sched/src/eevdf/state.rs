@@ -3,16 +3,20 @@
 use std::collections::BTreeSet;
 
 use warmq_kernel::GroupId;
-use warmq_units::{Address, CpuId, Cycles, LockId, TaskId};
+use warmq_units::{Address, CpuId, Cycles, Instant, LockId, TaskId};
 
 use crate::affinity::Steering;
 use crate::fair::tree::{EntityId, Tree};
 pub(super) use crate::fair::tree::{QueueId, What};
 use warmq_classes::{RealTime, Reservation, Server};
 
+use super::active::Push;
+use super::balance::{Pass, Pull};
 use super::cache_aware::CacheAware;
-use super::domains::Domain;
+use super::domains::{Capacity, Domain};
 use super::effects::Effects;
+use super::idle::{Kick, Nohz};
+use super::load::CAPACITY;
 use super::pelt::Average;
 use super::rules::Rules;
 use super::weights::NICE_0;
@@ -167,6 +171,9 @@ pub(super) struct CpuState {
     pub(super) wakeups_left: u64,
     /// Where the task goes that this CPU switches away from.
     pub(super) leaving: Option<CpuId>,
+    /// What its migration thread is to do, and the waiting task that it pushes.
+    pub(super) push: Option<Push>,
+    pub(super) pushed: Option<(TaskId, CpuId)>,
     /// The CPU that its running task is pushed to at the next pick.
     pub(super) push_to: Option<CpuId>,
     /// When it began to idle, and how long it does on average, in ns (`idle_stamp`, `avg_idle`).
@@ -180,14 +187,29 @@ pub(super) struct CpuState {
 
     // Changed by balancing on this CPU.
     pub(super) domains: Vec<Domain>,
-    /// When to balance next, in ns.
+    /// How high it boosts (`arch_asym_cpu_priority()`).
+    pub(super) priority: u16,
+    /// What of it is left to fair tasks, in 1024ths, as of when it was balanced last
+    /// (`cpu_capacity`).
+    pub(super) capacity: u64,
+    /// When to balance next, in jiffies.
     pub(super) next_balance: i64,
+    /// The most that looking for work before it idled took lately, in ns; at least the cost of a
+    /// migration (`max_idle_balance_cost`).
+    pub(super) most_idle_cost: i64,
+    /// When its averages were made to decay, in jiffies, and whether some still have to
+    /// (`last_blocked_load_update_tick`, `has_blocked_load`).
+    pub(super) decayed_at: i64,
+    pub(super) has_blocked: bool,
     /// If it is the first under a last-level cache: at how many of the CPUs there a wakeup looks
     /// for an idle one (`nr_idle_scan`).
     pub(super) scanned: usize,
-    pub(super) pull: Option<super::balance::Pull>,
-    /// A busy CPU has woken it to balance for all that idle (`nohz_flags`).
-    pub(super) kicked: bool,
+    pub(super) pull: Option<Pull>,
+    /// The pass that a pull has interrupted.
+    pub(super) pass: Option<Pass>,
+    /// What a busy CPU has woken it for, and when, in jiffies (`nohz_flags`).
+    pub(super) kick: Kick,
+    pub(super) kicked_at: i64,
 }
 
 /// The class of a task.
@@ -242,6 +264,13 @@ pub(super) struct State {
     pub(super) entities: Vec<Entity>,
     pub(super) tasks: Vec<TaskState>,
     pub(super) groups: Vec<GroupState>,
+    /// What groups of domains know.
+    pub(super) capacities: Vec<Capacity>,
+    /// Until when a CPU balances a domain that spans nodes (`sched_balance_running`).
+    pub(super) nodes_balanced_until: Instant,
+    pub(super) nohz: Nohz,
+    /// What the switches to a migration thread and from it take.
+    pub(super) stop_cost: Cycles,
     /// The CPUs that run no task (`nohz.idle_cpus_mask`).
     pub(super) resting: BTreeSet<CpuId>,
     /// A task waited somewhere when a CPU got its second one, or when all were last looked at
@@ -287,6 +316,7 @@ impl CpuState {
             lock,
             root,
             line,
+            capacity: CAPACITY,
             server: Server::new(fair_server),
             ..CpuState::default()
         }

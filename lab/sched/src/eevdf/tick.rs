@@ -29,8 +29,7 @@ impl State {
                 Class::RealTime => self.tick_real_time(here, current),
             }
         }
-        let cpu = self.cpu(here);
-        if !cpu.domains.is_empty() && cpu.clock >= cpu.next_balance {
+        if !self.cpu(here).domains.is_empty() && self.is_due(here) {
             context.raise_balance(here);
         }
         self.kick_idle(context);

@@ -49,13 +49,31 @@ impl State {
 
     /// How much of `cpu` fair tasks use, or are expected to (`cpu_util_cfs()`).
     pub(super) fn util(&self, cpu: CpuId) -> u64 {
-        let there = self.cpu(cpu);
+        self.at_least_expected(cpu, self.queues[self.cpu(cpu).root].load.util)
+    }
+
+    /// The same, where what waits counts as if it ran (`cpu_util_cfs_boost()`).
+    pub(super) fn boosted_util(&self, cpu: CpuId) -> u64 {
+        let load = &self.queues[self.cpu(cpu).root].load;
+        self.at_least_expected(cpu, load.util.max(load.runnable))
+    }
+
+    fn at_least_expected(&self, cpu: CpuId, used: u64) -> u64 {
         let expected = match self.rules.util_est {
-            true => there.estimate,
+            true => self.cpu(cpu).estimate,
             false => 0,
         };
-        let used = self.queues[there.root].load.util;
         used.max(expected).min(CAPACITY)
+    }
+
+    /// How much of a CPU `entity` uses, or is expected to (`task_util_est()`).
+    pub(super) fn util_of(&self, entity: EntityId) -> u64 {
+        let state = &self.entities[entity];
+        let expected = match self.rules.util_est {
+            true => state.estimate,
+            false => 0,
+        };
+        state.load.util.max(expected)
     }
 }
 

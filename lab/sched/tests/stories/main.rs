@@ -19,6 +19,7 @@ mod laws;
 mod lines;
 mod linux24;
 mod mq;
+mod nodes;
 mod o1;
 mod quotas;
 mod random_changes;

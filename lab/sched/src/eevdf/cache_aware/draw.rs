@@ -85,7 +85,7 @@ impl State {
             return;
         };
         for (at, (group, standing)) in groups.iter().zip(standings).enumerate() {
-            let first = group[0];
+            let first = group.cpus[0];
             standing.is_drawn = counts
                 && at > 0
                 && standing.preferring > 0
@@ -113,7 +113,7 @@ impl State {
         if !self.counts_caches(here, domain) {
             return false;
         }
-        let util = self.util_of(task);
+        let util = self.used_by(task);
         let Some(aware) = &mut self.cache_aware else {
             return false;
         };
@@ -125,7 +125,7 @@ impl State {
             && aware.verdict_on(task, util, from, here) == Verdict::Forbidden
     }
 
-    fn util_of(&self, task: TaskId) -> u64 {
+    fn used_by(&self, task: TaskId) -> u64 {
         self.entities[self.entity_of(task)].load.util
     }
 
@@ -141,16 +141,13 @@ impl State {
         if own == aware.cache_of(here) || tasks.is_empty() || !tasks.iter().all(at_home) {
             return false;
         }
-        let util = self.cpu(from).current.map_or(0, |task| self.util_of(task));
+        let util = self.cpu(from).current.map_or(0, |task| self.used_by(task));
         self.running(from) <= 1 || aware.verdict(from, here, util, false) == Verdict::Forbidden
     }
 
-    /// Whether the running task of `from` prefers the cache of `here`.
-    pub(in super::super) fn wants_to(&self, from: CpuId, here: CpuId) -> bool {
-        let Some(aware) = &self.cache_aware else {
-            return false;
-        };
-        let running = self.cpu(from).current;
-        running.is_some_and(|task| aware.preferred_by(task) == Some(aware.cache_of(here)))
+    /// Whether `task` prefers the cache of `cpu`.
+    pub(in super::super) fn prefers_cache_of(&self, task: TaskId, cpu: CpuId) -> bool {
+        let aware = self.cache_aware.as_ref();
+        aware.is_some_and(|aware| aware.preferred_by(task) == Some(aware.cache_of(cpu)))
     }
 }
