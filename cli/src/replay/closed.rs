@@ -146,16 +146,13 @@ proptest! {
 #[test]
 fn a_server_that_clients_find_awake_loses_wakeups_in_its_replay() {
     let story = Story {
-        loops: vec![(Loop::Server { clients: 2 }, 10, 10)],
+        loops: vec![(Loop::Server { clients: 2 }, 60, 20)],
         hogs: 0,
         cpus: 2,
     };
     let replayed = replayed(story.recorded(), None);
     let (before, after) = woken(&replayed, "server");
-    assert!(
-        before > 20_000 && after < before * 3 / 4,
-        "{before} {after}"
-    );
+    assert!(before > 9_000 && after < before * 3 / 4, "{before} {after}");
     let server = replayed.lines.iter().find(|line| line.task == "server0");
     let differs = &server.expect("its line").differs;
     assert!(

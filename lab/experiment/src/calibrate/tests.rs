@@ -52,6 +52,7 @@ fn costs_are_found_again_from_what_they_make_of_the_plays() {
         "lock_uncontended",
         "copy_per_line",
         "hrtick_start",
+        "nohz_exit",
     ] {
         let right = cost_of(&there, "linux-6.18", cost);
         set_cost(&mut here, "linux-6.18", cost, right, "");
