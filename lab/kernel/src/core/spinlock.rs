@@ -11,8 +11,9 @@ use crate::core::Core;
 use crate::core::memory::Within;
 use crate::words::{Look, Spinlock, Step};
 
-/// A bout of looks is at most this long, so that its length can be computed with.
-const LONGEST_BOUT: Duration = Duration::from_ms(1_000);
+/// A bout of looks is at most this long: what a busy sibling stretches is rounded, by a millionth of
+/// a look each. No whole number of ms, as a look in vain sees nothing that happens at its time.
+const LONGEST_BOUT: Duration = Duration::from_us(2_003);
 
 impl Core {
     /// The task of `cpu`, which finds a lock held, looks at it again; the look after that is on the
@@ -24,7 +25,7 @@ impl Core {
         self.sync.spinlocks[look.lock].looking.insert(cpu);
         let here = self.cpu(cpu);
         here.looks_at = Some(look.lock);
-        here.stack.push(Step::Look(Look { left, ..look }));
+        here.stack.push(Step::Look(Look { left, bout, ..look }));
         pause * bout
     }
 
@@ -41,7 +42,9 @@ impl Core {
     pub(crate) fn interrupt_bout(&mut self, cpu: CpuId, left: Duration) {
         self.end_bout(cpu);
         if let Some(Step::Look(look)) = self.cpu(cpu).stack.last_mut() {
-            look.left += left.0.div_ceil(look.pause.0.max(1));
+            // A time that a busy sibling stretched is rounded.
+            look.left += left.0.div_ceil(look.pause.0.max(1)).min(look.bout);
+            look.bout = 0;
         }
     }
 
@@ -59,7 +62,9 @@ impl Core {
             let after = left.0.saturating_sub(1) / pause;
             let next = now + Duration(left.0 - after * pause);
             if let Some(Step::Look(look)) = self.cpu(cpu).stack.last_mut() {
+                let after = after.min(look.bout);
                 look.left += after;
+                look.bout -= after;
             }
             self.step_ends_at(cpu, next);
         }

@@ -157,6 +157,8 @@ pub(crate) struct Look {
     pub(crate) lock: Spinlock,
     /// Looks after this one.
     pub(crate) left: u64,
+    /// Looks of the bout that goes on, which `left` has not.
+    pub(crate) bout: u64,
     /// What the task computes before each of these.
     pub(crate) pause: Duration,
     /// Whoever releases the lock is to wake one that sleeps in it.

@@ -278,6 +278,7 @@ impl Task {
         let look = Look {
             lock,
             left,
+            bout: 0,
             pause,
             marks,
         };
@@ -289,6 +290,7 @@ impl Task {
         let look = Look {
             lock,
             left: 0,
+            bout: 0,
             pause: Duration::ZERO,
             marks: true,
         };

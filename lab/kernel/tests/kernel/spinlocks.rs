@@ -271,3 +271,37 @@ proptest! {
         prop_assert_eq!(run(), first);
     }
 }
+
+/// A busy sibling stretches looks to a time that is rounded: of many looks that are asked for, a few
+/// are counted right.
+#[test]
+fn looks_beside_a_busy_sibling_are_counted_right() {
+    let mut on = stage(2);
+    on.machine.smt_speed = 610;
+    on.machine.cpus.iter_mut().for_each(|place| place.core = 0);
+    let used = Rc::new(Cell::new(0));
+    let counted = used.clone();
+    on.plays(move |boot: &mut Boot<'_>| -> Started {
+        let (lock, counted) = (boot.spinlock()?, counted.clone());
+        boot.task(
+            called("holder").bound([cpu(0)]),
+            move |task: Task| async move {
+                task.look(lock, 0, PAUSE).await;
+                task.compute(us(100)).await;
+                task.release(lock).await;
+            },
+        )?;
+        boot.task(
+            called("spinner").bound([cpu(1)]),
+            move |task: Task| async move {
+                task.compute(us(99)).await;
+                let pause = Duration::from_ns(38);
+                let looked = task.look(lock, FOR_EVER, pause).await;
+                counted.set(FOR_EVER - looked.left);
+            },
+        )?;
+        Ok(())
+    });
+    // A microsecond has 26.3 looks.
+    assert_eq!(used.get(), 27);
+}

@@ -12,23 +12,20 @@ pub(super) struct SpinlockSet {
     pub(super) spinning: Spinning,
 }
 
-/// What taking a lock took.
-#[derive(Default)]
-struct Took {
-    looks: u64,
-    contended: bool,
-}
+/// Looks in vain are counted so often at least: those of a warm-up are none of the measurement,
+/// and who never gets the lock is counted, too.
+const COUNTED_EVERY: Duration = Duration::from_ms(1);
 
 impl Player {
     /// Takes a spin lock as its table says, and counts what that took.
     pub(super) async fn take_spinlock(&mut self, step: &TakeSpinlock) -> Result<(), Left> {
         let (stage, place) = (self.stage.clone(), self.place(&step.lock)?);
         let set = &stage.objects.spinlocks[place];
-        let mut took = Took::default();
+        let mut contended = false;
         let taken = loop {
             let cpu = self.task.cpu().await;
             let lock = set.locks[cpu.index() % set.locks.len()];
-            self.look(lock, &set.spinning, step, &mut took).await;
+            self.look(lock, &set.spinning, step, &mut contended).await;
             if !set.spinning.per_cpu || self.task.cpu().await == cpu {
                 break lock;
             }
@@ -38,31 +35,36 @@ impl Player {
             self.holds.push((place, taken));
         }
         stage.count(step.counters.taken, 1);
-        stage.count(step.counters.contended, took.contended.into());
-        stage.count(step.counters.spun, set.spinning.spun_ns(took.looks));
+        stage.count(step.counters.contended, contended.into());
         Ok(())
     }
 
-    /// Looks at `lock` until it is taken.
+    /// Looks at `lock` until it is taken; counts looks in vain, and says whether there were any.
     async fn look(
         &mut self,
         lock: Spinlock,
         spinning: &Spinning,
         step: &TakeSpinlock,
-        took: &mut Took,
+        contended: &mut bool,
     ) {
-        let mut slept = None;
+        let pause = Duration(spinning.pause);
+        let most = (COUNTED_EVERY.0 / pause.0.max(1)).max(1);
+        let (mut slept, mut left) = (None, spinning.spins);
         loop {
-            let looked = self
-                .task
-                .look(lock, spinning.spins, Duration(spinning.pause))
-                .await;
-            let looks = spinning.spins - looked.left;
-            took.looks = took.looks.saturating_add(looks);
-            took.contended |= looks > 0 || !looked.taken;
+            let asked = left.min(most);
+            let looked = self.task.look(lock, asked, pause).await;
+            let looks = asked - looked.left;
+            left -= looks;
+            *contended |= looks > 0 || !looked.taken;
+            let spun = spinning.spun_ns(looks);
+            self.stage.count(step.counters.spun, spun);
             if looked.taken {
                 return;
             }
+            if left > 0 {
+                continue;
+            }
+            left = spinning.spins;
             match spinning.then {
                 InVain::Yield => self.task.yield_now().await,
                 InVain::Sleep { delay, most } => {
