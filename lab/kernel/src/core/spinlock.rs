@@ -11,8 +11,8 @@ use crate::core::Core;
 use crate::core::memory::Within;
 use crate::words::{Look, Spinlock, Step};
 
-/// A bout of looks is at most this long: what a busy sibling stretches is rounded, by a millionth of
-/// a look each. No whole number of ms, as a look in vain sees nothing that happens at its time.
+/// A bout of looks is at most this long: what a busy sibling stretches is rounded, by a millionth
+/// of a look each. No whole number of ms, as a look in vain sees nothing that happens at its time.
 const LONGEST_BOUT: Duration = Duration::from_us(2_003);
 
 impl Core {

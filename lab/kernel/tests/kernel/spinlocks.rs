@@ -272,8 +272,8 @@ proptest! {
     }
 }
 
-/// A busy sibling stretches looks to a time that is rounded: of many looks that are asked for, a few
-/// are counted right.
+/// A busy sibling stretches looks to a time that is rounded: of many looks that are asked for, a
+/// few are counted right.
 #[test]
 fn looks_beside_a_busy_sibling_are_counted_right() {
     let mut on = stage(2);
