@@ -126,7 +126,7 @@ pub const TODAY: Paper = Paper {
 pub const MANY_CPUS: Paper = Paper {
     name: "many-cpus",
     title: "A machine of 16 CPUs",
-    subtitle: "What a quiet machine of 16 CPUs did, and what the lab says of it: its costs come from experiments/costs alone, so \
+    subtitle: "What a quiet machine of 16 CPUs did, and what the lab says of it: its costs are found from experiments/costs, or assumed, so \
                that all of it is prediction.",
     experiments: texts! {
         "../../../experiments/many-cpus/":

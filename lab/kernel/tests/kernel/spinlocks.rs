@@ -151,7 +151,7 @@ fn siblings_of_a_core_slow_down_each_others_looks() {
         on,
         &[
             (("holder", 0), (0, 0, 51)),
-            // It comes at 20; its looks are 4 us apart while the holder runs, until 102. What is
+            // It comes at 20; it looks each 4 us while the holder runs, until 102. What is
             // left of the last is twice as fast.
             (("spinner", 1), (10, FOR_EVER, 0)),
         ],
