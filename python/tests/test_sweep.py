@@ -269,11 +269,29 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(here: Path) -> None:
     Path("many.toml").write_text(many(20, 50))
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster, Client(cluster) as client:
         pids = list(client.run(os.getpid).values())
-        killer = subprocess.Popen([sys.executable, "-c", f"import os, time; time.sleep(0.5); os.kill({pids[0]}, 9)"])
+        killer = threading.Thread(target=lambda: (wait_for_rows(), os.kill(pids[0], signal.SIGKILL)))
+        killer.start()
         made = warmq.sweep("many.toml", client, "out", progress=False)
-        killer.wait()
+        killer.join()
     numbers = made.table()["number"].to_pylist()
     assert numbers == list(range(1000))
+
+
+def test_a_worker_that_dies_while_it_is_asked_to_take_part_is_replaced(
+    here: Path, tmp_path: Path, binary: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The first worker that asks its command for the plan is killed by it; this process asks it, too, and is not.
+    fake = tmp_path / "fake"
+    fake.write_text(
+        f'#!/bin/sh\nif [ $PPID -ne {os.getpid()} ] && mkdir "{tmp_path}/once" 2> /dev/null; then kill -9 $PPID; fi\n'
+        f'exec "{binary}" "$@"\n'
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("WARMQ_BINARY", str(fake))
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster, Client(cluster) as client:
+        made = warmq.sweep("trial.toml", client, "out", progress=False)
+    assert (tmp_path / "once").exists()
+    assert len(set(made.table()["number"].to_pylist())) == RUNS
 
 
 def test_a_worker_that_joins_late_takes_its_part(here: Path) -> None:

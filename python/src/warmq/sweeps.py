@@ -6,7 +6,8 @@ import itertools
 import json
 import logging
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,8 @@ _LEAST_AHEAD = 256
 _AHEAD_PER_THREAD = 16
 # A run is lost with its command or its worker (out of memory, a node that goes away), and is made again so often.
 _RETRIES = 3
+# Seconds after which Dask knows that a worker is gone whose connections were closed.
+_TIME_TO_BE_MISSED = 0.5
 
 
 @dataclass(frozen=True)
@@ -220,20 +223,31 @@ def local_client(workers: int) -> Iterator[Client]:
 def _prepared(client: Client, spec: Spec) -> Iterator[None]:
     """Every worker, now or later, gets the files and is checked."""
     try:
-        client.register_plugin(Lab(spec))
+        _whoever_dies(lambda: client.register_plugin(Lab(spec)))
     except Exception as why:
         if "No module named 'warmq" in str(why):
             problem = Problem("a worker has no warmq", fix="install the same wheel of warmq on every worker")
             raise VersionError([problem]) from why
         raise
     try:
-        client.run(check, spec.name)
+        _whoever_dies(lambda: client.run(check, spec.name))
         yield
     finally:
         try:
             client.unregister_worker_plugin(spec.name)
         except Exception:  # The cluster may be gone; then its commands are gone, too.
             pass
+
+
+def _whoever_dies(ask_all: Callable[[], object]) -> None:
+    """Asks all workers, and again where one died meanwhile: Dask breaks off for all of them then."""
+    for _ in range(_RETRIES):
+        try:
+            ask_all()
+            return
+        except OSError:  # Dask's CommClosedError is one; what workers answer is not.
+            time.sleep(_TIME_TO_BE_MISSED)
+    ask_all()
 
 
 def _drive(todo: Iterator[Run], client: Client, spec: Spec, store: Store, shown: Progress, interrupt: Interrupt) -> None:
