@@ -46,22 +46,19 @@ pub(super) struct Pass {
     pub(super) others: Vec<CpuId>,
     /// It is for all CPUs that idle.
     pub(super) for_all: bool,
-    /// When it began, in jiffies of the CPU that makes it.
-    begun: i64,
     /// Tasks that may not run where they were to go are still to be pulled to another CPU of the
     /// group.
     again: Option<(CpuId, Pull)>,
 }
 
 impl Pass {
-    pub(super) fn new(of: CpuId, idleness: Idleness, begun: i64) -> Pass {
+    pub(super) fn new(of: CpuId, idleness: Idleness) -> Pass {
         Pass {
             of,
             idleness,
             domain: 0,
             others: Vec::new(),
             for_all: false,
-            begun,
             again: None,
         }
     }
@@ -117,10 +114,7 @@ impl State {
         idleness: Idleness,
     ) -> Option<(CpuId, Pull)> {
         let here = context.cpu();
-        let now = self.jiffies(here);
-        let interrupted = self.cpu_mut(here).pass.take();
-        let interrupted = interrupted.filter(|pass| pass.begun == now);
-        let mut pass = match interrupted {
+        let mut pass = match self.cpu_mut(here).pass.take() {
             Some(pass) => pass,
             None => self.begin_pass(context, idleness)?,
         };
@@ -141,11 +135,10 @@ impl State {
                 return None;
             }
             self.sync(context, next);
-            let (begun, for_all) = (pass.begun, pass.for_all);
             pass = Pass {
                 others: pass.others,
-                for_all,
-                ..Pass::new(next, Idleness::Idle, begun)
+                for_all: pass.for_all,
+                ..Pass::new(next, Idleness::Idle)
             };
             if !self.is_due(next) {
                 pass.leave_out_own();
@@ -160,8 +153,7 @@ impl State {
             return self.begin_for_all_idle(context, kick);
         }
         self.decay_blocked(here);
-        let jiffies = self.jiffies(here);
-        Some(Pass::new(here, idleness, jiffies))
+        Some(Pass::new(here, idleness))
     }
 
     /// Balances each domain that is due, up to the first for which it is another CPU's turn

@@ -185,7 +185,6 @@ impl State {
         kick: Kick,
     ) -> Option<Pass> {
         let here = context.cpu();
-        let now = self.jiffies(here);
         self.nohz.has_new &= !kick.finds_next;
         if kick.decays {
             self.decay_all_idle(context);
@@ -195,7 +194,7 @@ impl State {
             .partition(|cpu| *cpu <= here);
         let all: Vec<CpuId> = after.into_iter().chain(before).collect();
         let others = all.into_iter().rev().filter(|_| kick.balances);
-        let mut pass = Pass::new(here, Idleness::Idle, now);
+        let mut pass = Pass::new(here, Idleness::Idle);
         pass.others = others.collect();
         pass.for_all = true;
         pass.leave_out_own();

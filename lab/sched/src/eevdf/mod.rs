@@ -434,6 +434,7 @@ impl Scheduler for Eevdf {
         self.state.sync(context, cpu);
         self.state.vacate(context, cpu);
         self.state.stop_server(cpu);
+        self.state.cpu_mut(cpu).pass = None;
         self.state.settle(context);
     }
 
@@ -448,7 +449,9 @@ impl Scheduler for Eevdf {
         let from = stopped.or_else(|| {
             let here = context.cpu();
             let has_scanned = in_softirq && state.scan_caches(context);
-            let balances = state.is_due(here) || state.cpu(here).kick.is_any();
+            let there = state.cpu(here);
+            let goes_on = there.pass.is_some() || there.kick.is_any();
+            let balances = goes_on || state.is_due(here);
             match has_scanned && !balances {
                 true => None,
                 false => state.look(context, when),
