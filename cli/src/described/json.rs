@@ -18,6 +18,8 @@ pub fn json(machine: &MachineDescription) -> Value {
         "llcs": machine.llcs(),
         "cores": machine.cores(),
         "cpus": machine.cpus.iter().enumerate().map(cpu).collect::<Vec<Value>>(),
+        "distances": machine.node_distances,
+        "priorities": machine.priorities,
         "caches": machine.caches.iter().map(cache).collect::<Vec<Value>>(),
         "coherence": coherence(machine.coherence),
         "memory": {

@@ -52,18 +52,41 @@ fn cpus(machine: &MachineDescription) -> String {
         several(machine.cores(), "core"),
     );
     let overlap = format!("{} misses of a stream overlap", machine.miss_overlap);
-    let mut table = listing::table();
-    table.add_row(["topology", &places, source(machine, "topology")]);
-    table.add_row(["clock", &clock(machine.clock), source(machine, "cpu.clock")]);
-    table.add_row(["overlap", &overlap, source(machine, "cpu.miss_overlap")]);
-    let smt = format!(
-        "{} thousandths of its speed beside a busy sibling",
-        machine.smt_speed
-    );
-    if machine.cores() < machine.cpus.len() {
-        table.add_row(["SMT", &smt, source(machine, "cpu.smt_speed")]);
+    let mut rows = vec![("topology", places, source(machine, "topology"))];
+    if !machine.node_distances.is_empty() {
+        let distances = machine.node_distances.iter().map(|row| listed(row));
+        let distances = distances.collect::<Vec<String>>().join("; ");
+        rows.push(("distances", distances, source(machine, "topology")));
     }
-    table.trim_fmt()
+    if !machine.priorities.is_empty() {
+        let priorities = listed(&machine.priorities);
+        rows.push(("priorities", priorities, source(machine, "topology")));
+    }
+    let frequency = clock(machine.clock);
+    rows.push(("clock", frequency, source(machine, "cpu.clock")));
+    rows.push(("overlap", overlap, source(machine, "cpu.miss_overlap")));
+    if machine.cores() < machine.cpus.len() {
+        let speed = machine.smt_speed;
+        let smt = format!("{speed} thousandths of its speed beside a busy sibling");
+        rows.push(("SMT", smt, source(machine, "cpu.smt_speed")));
+    }
+    sourced(rows)
+}
+
+fn listed(numbers: &[u16]) -> String {
+    let words = numbers.iter().map(u16::to_string);
+    words.collect::<Vec<String>>().join(" ")
+}
+
+/// Properties with their values and sources. A source that is that of the line before is not said
+/// again.
+fn sourced(rows: Vec<(&str, String, &str)>) -> String {
+    let mut before = None;
+    listing::rows(rows.into_iter().map(|(name, value, source)| {
+        let again = before.replace(source) == Some(source);
+        let source = if again { "" } else { source };
+        [name.to_owned(), value, source.to_owned()]
+    }))
 }
 
 fn several(count: usize, what: &str) -> String {
@@ -221,11 +244,12 @@ fn memory(machine: &MachineDescription) -> String {
         true => "write into the last-level cache of CPU 0",
         false => "write to memory",
     };
-    listing::rows([
-        ["size", &size.to_string(), source(machine, "memory.size")],
-        ["pages", &pages, source(machine, "memory.page")],
-        ["latency", &latency, source(machine, "memory.latency")],
-        ["devices", devices, source(machine, "memory.dma_into_llc")],
+    let devices = devices.to_owned();
+    sourced(vec![
+        ("size", size.to_string(), source(machine, "memory.size")),
+        ("pages", pages, source(machine, "memory.page")),
+        ("latency", latency, source(machine, "memory.latency")),
+        ("devices", devices, source(machine, "memory.dma_into_llc")),
     ])
 }
 

@@ -210,14 +210,24 @@ struct Topology {
 /// Numbers from 0 to 65,535.
 fn numbers_of(item: &Item<'_>) -> Option<Vec<u16>> {
     let most = u64::from(u16::MAX);
-    let items = item.list()?;
+    let items = some_of(item)?;
     let number = |item: &Item<'_>| Some(item.integer(0..=most)? as u16);
     items.iter().map(number).collect()
 }
 
 /// Lists of such numbers.
 fn rows_of(item: &Item<'_>) -> Option<Vec<Vec<u16>>> {
-    item.list()?.iter().map(numbers_of).collect()
+    some_of(item)?.iter().map(numbers_of).collect()
+}
+
+/// The items of a list that is not empty.
+fn some_of<'f>(item: &Item<'f>) -> Option<Vec<Item<'f>>> {
+    let items = item.list()?;
+    if items.is_empty() {
+        item.report("nothing is listed", "leave the key out");
+        return None;
+    }
+    Some(items)
 }
 
 fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<Topology> {

@@ -103,6 +103,21 @@ fn nodes_have_distances_and_cpus_priorities() {
 }
 
 #[test]
+fn lists_that_say_nothing_are_refused() {
+    for (key, value) in [
+        ("distances", "[]"),
+        ("priorities", "[]"),
+        ("distances", "[[], []]"),
+    ] {
+        let with = format!("{key} = {value}\n[[cache]]");
+        for problem in refusal("[[cache]]", &with) {
+            let said = (problem.what.as_str(), problem.help.as_str());
+            assert_eq!(said, ("nothing is listed", "leave the key out"));
+        }
+    }
+}
+
+#[test]
 fn cpus_are_numbered_as_linux_numbers_them() {
     let machine = read(SMT).unwrap();
     assert_eq!(machine.cpus.len(), 16);
