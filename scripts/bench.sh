@@ -69,6 +69,14 @@ for rate in 100000 400000; do
 	"$target/release/warmq" bench record --rate "$rate" || echo "bench: this machine cannot be recorded"
 done
 
+echo
+echo "== the player, beside programs whose scenarios it plays: work a second"
+cargo build --release -p warmq-player
+for program in hackbench:rt-tests stress-ng:stress-ng sysbench:sysbench; do
+	command -v "${program%:*}" >/dev/null || install "${program#*:}"
+done
+python3 -B bench/programs.py "$target/release/warmq"
+
 mkdir -p "$folder"
 make_venv
 make_theirs

@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     When,
     Text,
     Flag,
+    /// A flag, or an expression: a setting that is a switch.
+    Switch,
     True,
     Words(&'static [&'static str]),
     Steps,
@@ -178,7 +180,7 @@ const PIPE: &[Key] = &[may("buffer", Size, "How many bytes it holds; 64KB.")];
 #[rustfmt::skip]
 const STREAM: &[Key] = &[
     RECEIVE_BUFFER,
-    may("nagle", Flag, "True if short segments wait for one another: no TCP_NODELAY."),
+    may("nagle", Switch, "True, or a setting that is, if short segments wait for one another: no TCP_NODELAY."),
 ];
 
 const DATAGRAM: &[Key] = &[RECEIVE_BUFFER];

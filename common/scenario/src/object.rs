@@ -66,8 +66,8 @@ pub enum ObjectKind {
     Stream {
         /// The receive buffer of each end; none: the kernel's own.
         buffer: Option<Expr>,
-        /// Short segments wait for one another, as without `TCP_NODELAY`.
-        nagle: bool,
+        /// Unless it is 0, short segments wait for one another, as without `TCP_NODELAY`.
+        nagle: Expr,
     },
     /// A UDP socket.
     Datagram {

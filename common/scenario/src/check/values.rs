@@ -108,6 +108,12 @@ impl Corner<'_, '_> {
         }
     }
 
+    fn receive_buffer(&mut self, bytes: Option<&Expr>) {
+        if let Some(bytes) = bytes {
+            self.more_than_zero(bytes, "a buffer");
+        }
+    }
+
     fn object(&mut self, object: &Object) {
         match &object.kind {
             ObjectKind::Region { bytes } => self.region(bytes),
@@ -115,11 +121,11 @@ impl Corner<'_, '_> {
             ObjectKind::Barrier { tasks } => self.more_than_zero(tasks, "the number of tasks"),
             ObjectKind::Queue { holds } => self.more_than_zero(holds, "the room of a queue"),
             ObjectKind::Pipe { buffer } => self.more_than_zero(buffer, "a buffer"),
-            ObjectKind::Stream { buffer, .. } | ObjectKind::Datagram { buffer } => {
-                buffer
-                    .iter()
-                    .for_each(|bytes| self.more_than_zero(bytes, "a buffer"));
+            ObjectKind::Stream { buffer, nagle } => {
+                self.receive_buffer(buffer.as_ref());
+                self.all([nagle]);
             }
+            ObjectKind::Datagram { buffer } => self.receive_buffer(buffer.as_ref()),
             ObjectKind::Source(source) => self.source(source),
             ObjectKind::Group {
                 weight,

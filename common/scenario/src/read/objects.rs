@@ -67,7 +67,7 @@ impl Table<'_, '_, '_> {
             },
             Class::Stream => ObjectKind::Stream {
                 buffer: self.get("buffer"),
-                nagle: self.flag("nagle"),
+                nagle: self.or("nagle", 0)?,
             },
             Class::Datagram => ObjectKind::Datagram {
                 buffer: self.get("buffer"),

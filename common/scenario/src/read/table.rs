@@ -12,6 +12,7 @@ use crate::expr::{Expr, Spot};
 use crate::keys::{self, Key, Kind};
 use crate::object::{Class, Rate};
 use crate::place::Place;
+use crate::quantity::Quantity;
 use crate::step::{Fragment, Pattern, Reference, SpanReference, TaskReference};
 use crate::task::Policy;
 
@@ -89,7 +90,7 @@ impl<'a> Table<'_, 'a, '_> {
                 Kind::Text => drop(self.get::<String>(name)),
                 Kind::Flag => _ = self.get::<bool>(name),
                 Kind::Words(_) => _ = self.get::<&str>(name),
-                Kind::Count | Kind::Time | Kind::Size | Kind::Percent => {
+                Kind::Count | Kind::Time | Kind::Size | Kind::Percent | Kind::Switch => {
                     drop(self.get::<Expr>(name));
                 }
                 // Checked by whoever reads the value together with the keys beside it.
@@ -103,8 +104,18 @@ impl Read for Expr {
     fn read(item: &Item<'_>, kind: Kind, scope: &Scope<'_>) -> Option<Expr> {
         match kind {
             Kind::Percent => percent(item, scope),
+            Kind::Switch => switch(item, scope),
             kind => scope.expr(item, kind.quantities()),
         }
+    }
+}
+
+/// `true` and `false` are 1 and 0, as settings that are switches are.
+fn switch(item: &Item<'_>, scope: &Scope<'_>) -> Option<Expr> {
+    match item.node.kind {
+        NodeKind::Bool(on) => Some(scope.constant(&spot(item), i64::from(on), Quantity::Count)),
+        NodeKind::Text(_) => scope.expr(item, Kind::Switch.quantities()),
+        _ => item.wrong("true, false, or a setting that is a switch"),
     }
 }
 

@@ -260,6 +260,7 @@ fn kind(kind: Kind) -> Json {
         Kind::When => pattern("=", "SETTING = WORD"),
         Kind::Text => of_type("string"),
         Kind::Flag => of_type("boolean"),
+        Kind::Switch => any_of([of_type("boolean"), of_type("string")]),
         Kind::True => Json::from([("enum", vec![true.into()].into())]),
         Kind::Words(words) => Json::from([("enum", texts(words.iter().copied()))]),
         Kind::Steps => Json::from([("type", "array".into()), ("items", refer("step"))]),

@@ -154,7 +154,8 @@ impl Maker<'_, '_> {
             ObjectKind::Stream { buffer, nagle } => {
                 let own = self.boot.stream_buffer();
                 let buffer = self.buffer(buffer.as_ref(), own, one)?;
-                let ends = self.boot.stream(buffer, *nagle)?;
+                let nagle = self.eval(nagle, one)? != 0;
+                let ends = self.boot.stream(buffer, nagle)?;
                 self.ends(one, Cause::Socket, ends);
                 self.objects.streams.push(ends);
             }

@@ -207,9 +207,8 @@ impl Maker<'_> {
             ObjectKind::Queue { holds } => objects.queues.extend(self.queues(holds)?),
             ObjectKind::Pipe { buffer } => objects.pipes.extend(self.pipes(buffer)?),
             ObjectKind::Stream { buffer, nagle } => {
-                objects
-                    .streams
-                    .extend(self.streams(buffer.as_ref(), *nagle)?);
+                let made = self.streams(buffer.as_ref(), nagle)?;
+                objects.streams.extend(made);
             }
             ObjectKind::Datagram { buffer } => {
                 objects.datagrams.extend(self.datagrams(buffer.as_ref())?);
@@ -346,7 +345,7 @@ impl Maker<'_> {
         Ok(made)
     }
 
-    fn streams(&self, buffer: Option<&Expr>, nagle: bool) -> Result<Vec<(i32, i32)>, PlayError> {
+    fn streams(&self, buffer: Option<&Expr>, nagle: &Expr) -> Result<Vec<(i32, i32)>, PlayError> {
         let mut made = Vec::new();
         let mut maker: Option<(Option<u64>, sockets::Streams)> = None;
         for number in 0..self.count() {
@@ -355,6 +354,7 @@ impl Maker<'_> {
                 let new = sockets::Streams::new(bytes).map_err(|error| self.refused(&error))?;
                 maker = Some((bytes, new));
             }
+            let nagle = self.bound.eval(nagle, &self.at(number))? != 0;
             if let Some((_, maker)) = &maker {
                 made.push(maker.stream(nagle).map_err(|error| self.refused(&error))?);
             }
