@@ -158,6 +158,36 @@ impl Document {
         *self.root.at(path, &whole) = node;
     }
 
+    /// Takes over what `base` has at its root and this document has not: whole tables, not keys of
+    /// tables that both have. Messages about it name its text.
+    pub fn complete_from(&mut self, base: Document) {
+        let (NodeKind::Table(own), NodeKind::Table(theirs)) = (&mut self.root.kind, base.root.kind)
+        else {
+            return;
+        };
+        let by = self.sources.len();
+        for mut entry in theirs {
+            if own.iter().all(|known| known.key != entry.key) {
+                entry.place.source += by;
+                entry.node.shift(by);
+                own.push(entry);
+            }
+        }
+        self.sources.extend(base.sources);
+    }
+
+    /// The text at `key` of the root, if there is one.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        let NodeKind::Table(entries) = &self.root.kind else {
+            return None;
+        };
+        let entry = entries.iter().find(|entry| entry.key == key)?;
+        match &entry.node.kind {
+            NodeKind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// What messages call the file.
     pub fn name(&self) -> &str {
         &self.sources[0].name
@@ -217,6 +247,21 @@ impl Node {
             NodeKind::List(_) => "a list".to_owned(),
             NodeKind::Table(_) => "a table".to_owned(),
             NodeKind::Other(what) => (*what).to_owned(),
+        }
+    }
+
+    /// Its places are of the source that comes `by` later.
+    fn shift(&mut self, by: usize) {
+        self.place.source += by;
+        match &mut self.kind {
+            NodeKind::List(nodes) => nodes.iter_mut().for_each(|node| node.shift(by)),
+            NodeKind::Table(entries) => {
+                for entry in entries {
+                    entry.place.source += by;
+                    entry.node.shift(by);
+                }
+            }
+            _ => {}
         }
     }
 

@@ -14,6 +14,7 @@ const SHIPPED: &[(&str, &str)] = warmq_config::texts! {
     "guest-8cpu"
     "p3xeon-8way"
     "p4"
+    "pentium-d"
     "ppro-4way"
     "server-24llc"
     "small-4llc"

@@ -3,7 +3,8 @@
 //! The format is shown by the files in `machines/`. A machine has the tables `[cpu]`, `[topology]`
 //! (with `numbers`, if CPUs are numbered otherwise than on x86), `[[cache]]` (one a level),
 //! `[coherence]`, `[memory]`, perhaps `[network]`, and any number of `[[steal]]` and
-//! `[costs."KERNEL"]`. Each carries a `source`: where its numbers come from.
+//! `[costs."KERNEL"]`. Each carries a `source`: where its numbers come from. With `like = "p4"` what
+//! it leaves out is as in that machine, table by table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +14,7 @@ use warmq_units::{Bytes, Cycles, Duration, Hertz, thousandths};
 use crate::card::{CARD_MODELS, CardModel};
 use crate::check::{MOST_CPUS, NOT_SLOWED_DOWN};
 use crate::description::{Coherence, Cost, CpuPlace, MachineDescription, MemoryDescription, Steal};
+use crate::shipped::{builtin, builtin_names};
 use crate::toml_blame::blame;
 use crate::toml_caches::{caches, read_levels};
 use crate::topology::{Layout, number_without_gaps};
@@ -39,7 +41,8 @@ pub type Sources = BTreeMap<String, String>;
 /// );
 /// ```
 pub fn read_toml(file: &str, text: &str) -> Result<MachineDescription, Problems> {
-    Document::parse(file, text)?.read(|root| {
+    document(file, text)?.read(|root| {
+        check_like(root)?;
         let machine = read_machine(root);
         root.finish();
         let machine = machine.filter(|_| root.problems() == 0)?;
@@ -48,6 +51,30 @@ pub fn read_toml(file: &str, text: &str) -> Result<MachineDescription, Problems>
         }
         Some(machine)
     })
+}
+
+/// The text, with what it leaves out as in the machine that it names by `like`.
+fn document(file: &str, text: &str) -> Result<Document, Problems> {
+    let mut document = Document::parse(file, text)?;
+    let like = document.text("like").unwrap_or_default().to_owned();
+    if let Some(text) = builtin(&like) {
+        document.complete_from(self::document(&format!("{like}.toml"), text)?);
+    }
+    Ok(document)
+}
+
+/// Nothing if no machine comes with WarmQ that is called what `like` says.
+fn check_like(root: &Fields<'_>) -> Option<()> {
+    let Some(item) = root.item("like") else {
+        return Some(());
+    };
+    let name = item.text()?;
+    if builtin(&name).is_none() {
+        let what = format!("no machine `{name}` comes with WarmQ");
+        item.unknown(what, &name, builtin_names());
+        return None;
+    }
+    Some(())
 }
 
 fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {

@@ -118,6 +118,28 @@ fn lists_that_say_nothing_are_refused() {
 }
 
 #[test]
+fn what_a_file_leaves_out_is_as_in_the_machine_that_it_is_like() {
+    let own = "name = \"two\"\nlike = \"tiny-1cpu\"\n[topology]\nsockets = 2\nsource = \"mine\"";
+    let (two, base) = (
+        read(own).unwrap(),
+        read(builtin("tiny-1cpu").unwrap()).unwrap(),
+    );
+    assert_eq!((two.cpus.len(), two.clock), (2, base.clock));
+    assert_eq!((&two.costs, two.memory), (&base.costs, base.memory));
+    assert_eq!(two.sources["topology"], "mine");
+    assert_eq!(two.sources["memory"], base.sources["memory"]);
+
+    let unknown = read("name = \"x\"\nlike = \"tiny\"").unwrap_err();
+    let said = only(unknown.list);
+    assert_eq!((said.key.as_str(), said.line), ("like", Some(2)));
+    assert!(said.help.contains("tiny-1cpu"), "{}", said.help);
+    // What is wrong in the base with what the file says is said of the base's text.
+    let smt = "name = \"x\"\nlike = \"tiny-1cpu\"\n[topology]\nthreads_per_core = 2";
+    let said = only(read(smt).unwrap_err().list);
+    assert_eq!(&*said.source.name, "tiny-1cpu.toml");
+}
+
+#[test]
 fn cpus_are_numbered_as_linux_numbers_them() {
     let machine = read(SMT).unwrap();
     assert_eq!(machine.cpus.len(), 16);

@@ -71,6 +71,7 @@ pub const STARVATION: Paper = Paper {
         "intel-nic"
         "cfs-granularity"
         "cfs-network"
+        "smp-o1-hog"
         "smp-o1-min-sleep"
         "smp-cfs-granularity"
         "local-o1"

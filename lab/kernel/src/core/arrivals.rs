@@ -141,9 +141,11 @@ impl Core {
         }
     }
 
-    /// Whose turn it is to take an interrupt of `nic`.
+    /// Whose turn it will be after this interrupt of `nic`, and the CPU that takes it.
     pub(crate) fn next_turn(&self, nic: Nic) -> (usize, CpuId) {
         let online = |cpu: CpuId| self.cpus[cpu.index()].online;
-        self.net.cards[nic].next_turn(self.cpus.len() as u16, online)
+        let moves = self.settings.interrupts_move;
+        let moved = moves.map(|every| self.now().0 / every.0.max(1));
+        self.net.cards[nic].next_turn(self.cpus.len() as u16, moved, online)
     }
 }

@@ -18,9 +18,9 @@ impl Engine {
         if !card.is_armed() || card.shows_nothing() {
             return self.core.look_in_time(nic);
         }
-        let (turn, cpu) = self.core.next_turn(nic);
+        let (next, cpu) = self.core.next_turn(nic);
         let cpu = self.core.online_or_first(cpu);
-        self.core.net.cards[nic].raise(cpu, turn);
+        self.core.net.cards[nic].raise(cpu, next);
         self.interrupt(cpu, Vector::Network(nic));
     }
 

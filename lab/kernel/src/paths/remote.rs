@@ -141,9 +141,9 @@ impl Engine {
         }
         self.core.receive_by_dma(packet);
         if self.core.net.cards[nic].is_armed() {
-            let (turn, cpu) = self.core.next_turn(nic);
+            let (next, cpu) = self.core.next_turn(nic);
             let cpu = self.core.online_or_first(cpu);
-            self.core.net.cards[nic].raise(cpu, turn);
+            self.core.net.cards[nic].raise(cpu, next);
             self.interrupt(cpu, Vector::Network(nic));
         }
     }

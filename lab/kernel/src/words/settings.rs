@@ -259,6 +259,9 @@ impl Loopback {
     };
 }
 
+/// irqbalance's interval (`SLEEP_INTERVAL`).
+const IRQ_BALANCE: Duration = Duration::from_s(10);
+
 /// `sizeof(struct sk_buff)` of 2.6.16 on i386 as Fedora configures it, computed from its fields.
 const SK_BUFF_I386: Bytes = Bytes(164);
 
@@ -320,6 +323,10 @@ pub struct Settings {
     /// Whether data that arrives on a socket wakes its reader with `WF_SYNC`
     /// (`sock_def_readable()`, since Linux 2.6.30).
     pub sync_socket_wakeups: bool,
+    /// How often the interrupt of a card moves to the next CPU; none: each interrupt of it goes to
+    /// the next one, as the I/O APIC of a P6 machine spreads them. Since 2.6 an interrupt stays where
+    /// it is until irqbalance moves it, which may do so every 10 s.
+    pub interrupts_move: Option<Duration>,
     /// The limits of softirqs.
     pub softirqs: SoftirqLimits,
     /// Kernel stack and task structure of one task.
@@ -386,6 +393,7 @@ impl Settings {
             idle_loop: IdleLoop::Poll,
             nohz: true,
             sync_socket_wakeups: true,
+            interrupts_move: Some(IRQ_BALANCE),
             datagram_buffer: Bytes(212_992),
             loopback: Loopback::LINUX_6,
             socket_lines: 15,
@@ -413,6 +421,7 @@ impl Settings {
             e100_last_poll: LastPoll::Empty,
             preemption: Preemption::Voluntary,
             idle_loop: IdleLoop::Poll,
+            interrupts_move: Some(IRQ_BALANCE),
             softirqs: SoftirqLimits::LINUX_2_6_16,
             semaphore_locks: SemaphoreLocks::OneForEachSet,
             stream_buffer: Bytes(107_520),
@@ -447,6 +456,7 @@ impl Settings {
                 sk_buff: SK_BUFF_I386,
             },
             preemption: Preemption::Voluntary,
+            interrupts_move: Some(IRQ_BALANCE),
             softirqs: SoftirqLimits::LINUX_2_6_24,
             semaphore_locks: SemaphoreLocks::OneForEachSet,
             stream_buffer: Bytes(107_520),
@@ -487,6 +497,7 @@ impl Settings {
             idle_loop: IdleLoop::Halt,
             nohz: false,
             sync_socket_wakeups: false,
+            interrupts_move: None,
             softirqs: SoftirqLimits::LINUX_2_4,
             block: Bytes::from_kb(8),
             stream_buffer: Bytes::from_kb(64),

@@ -65,8 +65,8 @@ pub(crate) enum Arrived {
 }
 
 /// A network card: a full-duplex link with a bandwidth and a delay, and a ring of packets.
-/// Interrupts of one card go to the CPUs in turn, as the I/O APIC of a P6 machine spreads them, or
-/// to those of a set (`/proc/irq/N/smp_affinity`). Of a card with several queues, each is a card
+/// Interrupts of one card go to the CPUs in turn, or to those of a set
+/// (`/proc/irq/N/smp_affinity`): see `Settings::interrupts_move`. Of a card with several queues, each is a card
 /// here; the first has the link.
 #[derive(Default)]
 pub(crate) struct Card {
@@ -217,10 +217,10 @@ impl Card {
         self.napi == Napi::Armed
     }
 
-    /// It raises an interrupt on `cpu`, and the turn passes on.
-    pub(crate) fn raise(&mut self, cpu: CpuId, turn: usize) {
+    /// It raises an interrupt on `cpu`, and it is the turn of `next`.
+    pub(crate) fn raise(&mut self, cpu: CpuId, next: usize) {
         self.napi = Napi::Raised(cpu);
-        self.turn = turn + 1;
+        self.turn = next;
     }
 
     /// The interrupt handler on `cpu` masks the card's interrupts; true if the card had raised one
@@ -410,16 +410,25 @@ impl Card {
         self.turn = 0;
     }
 
-    /// Whose turn it is to take an interrupt on a machine of `cpus` CPUs: the place in the order,
-    /// and the CPU. Among CPUs of its own a card skips those that are not `online`, unless all are.
-    pub(crate) fn next_turn(&self, cpus: u16, online: impl Fn(CpuId) -> bool) -> (usize, CpuId) {
+    /// Whose turn it is to take an interrupt on a machine of `cpus` CPUs, and whose it is then.
+    /// `moved`: how often the interrupt was moved to the next CPU, where it stays otherwise; none:
+    /// each interrupt goes to the next one. Among CPUs of its own a card skips those that are not
+    /// `online`, unless all are.
+    pub(crate) fn next_turn(
+        &self,
+        cpus: u16,
+        moved: Option<u64>,
+        online: impl Fn(CpuId) -> bool,
+    ) -> (usize, CpuId) {
+        let turn = self.turn + moved.unwrap_or(0) as usize;
+        let then = |turn: usize| moved.map_or(turn + 1, |_| self.turn);
         let Some(steered) = &self.steered else {
-            let turn = self.turn % usize::from(cpus);
-            return (turn, CpuId(turn as u16));
+            let turn = turn % usize::from(cpus);
+            return (then(turn), CpuId(turn as u16));
         };
-        let mut order = (0..steered.len()).map(|later| (self.turn + later) % steered.len());
+        let mut order = (0..steered.len()).map(|later| (turn + later) % steered.len());
         let found = order.find(|turn| online(steered[*turn]));
-        let turn = found.unwrap_or(self.turn % steered.len());
-        (turn, steered[turn])
+        let turn = found.unwrap_or(turn % steered.len());
+        (then(turn), steered[turn])
     }
 }
