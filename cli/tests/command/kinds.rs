@@ -63,14 +63,14 @@ fn check_finds_damage_and_refuses_what_no_command_reads() {
     fs::write(folder.0.join("page.xml"), "<html></html>").unwrap();
     fs::write(
         folder.0.join("wrong.toml"),
-        SMT.replace("ways = 8", "way = 8"),
+        SMT.replace("threads_per_core", "threads_a_core"),
     )
     .unwrap();
     for (file, what) in [
         ("cut.warmq", "the trace is cut off"),
         ("cut.xml", "cut.xml:"),
         ("page.xml", "this is not hwloc's <topology>"),
-        ("wrong.toml", "`cache[1].way`: unknown key"),
+        ("wrong.toml", "`topology.threads_a_core`: unknown key"),
         (
             "events.txt",
             "this is the text of tracefs' `trace` file, which warmq does not read",
