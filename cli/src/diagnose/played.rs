@@ -363,6 +363,16 @@ fn a_real_time_task_that_never_sleeps_is_reported() {
 }
 
 #[test]
+fn a_deadline_task_whose_runtime_is_used_up_is_reported() {
+    let reserved =
+        "[task.reserved]\npolicy = \"deadline 10ms 50ms\"\nbody = [{ run = \"10ms\" }]\n";
+    for scheduler in fair().into_iter().chain(["eevdf-6.18"]) {
+        let found = story(reserved, scheduler, "");
+        only(&found, Kind::Reservation, &["reserved"]);
+    }
+}
+
+#[test]
 fn interrupts_that_have_the_cpu_are_reported() {
     let flood = "[datagram.socket]\n[source.network]\nto = \"socket\"\nbytes = \"64B\"\n\
                  rate = \"400000 per s\"\n[task.receiver]\nbody = [{ receive = \"socket\" }]\n\
@@ -499,6 +509,8 @@ const OF_LAWS: &[(&str, &[Kind])] = &[
     // They are about quotas.
     ("quota", &[Kind::Quota]),
     ("quota-sleepers", &[Kind::Quota]),
+    // Three want a CPU each, and have a fifth of one; two have what a server leaves them.
+    ("deadline", &[Kind::Realtime, Kind::Reservation]),
     // A server leaves the task beside the real-time one 5 %.
     ("real-time-hog-pinned", &[Kind::Realtime]),
 ];

@@ -11,6 +11,8 @@ use crate::About;
 pub enum Kind {
     /// A quota of its group held it back.
     Quota,
+    /// It has used up what SCHED_DEADLINE reserves for it.
+    Reservation,
     /// Real-time tasks or threads of the kernel had the CPU.
     Realtime,
     /// Interrupts and softirqs had the CPU.
@@ -36,6 +38,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::Quota => "quota",
+            Kind::Reservation => "reservation",
             Kind::Realtime => "realtime",
             Kind::Interrupts => "interrupts",
             Kind::Affinity => "affinity",
@@ -57,6 +60,7 @@ impl Kind {
     pub fn title(self) -> &'static str {
         match self {
             Kind::Quota => "held back by a quota",
+            Kind::Reservation => "its runtime of SCHED_DEADLINE is used up",
             Kind::Realtime => "real-time or kernel threads had the CPU",
             Kind::Interrupts => "interrupts and softirqs had the CPU",
             Kind::Affinity => "its affinity is too narrow",

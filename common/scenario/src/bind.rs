@@ -337,7 +337,7 @@ impl Bound {
         self.error(&expr.spot, &fault.to_string(), help)
     }
 
-    fn error(&self, spot: &Spot, what: &str, help: &str) -> EvalError {
+    pub(crate) fn error(&self, spot: &Spot, what: &str, help: &str) -> EvalError {
         let document = &self.scenario.document;
         Box::new(document.problem(&spot.key, &spot.place, what, help))
     }

@@ -75,8 +75,6 @@ const AUTOGROUP: &str = "tasks without a group are in the player's session, an a
      autogroups have no effect (switched off, a cgroup below the root, a scheduler of sched_ext) the \
      run says so";
 const NICE: &str = "needs CAP_SYS_NICE";
-const NO_DEADLINES: &str =
-    "no scheduler has a class of deadlines here: the task is one of SCHED_OTHER";
 
 /// Every feature, or use of one (`uses.rs`), with its truth in the lab, in a guest and on the host.
 /// What is not here is exact in all of them.
@@ -121,10 +119,7 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("stop", [Approximate(WHEN_WOKEN), Exact, Exact]),
     ("nice below 0", [Exact, Exact, Approximate(NICE)]),
     ("policy fifo or rr", [Exact, Exact, Approximate(NICE)]),
-    (
-        "policy deadline",
-        [Approximate(NO_DEADLINES), Exact, Approximate(NICE)],
-    ),
+    ("policy deadline", [Exact, Exact, Approximate(NICE)]),
     ("cpus", [Exact, Exact, Approximate(OTHERS)]),
     ("cpu", [Exact, Exact, Approximate(OTHERS)]),
     (

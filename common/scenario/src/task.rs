@@ -42,6 +42,26 @@ pub struct Deadline {
     pub period: Duration,
 }
 
+impl Deadline {
+    /// Kernels take no shorter runtime (`__checkparam_dl()`: `1 << DL_SCALE`).
+    const LEAST_RUNTIME: Duration = Duration::from_ns(1 << 10);
+    /// Kernels take no shorter and no longer period (`sched_deadline_period_min_us` and `_max_us`,
+    /// unless they are set).
+    const PERIODS: std::ops::RangeInclusive<Duration> =
+        Duration::from_us(100)..=Duration::from_us(1 << 22);
+
+    /// What a task asks for; none: kernels do not take it (`__checkparam_dl()`).
+    pub(crate) fn new(runtime: Duration, deadline: Duration, period: Duration) -> Option<Deadline> {
+        let ascends =
+            Deadline::LEAST_RUNTIME <= runtime && runtime <= deadline && deadline <= period;
+        (ascends && Deadline::PERIODS.contains(&period)).then_some(Deadline {
+            runtime,
+            deadline,
+            period,
+        })
+    }
+}
+
 /// A task, or as many as the product of its dimensions; the first index is the slowest.
 #[derive(Clone, Debug)]
 pub struct TaskKind {

@@ -1,16 +1,22 @@
-//! What runs before the tasks of a scheduler: the class of real-time tasks, and the deadline
-//! server that gives the others a part of the CPU all the same.
+//! What runs before the tasks of a scheduler: the classes of deadline and of real-time tasks, and
+//! the deadline server that gives the others a part of the CPU all the same.
 //!
-//! Purpose: one form of both for the kernels' own schedulers and for compiled ones of sched_ext.
+//! Purpose: one form of these for the kernels' own schedulers and for compiled ones of sched_ext.
 //! Arithmetic and queues only: who calls them has tasks, clocks and timers.
 
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
+mod cbs;
+mod entity;
 mod overload;
-mod realtime;
+mod rank;
 mod server;
+mod urgent;
 
-pub use overload::{NO_PRIORITY, Waiter, looks_elsewhere, lowest, pulls, to_pull};
-pub use realtime::RealTime;
+pub use cbs::{Cbs, Charged, Joining};
+pub use entity::Times;
+pub use overload::{Waiter, looks_elsewhere, lowest, pulls, to_pull};
+pub use rank::Rank;
 pub use server::{IdleTime, Reservation, Server};
+pub use urgent::Urgent;

@@ -22,12 +22,11 @@
 //! Different from the kernel: arming the timer takes no time, and frequencies do not scale
 //! runtimes.
 
+use crate::Rank;
+use crate::entity::{Entity, Times};
+
 /// Below this, in ns, a deferred start is not put off again (`dl_server_min_res`).
 const LEAST_DELAY: i64 = 1_000_000;
-/// A timer is set for a time that has passed by less than this, in ns (`ktime_us_delta()`).
-const LATE: i64 = 1_000;
-/// Runtimes and laxities are compared in units of 2^10 ns (`DL_SCALE`).
-const SCALE: u32 = 10;
 
 /// How idle time counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,11 +68,9 @@ enum Phase {
 
 /// A server of one CPU; see above.
 pub struct Server {
-    reservation: Reservation,
+    entity: Entity,
+    idle: IdleTime,
     phase: Phase,
-    /// What is left of the runtime, and until when.
-    left: i64,
-    deadline: i64,
     due: Option<i64>,
     /// Until when idle time has been counted, while the CPU idles.
     idle_since: Option<i64>,
@@ -89,16 +86,19 @@ impl Default for Server {
 impl Server {
     /// The server of a CPU that idles since time 0.
     pub fn new(reservation: Reservation) -> Server {
-        let runtime = reservation.runtime.min(reservation.period);
+        let Reservation {
+            runtime,
+            period,
+            idle,
+        } = reservation;
         Server {
-            reservation: Reservation {
-                runtime,
-                ..reservation
-            },
+            entity: Entity::new(Times {
+                runtime: runtime.min(period),
+                deadline: period,
+                period,
+            }),
+            idle,
             phase: Phase::Stopped { served: false },
-            left: 0,
-            // Its last period is over.
-            deadline: -1,
             due: None,
             idle_since: Some(0),
         }
@@ -114,6 +114,14 @@ impl Server {
         self.phase == Phase::Serves
     }
 
+    /// What deadline tasks are compared with while it serves.
+    pub fn rank(&self) -> Rank {
+        match self.serves() {
+            true => Rank::Deadline(self.entity.deadline),
+            false => Rank::Other,
+        }
+    }
+
     /// The first fair task was queued (`dl_server_start()`).
     pub fn start(&mut self, now: i64) {
         let Phase::Stopped { served } = self.phase else {
@@ -122,28 +130,23 @@ impl Server {
             }
             return;
         };
-        if self.reservation.runtime == 0 {
+        if self.entity.times.runtime == 0 {
             return;
         }
         // An idle CPU's time until now was not the server's, unless it counts while it is stopped.
         self.count_idle(now);
         // update_dl_entity()
-        let passed = self.deadline < now;
-        match served {
-            true if !passed && self.overflows(now) => {
-                let laxity = i128::from(self.deadline - now);
-                let runtime = i128::from(self.reservation.runtime) * laxity;
-                self.left = (runtime / i128::from(self.reservation.period)) as i64;
-                self.phase = Phase::Serves;
+        let entity = &mut self.entity;
+        let (passed, overflows) = (entity.has_passed(now), entity.overflows(now));
+        if served && !passed {
+            if overflows {
+                entity.revise(now);
             }
-            true if !passed => self.phase = Phase::Serves,
-            _ => {
-                if passed || self.overflows(now) {
-                    self.begin_period(now);
-                }
-                self.phase = Phase::Deferred;
-                self.due = Some(self.deadline - self.left);
-            }
+            self.phase = Phase::Serves;
+        } else if passed || overflows {
+            self.defer(now, Phase::Deferred);
+        } else {
+            self.wait_for_zero_laxity(Phase::Deferred);
         }
     }
 
@@ -166,8 +169,8 @@ impl Server {
         if self.phase == Phase::Idle {
             self.phase = Phase::Deferred;
         }
-        self.left -= ran;
-        if self.left > 0 {
+        self.entity.left -= ran;
+        if self.entity.left > 0 {
             return false;
         }
         match self.phase {
@@ -194,7 +197,7 @@ impl Server {
             return;
         };
         let idled = now - std::mem::replace(since, now);
-        match self.reservation.idle {
+        match self.idle {
             IdleTime::Spends => self.spend_idle(idled),
             IdleTime::Stops => self.charge_idle(now, idled),
         }
@@ -202,12 +205,12 @@ impl Server {
 
     /// `dl_server_update_idle_time()` of 6.12, which counts while the server is stopped, too.
     fn spend_idle(&mut self, idled: i64) {
-        if self.left < 0 {
+        if self.entity.left < 0 {
             return;
         }
-        self.left -= idled;
-        if self.left < 0 {
-            self.left = 0;
+        self.entity.left -= idled;
+        if self.entity.left < 0 {
+            self.entity.left = 0;
             if let Phase::Stopped { served } = &mut self.phase {
                 *served = false;
             }
@@ -219,13 +222,13 @@ impl Server {
         if matches!(self.phase, Phase::Stopped { .. }) || idled <= 0 {
             return;
         }
-        self.left -= idled;
-        if self.left > 0 {
+        self.entity.left -= idled;
+        if self.entity.left > 0 {
             return;
         }
         match self.phase {
             Phase::Serves => self.wait_for_deadline(now),
-            Phase::Idle => self.left = 0,
+            Phase::Idle => self.entity.left = 0,
             _ => self.defer(now, Phase::Idle),
         }
     }
@@ -237,12 +240,12 @@ impl Server {
         match self.phase {
             Phase::Stopped { .. } | Phase::Serves => {}
             Phase::Idle => self.stop(),
-            Phase::Deferred if now < self.deadline - self.left - LEAST_DELAY => {
-                self.due = Some(self.deadline - self.left);
+            Phase::Deferred if now < self.zero_laxity() - LEAST_DELAY => {
+                self.wait_for_zero_laxity(Phase::Deferred);
             }
             Phase::Deferred => {
-                if self.overflows(now) {
-                    self.begin_period(now);
+                if self.entity.overflows(now) {
+                    self.entity.begin_period(now);
                 }
                 self.serve(now);
             }
@@ -250,53 +253,35 @@ impl Server {
         }
     }
 
-    /// The runtime is refilled, and what it was overrun by is paid back (`replenish_dl_entity()`).
     fn serve(&mut self, now: i64) {
-        while self.left <= 0 {
-            self.deadline += self.reservation.period;
-            self.left += self.reservation.runtime;
-        }
-        if self.deadline < now {
-            self.begin_period(now);
-        }
+        self.entity.replenish(now);
         self.phase = Phase::Serves;
         self.due = None;
     }
 
     /// The runtime is used up until the deadline, or for a whole period if that has passed.
     fn wait_for_deadline(&mut self, now: i64) {
-        if now - self.deadline >= LATE {
-            self.begin_period(now);
+        if !self.entity.can_wait(now) {
+            self.entity.begin_period(now);
         }
         self.phase = Phase::Spent;
-        self.due = Some(self.deadline);
+        self.due = Some(self.entity.deadline);
     }
 
     /// Nobody starves: the next start is put off by a new period.
     fn defer(&mut self, now: i64, phase: Phase) {
-        self.begin_period(now);
+        self.entity.begin_period(now);
+        self.wait_for_zero_laxity(phase);
+    }
+
+    fn wait_for_zero_laxity(&mut self, phase: Phase) {
         self.phase = phase;
-        self.due = Some(self.deadline - self.left);
+        self.due = Some(self.zero_laxity());
     }
 
-    /// `replenish_dl_new_period()`.
-    fn begin_period(&mut self, now: i64) {
-        self.deadline = now + self.reservation.period;
-        self.left = self.reservation.runtime;
-    }
-
-    /// Whether what is left until the deadline is more than the server's share of the CPU
-    /// (`dl_entity_overflow()`).
-    ///
-    /// ```text
-    ///     left / (deadline - now)  >  runtime / period        each side multiplied by both divisors
-    /// ```
-    fn overflows(&self, now: i64) -> bool {
-        let scaled = |time: i64| i128::from(time >> SCALE);
-        let Reservation {
-            runtime, period, ..
-        } = self.reservation;
-        scaled(period) * scaled(self.left) > scaled(self.deadline - now) * scaled(runtime)
+    /// The latest time at which what is left fits before the deadline.
+    fn zero_laxity(&self) -> i64 {
+        self.entity.deadline - self.entity.left
     }
 }
 
@@ -375,7 +360,10 @@ mod tests {
             "a period from when it began to serve"
         );
         server.timer(1_950 * MS);
-        assert_eq!((server.left, server.deadline), (48 * MS, 2_950 * MS));
+        assert_eq!(
+            (server.entity.left, server.entity.deadline),
+            (48 * MS, 2_950 * MS)
+        );
     }
 
     #[test]
@@ -387,13 +375,13 @@ mod tests {
         server.stop();
         assert_eq!((server.due(), server.serves()), (None, false));
         server.start(980 * MS);
-        assert_eq!((server.serves(), server.left), (true, 40 * MS));
+        assert_eq!((server.serves(), server.entity.left), (true, 40 * MS));
         server.stop();
         server.start(1_930 * MS);
         assert!(server.serves());
         assert_eq!(
-            server.left, MS,
-            "a twentieth of the 20 ms until the deadline"
+            server.entity.left, 999_984,
+            "52428 / 2^20, which is a twentieth, of the 20 ms until the deadline"
         );
         server.stop();
         server.start(2_000 * MS);
@@ -424,7 +412,10 @@ mod tests {
         assert_eq!(server.due(), Some(1_000 * MS), "nothing is left");
         server.timer(1_000 * MS);
         assert!(server.serves());
-        assert_eq!((server.left, server.deadline), (50 * MS, 2_000 * MS));
+        assert_eq!(
+            (server.entity.left, server.entity.deadline),
+            (50 * MS, 2_000 * MS)
+        );
     }
 
     #[test]

@@ -29,6 +29,7 @@ use warmq_units::{Duration, Instant};
 
 pub(crate) use self::compiled::Programs;
 pub use self::compiled::{Compiled, FindProgram};
+pub(crate) use self::fidelity::refusal;
 pub use self::fidelity::{fidelity, fidelity_of_schedulers};
 use self::measure::{Done, RunMeters, Totals};
 use self::of_tasks::OfTasks;
@@ -342,8 +343,11 @@ impl Lab {
             workload,
             ..
         } = *play;
+        let refused = workload
+            .scenario()
+            .and_then(|scenario| refusal(scenario, entry));
+        refused.map_or(Ok(()), |why| Err(setting(why)))?;
         let workload_chosen = chosen(workload.settings(), &plan.workload.settings)?;
-
         let costs = machines::costs(machine, entry.kernel);
         let kernel = entry.kernel_settings_as(&scheduler.chosen, plan.seed);
         let preemption = kernel::preemption(plan, entry)?.unwrap_or(kernel.preemption);
@@ -352,6 +356,9 @@ impl Lab {
             drawn_ticks: kernel::drawn_ticks(plan),
             ..kernel_settings(kernel, set)
         };
+        let by_servers = kernel::counts_servers(entry, &scheduler.chosen);
+        let admitted = workload.check_reservations(&workload_chosen, machine, by_servers);
+        admitted.map_err(|problems| setting(problems.to_string()))?;
         let counters = Counters::default();
         let played = workload.build(&workload_chosen, &warmq_play::site(machine), &counters);
         let played = played.map_err(|problems| setting(problems.to_string()))?;

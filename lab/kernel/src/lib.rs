@@ -37,7 +37,8 @@ pub use crate::core::{
     View, Within,
 };
 pub use face::{
-    Attach, Boot, BootError, Callback, Context, Hint, MakeScheduler, Pick, Scheduler, Workload,
+    Alarm, Attach, Boot, BootError, Callback, Context, Hint, MakeScheduler, Pick, Scheduler,
+    Workload,
 };
 pub use run::by_hand::{ByHand, Doing};
 pub use run::kernel::Kernel;
@@ -45,8 +46,8 @@ pub use words::{
     Balance, Barrier, BusyWait, Change, ClosedEarly, Condition, Costs, CpuTime, Ending, Fragment,
     Group, GroupId, IdleLoop, LastPoll, Limits, Listener, LockKind, Locks, Looked, Loopback,
     Misuse, Mm, Mode, Mutex, Nic, Object, Operator, Part, Policy, PollTime, Preemption, Program,
-    ReceiveCharge, Region, Remote, RemotePeer, Role, Rule, Running, Semaphore, SemaphoreLocks,
-    Sender, Settings, Socket, SoftirqLimits, Span, Spinlock, Stall, Task, TaskCpuTime, TaskSpec,
-    Throttling, Touch, UnknownCost, Violation, Waiting, WakeContext, Wakeup, Walks, Why,
-    group_weight_of_nice, weight_of_nice,
+    ReceiveCharge, Region, Remote, RemotePeer, Reserved, Role, Rule, Running, Semaphore,
+    SemaphoreLocks, Sender, Settings, Socket, SoftirqLimits, Span, Spinlock, Stall, Task,
+    TaskCpuTime, TaskSpec, Throttling, Touch, UnknownCost, Violation, Waiting, WakeContext, Wakeup,
+    Walks, Why, group_weight_of_nice, weight_of_nice,
 };

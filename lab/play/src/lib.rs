@@ -111,6 +111,26 @@ impl Entry {
         }
     }
 
+    /// Checks that the kernel of `machine` admits the deadline tasks of a scenario. `by_servers`:
+    /// what its deadline servers have reserved counts.
+    ///
+    /// # Errors
+    /// The task with which it is too much, or that is bound to some CPUs; as [`Entry::build`].
+    pub fn check_reservations(
+        &self,
+        chosen: &Chosen,
+        machine: &MachineDescription,
+        by_servers: bool,
+    ) -> Result<(), Problems> {
+        let Source::Scenario(file) = &self.source else {
+            return Ok(());
+        };
+        let cpus = cpus(machine.cpus.iter().copied());
+        let bound = file.scenario.bind(chosen, &cpus.site())?;
+        let admitted = bound.check_reservations(&cpus, by_servers);
+        admitted.map_err(|problem| Problems::from(*problem))
+    }
+
     /// The workload, set as chosen, for the machine `site`, which will count into `counters`.
     ///
     /// # Errors

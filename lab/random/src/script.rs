@@ -5,7 +5,7 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use warmq_kernel::{
-    Boot, Condition, Mutex, Nic, Policy, Region, Socket, Task, TaskSpec, Touch, Workload,
+    Boot, Condition, Mutex, Nic, Policy, Region, Reserved, Socket, Task, TaskSpec, Touch, Workload,
 };
 use warmq_machine::OutOfMemory;
 use warmq_units::{Bytes, CpuId, Cycles, Duration};
@@ -140,6 +140,7 @@ fn parts() -> impl Strategy<Value = Part> {
         1 => Just(Policy::Batch),
         1 => (1u8..99).prop_map(Policy::Fifo),
         1 => (1u8..99).prop_map(Policy::RoundRobin),
+        1 => (1u64..20, 0u64..20, 0u64..20).prop_map(reserved),
     ];
     (
         prop::collection::vec(acts(), 1..12),
@@ -155,10 +156,19 @@ fn parts() -> impl Strategy<Value = Part> {
         })
 }
 
+/// A runtime, how much later it is due, and how much after that the period ends, in ms.
+fn reserved((runtime, later, after): (u64, u64, u64)) -> Policy {
+    Policy::Deadline(Reserved {
+        runtime: Duration::from_ms(runtime),
+        deadline: Duration::from_ms(runtime + later),
+        period: Duration::from_ms(runtime + later + after),
+    })
+}
+
 /// Real-time tasks compute in short bursts, since nobody is promised anything beside them.
 fn briefly(act: Act, policy: Policy) -> Act {
     match (act, policy) {
-        (Act::Compute(cycles), Policy::Fifo(_) | Policy::RoundRobin(_)) => {
+        (Act::Compute(cycles), Policy::Fifo(_) | Policy::RoundRobin(_) | Policy::Deadline(_)) => {
             Act::Compute(cycles % 3_000_000)
         }
         (act, _) => act,

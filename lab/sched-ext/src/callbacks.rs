@@ -6,7 +6,7 @@ use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 use crate::ground::Ground;
 use crate::load::Loaded;
 use crate::profile::{Hint, Run};
-use crate::realtime::SERVER_TIMER;
+use crate::realtime::{SERVER_TIMER, replenished};
 use crate::run_queue::Machine;
 use crate::state::During;
 use crate::tracing::Event;
@@ -316,7 +316,8 @@ impl Scheduler for SchedExt {
 
     fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
         if self.machine.is_urgent(task) {
-            self.machine.yield_urgent(task);
+            self.machine.yield_urgent(context, task);
+            self.finish(context);
             return true;
         }
         match self.machine.callbacks.yields {
@@ -367,7 +368,10 @@ impl Scheduler for SchedExt {
     fn timer(&mut self, context: &mut Context<'_>, token: u64) {
         match token {
             SERVER_TIMER => self.machine.server_is_due(context),
-            timer => self.machine.timer(context, timer),
+            timer => match replenished(timer) {
+                Some(task) => self.machine.replenish(context, task),
+                None => self.machine.timer(context, timer),
+            },
         }
         self.finish(context);
     }

@@ -1,6 +1,6 @@
 //! What an attachment gets of a machine, once: an object may be attached again on it.
 
-use warmq_classes::RealTime;
+use warmq_classes::Urgent;
 use warmq_kernel::Attach;
 use warmq_machine::CpuPlace;
 use warmq_units::{Address, Bytes, CpuId, LockId};
@@ -50,7 +50,7 @@ impl Ground {
             sites: sites.collect(),
             costs,
             line: attach.line(),
-            round_robin: RealTime::slice(attach.tick().as_ns()),
+            round_robin: Urgent::slice(attach.tick().as_ns()),
         })
     }
 

@@ -67,7 +67,7 @@ impl Here<'_, '_> {
         fields.sum_exec_runtime.set(self.guest, address, all);
         fields.utime.set(self.guest, address, all);
         if self.state.task(task).urgency.is_some() {
-            return;
+            return self.charge_urgent(task, cpu, ran);
         }
         self.charge_server(cpu, ran);
         let slice = self.slice(task);

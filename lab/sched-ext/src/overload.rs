@@ -1,6 +1,7 @@
-//! Real-time tasks move to where they can run (`push_rt_tasks()`, `pull_rt_task()`).
+//! Real-time and deadline tasks move to where they can run (`push_rt_tasks()`, `pull_rt_task()`,
+//! `push_dl_tasks()`, `pull_dl_task()`).
 
-use warmq_classes::{Waiter, looks_elsewhere, lowest, pulls, to_pull};
+use warmq_classes::{Rank, Waiter, looks_elsewhere, lowest, pulls, to_pull};
 use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
@@ -11,21 +12,21 @@ impl Machine {
     /// then that with the least (`select_task_rq_rt()`).
     pub(crate) fn select_urgent(&self, context: &Context<'_>, task: TaskId) -> CpuId {
         let last = self.allowed_near(context, task, context.task(task).last_cpu());
-        let found = match self.is_taken(context, last, self.state.priority(task)) {
+        let found = match self.is_taken(context, last, self.state.rank(task)) {
             true => self.lowest(context, task, last),
             false => None,
         };
         found.unwrap_or(last)
     }
 
-    /// Whether who runs on `cpu` keeps one of a priority from running.
-    fn is_taken(&self, context: &Context<'_>, cpu: CpuId, priority: i32) -> bool {
+    /// Whether who runs on `cpu` keeps one of a rank from running.
+    fn is_taken(&self, context: &Context<'_>, cpu: CpuId, rank: Rank) -> bool {
         let Some(current) = self.state.runs(cpu) else {
             return false;
         };
         let allowed = context.task(current).allowed();
         let is_bound = allowed.is_some_and(|cpus| cpus.len() == 1);
-        looks_elsewhere(priority, self.state.priority_on(cpu), is_bound)
+        looks_elsewhere(rank, self.state.rank_on(cpu), is_bound)
     }
 
     fn lowest(&self, context: &Context<'_>, task: TaskId, last: CpuId) -> Option<CpuId> {
@@ -38,8 +39,8 @@ impl Machine {
             true => 0,
             false => 1 + usize::from(node(last) != node(cpu)),
         };
-        let priority = self.state.priority(task);
-        lowest(priority, best, (last, context.cpu()), distance)
+        let rank = self.state.rank(task);
+        lowest(rank, best, (last, context.cpu()), distance)
     }
 
     /// Those that wait on `cpu`, the best first, but for those that another CPU still switches away
@@ -54,7 +55,7 @@ impl Machine {
     /// Those that wait on `cpu` go to CPUs that have something lesser.
     pub(crate) fn push_urgent(&mut self, context: &mut Context<'_>, cpu: CpuId) {
         for task in self.urgent_waiters(context, cpu) {
-            if self.state.priority(task) < self.state.priority_on(cpu) {
+            if self.state.rank(task) < self.state.rank_on(cpu) {
                 return context.reschedule(cpu);
             }
             if let Some(to) = self.lowest(context, task, cpu).filter(|to| *to != cpu) {
@@ -65,14 +66,14 @@ impl Machine {
 
     /// One was queued on `cpu`: it goes elsewhere if it cannot run there (`task_woken_rt()`).
     pub(crate) fn push_woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
-        if self.is_taken(context, cpu, self.state.priority(task)) {
+        if self.is_taken(context, cpu, self.state.rank(task)) {
             self.push_urgent(context, cpu);
         }
     }
 
-    /// What `cpu` ran had this priority before it left, or changed: the best that waits elsewhere
+    /// What `cpu` ran had this rank before it left, or changed: the best that waits elsewhere
     /// comes, if it is better than what is here.
-    pub(crate) fn pull_urgent(&mut self, context: &mut Context<'_>, cpu: CpuId, before: i32) {
+    pub(crate) fn pull_urgent(&mut self, context: &mut Context<'_>, cpu: CpuId, before: Rank) {
         let best = self.state.best_urgent(cpu);
         if !pulls(before, best) || !context.is_online(cpu) {
             return;
@@ -82,15 +83,15 @@ impl Machine {
         }
     }
 
-    fn best_elsewhere(&self, context: &Context<'_>, cpu: CpuId, best: i32) -> Option<TaskId> {
+    fn best_elsewhere(&self, context: &Context<'_>, cpu: CpuId, best: Rank) -> Option<TaskId> {
         let others = (0..context.cpus()).map(CpuId).filter(|other| *other != cpu);
         let waiters = others.flat_map(|from| {
             let waiters = self.urgent_waiters(context, from).into_iter();
             let usable = waiters.filter(|task| context.task(*task).may_run_on(cpu));
             usable.map(move |task| Waiter {
                 task,
-                priority: self.state.priority(task),
-                runs: self.state.priority_on(from),
+                rank: self.state.rank(task),
+                runs: self.state.rank_on(from),
             })
         });
         to_pull(best, waiters)

@@ -1,25 +1,35 @@
-//! Real-time tasks, which run before those of sched_ext (kernel/sched/rt.c), and the deadline
-//! server that gives the latter a part of each CPU all the same (`ext_server`, from 7.0 on).
+//! Deadline and real-time tasks, which run before those of sched_ext (kernel/sched/deadline.c,
+//! rt.c), and the deadline server that gives the latter a part of each CPU all the same
+//! (`ext_server`, from 7.0 on).
 //!
 //! A program hears of them by what it loses: a task of its own that is put back, CPUs that no
-//! longer idle, `ops.cpu_release` and `ops.cpu_acquire`. A task that becomes a real-time one leaves
+//! longer idle, `ops.cpu_release` and `ops.cpu_acquire`. A task that becomes one of these leaves
 //! the program (`ops.disable`), and comes back to it (`ops.enable`) when it is none any more.
 //!
-//! Different from the kernel: nobody throttles them.
+//! Different from the kernel: nobody throttles real-time tasks; what a deadline task has is used up
+//! at a tick, on 7.1 and later, too.
 
-use warmq_classes::{IdleTime, NO_PRIORITY, RealTime, Reservation, Server};
-use warmq_kernel::{Context, Pick, Policy, Timer, View};
-use warmq_units::{CpuId, Duration, Instant, TaskId};
+use warmq_classes::{Cbs, Charged, IdleTime, Joining, Rank, Reservation, Server, Times, Urgent};
+use warmq_kernel::{Alarm, Context, Pick, Policy, View};
+use warmq_units::{CpuId, Instant, TaskId};
 
 use crate::run_queue::Machine;
 use crate::state::{During, Here, State};
 use crate::words::deq;
 
-/// What distinguishes the server's timer from those of programs, which are addresses.
+/// What distinguishes the server's timer from those of programs, which are addresses of 8 bytes.
 pub(crate) const SERVER_TIMER: u64 = 1;
+/// The same of a timer that ends the throttling of a task.
+const REPLENISHMENT: u64 = 2;
 
-/// `SCX_CPU_PREEMPT_RT`.
+/// Whose throttling a timer ends, if it is one of these.
+pub(crate) fn replenished(token: u64) -> Option<TaskId> {
+    (token % 8 == REPLENISHMENT).then_some(TaskId((token / 8) as u32))
+}
+
+/// `enum scx_cpu_preempt_reason`.
 const PREEMPT_RT: u64 = 0;
+const PREEMPT_DL: u64 = 1;
 
 /// What tasks of sched_ext have in each period, in ns (`ext_server_init()`).
 const RESERVATION: Reservation = Reservation {
@@ -28,38 +38,73 @@ const RESERVATION: Reservation = Reservation {
     idle: IdleTime::Stops,
 };
 
-/// What a real-time task is compared by.
+/// What a deadline or real-time task is compared by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Urgency {
-    /// `p->prio`: less comes first.
-    pub(crate) priority: i32,
+    pub(crate) rank: Rank,
     /// Ticks that are left of its slice, if it is of SCHED_RR.
     ticks: Option<u64>,
+    /// Its reservation, if it is of SCHED_DEADLINE.
+    cbs: Option<Cbs>,
 }
 
 impl Urgency {
-    /// What a task's policy makes it, if that is a real-time one; `ticks` are a whole slice.
-    pub(crate) fn of(view: View<'_>, ticks: u64) -> Option<Urgency> {
-        let priority = |of: u8| NO_PRIORITY - 1 - i32::from(of);
-        let (priority, ticks) = match view.policy() {
-            Policy::Fifo(of) => (priority(of), None),
-            Policy::RoundRobin(of) => (priority(of), Some(ticks)),
+    /// What a task's policy makes it, if that is one above sched_ext's; `ticks` are a whole slice.
+    /// A reservation that it had `before` goes on.
+    pub(crate) fn of(view: View<'_>, ticks: u64, before: Option<Urgency>) -> Option<Urgency> {
+        let (rank, ticks, cbs) = match view.policy() {
+            Policy::Fifo(of) => (Rank::of_priority(of), None, None),
+            Policy::RoundRobin(of) => (Rank::of_priority(of), Some(ticks), None),
+            Policy::Deadline(of) => {
+                let times = Times::new(of.runtime, of.deadline, of.period);
+                let before = before.and_then(|before| before.cbs);
+                let mut cbs = before.unwrap_or_else(|| Cbs::new(times));
+                cbs.set_times(times);
+                (cbs.rank(), None, Some(cbs))
+            }
             Policy::Other | Policy::Batch | Policy::Idle => return None,
         };
-        Some(Urgency { priority, ticks })
+        Some(Urgency { rank, ticks, cbs })
+    }
+
+    /// `p->prio`: that of a deadline task is the best.
+    pub(crate) fn priority(self) -> i64 {
+        match self.rank {
+            Rank::RealTime(priority) => priority.into(),
+            Rank::Deadline(_) | Rank::Other => -1,
+        }
+    }
+
+    /// Whether it waits for its next period, in no queue.
+    fn is_throttled(self) -> bool {
+        self.cbs.is_some_and(|cbs| cbs.is_throttled())
+    }
+
+    /// Whether only what is left of a turn distinguishes it from `other`.
+    fn stands_as(self, other: Urgency) -> bool {
+        let times = |urgency: Urgency| urgency.cbs.map(|cbs| cbs.times());
+        self.rank == other.rank && times(self) == times(other)
+    }
+
+    /// It comes onto a queue.
+    fn joins(&mut self, now: i64, how: Joining) {
+        if let Some(cbs) = &mut self.cbs {
+            cbs.joins(now, how);
+            self.rank = cbs.rank();
+        }
     }
 }
 
 /// What a CPU has above its tasks of sched_ext.
 #[derive(Default)]
 pub(crate) struct Above {
-    tasks: RealTime,
+    tasks: Urgent,
     /// Which of them runs, from the moment it is picked.
     pub(crate) current: Option<TaskId>,
     /// The program knows that it has lost the CPU (`rq->scx.cpu_released`).
     released: bool,
     server: Server,
-    timer: Option<(Timer, i64)>,
+    timer: Alarm,
     /// Tasks of sched_ext on this run queue (`rq->scx.nr_running`).
     runnable: u32,
 }
@@ -110,25 +155,25 @@ impl State {
         }
     }
 
-    /// What a task is compared by with real-time ones.
-    pub(crate) fn priority(&self, task: TaskId) -> i32 {
+    /// What a task is compared by with those above sched_ext's.
+    pub(crate) fn rank(&self, task: TaskId) -> Rank {
         let urgency = self.task(task).urgency;
-        urgency.map_or(NO_PRIORITY, |urgency| urgency.priority)
+        urgency.map_or(Rank::Other, |urgency| urgency.rank)
     }
 
     /// The same of who runs on a CPU.
-    pub(crate) fn priority_on(&self, cpu: CpuId) -> i32 {
+    pub(crate) fn rank_on(&self, cpu: CpuId) -> Rank {
         let runs = self.above[cpu.index()].current;
-        runs.map_or(NO_PRIORITY, |task| self.priority(task))
+        runs.map_or(Rank::Other, |task| self.rank(task))
     }
 
-    /// Real-time tasks of a CPU, the best first.
+    /// Those above sched_ext's on a CPU, the best first.
     pub(crate) fn urgent_on(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> {
         self.above[cpu.index()].tasks.iter()
     }
 
-    /// The best priority of these.
-    pub(crate) fn best_urgent(&self, cpu: CpuId) -> i32 {
+    /// The best rank of these.
+    pub(crate) fn best_urgent(&self, cpu: CpuId) -> Rank {
         self.above[cpu.index()].tasks.best()
     }
 }
@@ -168,23 +213,54 @@ impl Here<'_, '_> {
         for cpu in std::mem::take(&mut self.state.servers) {
             let above = self.state.above(cpu);
             let due = above.server.due();
-            if above.timer.as_ref().map(|(_, due)| *due) == due {
-                continue;
-            }
-            if let Some((timer, _)) = above.timer.take() {
-                self.context.cancel_timer(timer);
-            }
-            let armed = due.map(|due| {
-                let at = Instant::START + Duration::from_ns(due.max(0) as u64);
-                (self.context.arm_timer(cpu, at, SERVER_TIMER), due)
-            });
-            self.state.above(cpu).timer = armed;
+            above.timer.set(self.context, due, (cpu, SERVER_TIMER));
         }
+        for task in std::mem::take(&mut self.state.deadlines) {
+            let state = self.state.task_mut(task);
+            let cbs = state.urgency.and_then(|urgency| urgency.cbs);
+            let (due, token) = (
+                cbs.and_then(|cbs| cbs.due()),
+                8 * u64::from(task.0) + REPLENISHMENT,
+            );
+            state
+                .replenishment
+                .set(self.context, due, (state.cpu, token));
+        }
+    }
+
+    /// A task that runs on `cpu` and is above those of sched_ext ran for `ran` ns
+    /// (`update_curr_dl()`).
+    pub(crate) fn charge_urgent(&mut self, task: TaskId, cpu: CpuId, ran: u64) {
+        let now = clock(self.now());
+        let urgency = self.state.task_mut(task).urgency.as_mut();
+        let Some((urgency, cbs)) =
+            urgency.and_then(|urgency| Some((&mut urgency.rank, urgency.cbs.as_mut()?)))
+        else {
+            return;
+        };
+        if cbs.charge(now, ran as i64) == Charged::GoesOn {
+            return;
+        }
+        *urgency = cbs.rank();
+        self.remove_urgent(task);
+        self.add_urgent(task, cpu);
+        if self.state.urgent_on(cpu).next() != Some(task) {
+            self.context.reschedule(cpu);
+        }
+    }
+
+    /// A task above those of sched_ext comes onto the queue of `cpu`.
+    fn join_urgent(&mut self, task: TaskId, cpu: CpuId, how: Joining) {
+        let now = clock(self.now());
+        if let Some(urgency) = &mut self.state.task_mut(task).urgency {
+            urgency.joins(now, how);
+        }
+        self.add_urgent(task, cpu);
     }
 
     /// `rq->rt.rt_nr_running`.
     fn write_urgent(&mut self, cpu: CpuId) {
-        let count = self.state.above(cpu).tasks.iter().count() as u64;
+        let count = self.state.above(cpu).tasks.real_time() as u64;
         let (Some(address), fields) = (
             self.state.variables.runqueues(),
             self.state.layouts.run_queue,
@@ -196,11 +272,15 @@ impl Here<'_, '_> {
         }
     }
 
+    /// A task is in the queue of `cpu` from now on, unless it is throttled.
     pub(crate) fn add_urgent(&mut self, task: TaskId, cpu: CpuId) {
         self.set_cpu(task, cpu);
-        let priority = self.state.priority(task);
-        self.state.above(cpu).tasks.add(priority, task);
-        self.write_urgent(cpu);
+        self.state.deadlines.push(task);
+        let urgency = self.state.task(task).urgency;
+        if let Some(urgency) = urgency.filter(|urgency| !urgency.is_throttled()) {
+            self.state.above(cpu).tasks.add(urgency.rank, task);
+            self.write_urgent(cpu);
+        }
     }
 
     pub(crate) fn remove_urgent(&mut self, task: TaskId) {
@@ -209,23 +289,28 @@ impl Here<'_, '_> {
         self.write_urgent(cpu);
     }
 
-    /// A CPU picks again if a real-time task that came onto its run queue is better than who runs
+    /// A CPU picks again if one that came onto its run queue is better than who runs
     /// (`wakeup_preempt()`).
     pub(crate) fn preempt_for(&mut self, task: TaskId, cpu: CpuId) {
-        if self.state.priority(task) < self.state.priority_on(cpu) {
+        let throttled = self
+            .state
+            .task(task)
+            .urgency
+            .is_some_and(Urgency::is_throttled);
+        if !throttled && self.state.rank(task) < self.state.rank_on(cpu) {
             self.context.reschedule(cpu);
         }
     }
 }
 
-/// What the lab asks of real-time tasks.
+/// What the lab asks of tasks above those of sched_ext.
 impl Machine {
     pub(crate) fn is_urgent(&self, task: TaskId) -> bool {
         self.state.is_urgent(task)
     }
 
     pub(crate) fn enqueue_urgent(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
-        self.here(context).add_urgent(task, cpu);
+        self.here(context).join_urgent(task, cpu, Joining::Woken);
     }
 
     pub(crate) fn preempt_for(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
@@ -262,9 +347,49 @@ impl Machine {
         }
     }
 
-    pub(crate) fn yield_urgent(&mut self, task: TaskId) {
-        let cpu = self.state.task(task).cpu;
-        self.state.above(cpu).tasks.requeue(task);
+    /// `yield_task_rt()`, `yield_task_dl()`.
+    pub(crate) fn yield_urgent(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let state = self.state.task_mut(task);
+        let cpu = state.cpu;
+        match state
+            .urgency
+            .as_mut()
+            .and_then(|urgency| urgency.cbs.as_mut())
+        {
+            Some(cbs) => {
+                cbs.yields();
+                self.here(context).update_current(cpu);
+            }
+            None => self.state.above(cpu).tasks.requeue(task),
+        }
+    }
+
+    /// The timer that ends the throttling of a task has expired (`dl_task_timer()`).
+    pub(crate) fn replenish(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let now = clock(context.now());
+        let state = self.state.task_mut(task);
+        state.replenishment.expired();
+        let cpu = state.cpu;
+        let Some(urgency) = state
+            .urgency
+            .as_mut()
+            .filter(|urgency| urgency.is_throttled())
+        else {
+            return;
+        };
+        if let Some(cbs) = &mut urgency.cbs {
+            cbs.timer(now);
+            urgency.rank = cbs.rank();
+        }
+        if !context.task(task).is_runnable() {
+            return;
+        }
+        let mut here = self.here(context);
+        here.add_urgent(task, cpu);
+        here.preempt_for(task, cpu);
+        if self.state.runs(cpu).is_some_and(|runs| runs != task) {
+            self.push_woken(context, task, cpu);
+        }
     }
 
     /// Moves one that waits to a CPU where it may run.
@@ -290,15 +415,15 @@ impl Machine {
 
     /// A task's policy may have changed to that of another class, or to another priority.
     pub(crate) fn policy_changed(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let urgency = Urgency::of(context.task(task), self.state.round_robin);
         let before = self.state.task(task).urgency;
+        let urgency = Urgency::of(context.task(task), self.state.round_robin, before);
         match (before, urgency) {
             (None, None) => self.weight_changed(context, task),
             (None, Some(urgency)) => self.leaves_program(context, task, urgency),
             (Some(_), None) => self.comes_to_program(context, task),
             (Some(before), Some(urgency)) => {
                 self.move_group(context, task);
-                if before.priority != urgency.priority {
+                if !before.stands_as(urgency) {
                     self.priority_changed(context, task, urgency);
                 }
             }
@@ -307,22 +432,23 @@ impl Machine {
 
     fn priority_changed(&mut self, context: &mut Context<'_>, task: TaskId, urgency: Urgency) {
         let cpu = self.state.task(task).cpu;
-        let before = self.state.priority(task);
+        let before = self.state.rank(task);
         self.state.task_mut(task).urgency = Some(urgency);
+        self.state.deadlines.push(task);
         let mut here = self.here(context);
         here.write_weight(task);
         if !here.view(task).is_runnable() {
             return;
         }
         here.remove_urgent(task);
-        here.add_urgent(task, cpu);
+        here.join_urgent(task, cpu, Joining::Changed);
         here.context.reschedule(cpu);
         if self.state.above(cpu).current == Some(task) {
             self.pull_urgent(context, cpu, before);
         }
     }
 
-    /// A task becomes a real-time one (`switched_from_scx()`).
+    /// A task becomes one above those of sched_ext (`switched_from_scx()`).
     fn leaves_program(&mut self, context: &mut Context<'_>, task: TaskId, urgency: Urgency) {
         let state = self.state.task(task);
         let (cpu, queued, address) = (state.cpu, state.queued, state.address);
@@ -338,7 +464,7 @@ impl Machine {
         if !queued {
             return;
         }
-        here.add_urgent(task, cpu);
+        here.join_urgent(task, cpu, Joining::Changed);
         if runs {
             here.state.cpu_mut(cpu).current = None;
             here.state.above(cpu).current = Some(task);
@@ -347,12 +473,13 @@ impl Machine {
         }
     }
 
-    /// A task is no real-time one any more (`switching_to_scx()`).
+    /// A task is none of those any more (`switching_to_scx()`).
     fn comes_to_program(&mut self, context: &mut Context<'_>, task: TaskId) {
         let cpu = self.state.task(task).cpu;
         let queued = context.task(task).is_runnable();
         let runs = self.state.above(cpu).current == Some(task);
-        let before = self.state.priority(task);
+        let before = self.state.rank(task);
+        self.state.deadlines.push(task);
         let mut here = self.here(context);
         here.update_current(cpu);
         here.remove_urgent(task);
@@ -382,7 +509,7 @@ impl Machine {
     pub(crate) fn server_is_due(&mut self, context: &mut Context<'_>) {
         let cpu = context.cpu();
         let now = clock(context.now());
-        self.state.above(cpu).timer = None;
+        self.state.above(cpu).timer.expired();
         self.here(context).update_current(cpu);
         let above = self.state.above(cpu);
         above.server.timer(now);
@@ -401,7 +528,8 @@ impl Machine {
 
 /// How a CPU picks among the classes.
 impl Machine {
-    /// The next task of this CPU: a real-time one if there is one, unless the server serves.
+    /// The next task of this CPU: one above those of sched_ext if there is one, unless the server
+    /// serves, and that before the deadline of this one.
     pub(crate) fn pick_of_all(
         &mut self,
         context: &mut Context<'_>,
@@ -412,14 +540,14 @@ impl Machine {
         let idled = self.state.runs(cpu).is_none();
         let ran = self.state.above(cpu).current.take();
         if let Some(left) = ran.filter(|task| self.state.urgent_on(cpu).all(|one| one != *task)) {
-            let before = self.state.priority(left);
+            let before = self.state.rank(left);
             self.pull_urgent(context, cpu, before);
         }
         let above = self.state.above(cpu);
         if idled {
             above.server.end_idle(now);
         }
-        let serves = above.server.serves();
+        let serves = above.server.rank() < above.tasks.best();
         let urgent = {
             let mut tasks = above.tasks.iter();
             tasks.find(|task| context.task(*task).may_run_on(cpu))
@@ -437,7 +565,7 @@ impl Machine {
     }
 
     /// `task` takes this CPU from whoever ran (`put_prev_task_scx()`, `switch_class()`). `ran` is
-    /// the real-time task that did.
+    /// the task of a class above that did.
     fn give_way(
         &mut self,
         context: &mut Context<'_>,
@@ -483,7 +611,11 @@ impl Machine {
         let Ok(args) = self.guest.allocate(fields.size) else {
             return;
         };
-        fields.reason.set(&mut self.guest, args, PREEMPT_RT);
+        let reason = match self.state.rank(to) {
+            Rank::Deadline(_) => PREEMPT_DL,
+            Rank::RealTime(_) | Rank::Other => PREEMPT_RT,
+        };
+        fields.reason.set(&mut self.guest, args, reason);
         let address = self.state.task(to).address;
         fields.task.set(&mut self.guest, args, address);
         let call = [u64::from(cpu.0), args];

@@ -80,6 +80,9 @@ impl Machine {
             return here.eject(ending.to_string());
         }
         here.set_cpu(task, old.cpu);
+        let state = here.state.task_mut(task);
+        state.urgency = old.urgency;
+        state.replenishment = old.replenishment.clone();
         self.know_task(context, task, false);
         if !old.queued {
             return;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use warmq_bpf_run::Guest;
-use warmq_kernel::{Context, GroupId, Mm, Timer};
+use warmq_kernel::{Alarm, Context, GroupId, Mm, Timer};
 use warmq_units::{Address, CpuId, Instant, LockId, TaskId};
 
 use crate::again::Again;
@@ -86,8 +86,10 @@ pub(crate) struct Task {
     pub(crate) repeats: u32,
     /// It exits, and is not dead yet.
     pub(crate) still_runs: bool,
-    /// Of a real-time task, which is not the program's.
+    /// Of a task that is not the program's.
     pub(crate) urgency: Option<Urgency>,
+    /// The timer that ends its throttling.
+    pub(crate) replenishment: Alarm,
     /// No signal wakes it from its sleep.
     pub(crate) blocked: bool,
     /// Its CPU was chosen by the last `select_cpu`.
@@ -193,6 +195,8 @@ pub(crate) struct State {
     pub(crate) round_robin: u64,
     /// CPUs whose server may want its timer armed otherwise than it is.
     pub(crate) servers: Vec<CpuId>,
+    /// Tasks whose throttling may end at another time.
+    pub(crate) deadlines: Vec<TaskId>,
     pub(crate) globals: Vec<Queue>,
     pub(crate) users: BTreeMap<u64, Queue>,
     pub(crate) groups: BTreeMap<GroupId, Cgroup>,

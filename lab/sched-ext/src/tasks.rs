@@ -38,7 +38,7 @@ impl Here<'_, '_> {
         *self.state.task_mut(task) = Task {
             address,
             cpu: self.view(task).last_cpu(),
-            urgency: Urgency::of(self.view(task), self.state.round_robin),
+            urgency: Urgency::of(self.view(task), self.state.round_robin, None),
             ..Task::default()
         };
         self.state.by_address.insert(address, task);
@@ -142,10 +142,11 @@ impl Here<'_, '_> {
             Policy::Idle => (policy::IDLE, WEIGHT_OF_IDLE),
             Policy::Fifo(_) => (policy::FIFO, u64::from(group_weight_of_nice(-20))),
             Policy::RoundRobin(_) => (policy::ROUND_ROBIN, u64::from(group_weight_of_nice(-20))),
+            Policy::Deadline(_) => (policy::DEADLINE, u64::from(group_weight_of_nice(-20))),
         };
         let static_prio = PRIO_OF_NICE_0 + i64::from(nice);
         let urgency = self.state.task(task).urgency;
-        let prio = urgency.map_or(static_prio, |urgency| urgency.priority.into());
+        let prio = urgency.map_or(static_prio, Urgency::priority);
         let guest = &mut *self.guest;
         fields.policy.set(guest, address, number);
         fields.prio.set(guest, address, prio as u64);

@@ -120,6 +120,7 @@ pub(crate) mod policy {
     pub(crate) const ROUND_ROBIN: u64 = 2;
     pub(crate) const BATCH: u64 = 3;
     pub(crate) const IDLE: u64 = 5;
+    pub(crate) const DEADLINE: u64 = 6;
 }
 
 pub(crate) const EINVAL: u64 = -22_i64 as u64;

@@ -39,7 +39,7 @@ fn list(policy: Policy, counter: i32, nice: i8) -> usize {
         Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
             REAL_TIME + usize::from(priority / 10)
         }
-        Policy::Other | Policy::Batch | Policy::Idle => {
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_) => {
             (static_goodness(counter, nice).max(0) as usize / 4).min(REAL_TIME - 1)
         }
     }

@@ -50,6 +50,8 @@ pub struct Entry {
     /// What it plays otherwise than a scenario says, or not at all: the use of a scenario
     /// (`warmq_scenario::Scenario::uses`), and how.
     pub deviates: &'static [(&'static str, &'static str)],
+    /// What it does not play at all, and why; the same words.
+    pub refuses: &'static [(&'static str, &'static str)],
     /// What it says of its tasks for statistics, in the order of their numbers.
     pub statistics: &'static [Said],
     /// For how long a CPU may idle while a task waits that it could run.
@@ -199,6 +201,12 @@ const BROKEN_DEVIATES: &[(&str, &str)] = &[(
     "real-time tasks have a large weight, and are no class of their own",
 )];
 
+const NO_DEADLINES: &[(&str, &str)] = &[(
+    "policy deadline",
+    "SCHED_DEADLINE came with Linux 3.14, and its kernel is older",
+)];
+const BROKEN_REFUSES: &[(&str, &str)] = &[("policy deadline", "it has no scheduling classes")];
+
 /// 2.4 has no choice.
 const NOWHERE: &[Preemption] = &[Preemption::None];
 /// What a kernel before 2.6.13 can be built with.
@@ -246,6 +254,7 @@ const LINUX_2_4: Entry = Entry {
     models: NOWHERE,
     cgroups: false,
     deviates: LINUX24_DEVIATES,
+    refuses: NO_DEADLINES,
     statistics: &[],
     promise: LINUX24_PROMISE,
     timers: Settings::linux24,
@@ -261,6 +270,7 @@ const O1: Entry = Entry {
     models: BEFORE_LAZY,
     cgroups: false,
     deviates: O1_DEVIATES,
+    refuses: NO_DEADLINES,
     statistics: o1::STATISTICS,
     promise: O1_PROMISE,
     timers: Settings::linux2616,
@@ -279,6 +289,7 @@ const CFS: Entry = Entry {
     models: BEFORE_LAZY,
     cgroups: false,
     deviates: CFS_DEVIATES,
+    refuses: NO_DEADLINES,
     statistics: &[],
     promise: CFS_PROMISE,
     timers: Settings::linux2624,
@@ -295,6 +306,7 @@ const EEVDF: Entry = Entry {
     models: FULL_OR_LAZY,
     cgroups: true,
     deviates: &[],
+    refuses: &[],
     statistics: &[],
     promise: EEVDF_PROMISE,
     timers: Settings::linux6,
@@ -309,6 +321,7 @@ pub const COMPILED: Entry = Entry {
     what: "a compiled scheduler of sched_ext, as it is loaded",
     models: ANYWHERE,
     deviates: COMPILED_DEVIATES,
+    refuses: &[],
     promise: BROKEN_PROMISE,
     timers: linux6_compiled,
     settings: Vec::new,
@@ -427,6 +440,7 @@ pub const SCHEDULERS: &[Entry] = &[
         kernel: "linux-2.4",
         models: ANYWHERE,
         deviates: BROKEN_DEVIATES,
+        refuses: BROKEN_REFUSES,
         promise: BROKEN_PROMISE,
         settings: broken::settings,
         build: |chosen, attach| Ok(Box::new(broken::Broken::new(chosen, attach)?)),

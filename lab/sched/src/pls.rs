@@ -36,10 +36,12 @@ impl PriorityLevels {
             Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
                 REAL_TIME + usize::from(priority)
             }
-            Policy::Other | Policy::Batch | Policy::Idle => match common.slices.counter(task) {
-                0 => 0,
-                counter => static_goodness(counter, view.nice()).clamp(1, 100) as usize,
-            },
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_) => {
+                match common.slices.counter(task) {
+                    0 => 0,
+                    counter => static_goodness(counter, view.nice()).clamp(1, 100) as usize,
+                }
+            }
         };
         let level = level.min(LEVELS - 1);
         self.levels

@@ -1,15 +1,16 @@
 //! The rules, from the most specific to the most general. Of those that fit a task the first one
 //! speaks:
 //!
-//! 1. [`Kind::Quota`]: whoever may not run waits for no CPU, whatever else is the matter.
-//! 2. [`Kind::Realtime`] and 3. [`Kind::Interrupts`]: these are served before any fair task, so
+//! 1. [`Kind::Quota`] and 2. [`Kind::Reservation`]: whoever may not run waits for no CPU, whatever
+//!    else is the matter.
+//! 3. [`Kind::Realtime`] and 4. [`Kind::Interrupts`]: these are served before any fair task, so
 //!    that no scheduler of fair tasks could have done better.
-//! 4. [`Kind::Affinity`] and 5. [`Kind::IdleBeside`]: there was a CPU, and who ran instead matters
+//! 5. [`Kind::Affinity`] and 6. [`Kind::IdleBeside`]: there was a CPU, and who ran instead matters
 //!    less than why that one was not used.
-//! 6. [`Kind::GroupStarved`] and 7. [`Kind::SleeperPreempts`]: faults of schedulers, the one
+//! 7. [`Kind::GroupStarved`] and 8. [`Kind::SleeperPreempts`]: faults of schedulers, the one
 //!    between groups before the one within a group, whose signs it has as well.
-//! 8. [`Kind::LeastWeight`] and 9. [`Kind::TooMany`]: it got what it was due, which is little.
-//! 10. [`Kind::Unexplained`]: it got less than it was due, and none of these fits.
+//! 9. [`Kind::LeastWeight`] and 10. [`Kind::TooMany`]: it got what it was due, which is little.
+//! 11. [`Kind::Unexplained`]: it got less than it was due, and none of these fits.
 
 mod affinity;
 mod group_starved;
@@ -18,6 +19,7 @@ mod interrupts;
 mod least_weight;
 mod quota;
 mod realtime;
+mod reservation;
 mod sleeper_preempts;
 mod too_many;
 mod unexplained;
@@ -33,6 +35,7 @@ pub(crate) type Rule = fn(&Case<'_, '_>) -> Option<Finding>;
 /// All rules in their order.
 pub(crate) const RULES: &[(Kind, Rule)] = &[
     (Kind::Quota, quota::find),
+    (Kind::Reservation, reservation::find),
     (Kind::Realtime, realtime::find),
     (Kind::Interrupts, interrupts::find),
     (Kind::Affinity, affinity::find),

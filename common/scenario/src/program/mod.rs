@@ -14,6 +14,7 @@ mod compile;
 mod cpus;
 mod loops;
 mod number;
+mod reservations;
 mod row;
 mod source;
 mod spec;

@@ -191,10 +191,8 @@ pub(super) fn policy(item: &Item<'_>) -> Option<Policy> {
     }
 }
 
-const DEADLINE: &str = "\"deadline 1ms 5ms\", with a runtime of 1024 ns or more and a period, or with a deadline \
-                        between them; none shorter than the one before";
-/// Kernels take no shorter one (__checkparam_dl(): `1ULL << DL_SCALE`).
-const LEAST_RUNTIME: Duration = Duration::from_ns(1 << 10);
+const DEADLINE: &str = "\"deadline 1ms 5ms\", with a runtime of 1024 ns or more and a period from 100us to 4194ms, or \
+                        with a deadline between them; none shorter than the one before";
 
 /// Runtime and period, or runtime, deadline and period.
 fn deadline(text: &str) -> Option<Deadline> {
@@ -202,17 +200,11 @@ fn deadline(text: &str) -> Option<Deadline> {
         .split_whitespace()
         .map(|word| word.parse::<Duration>().ok());
     let times: Vec<Duration> = times.collect::<Option<_>>()?;
-    let (runtime, deadline, period) = match times[..] {
-        [runtime, period] => (runtime, period, period),
-        [runtime, deadline, period] => (runtime, deadline, period),
-        _ => return None,
-    };
-    let is_taken = LEAST_RUNTIME <= runtime && runtime <= deadline && deadline <= period;
-    is_taken.then_some(Deadline {
-        runtime,
-        deadline,
-        period,
-    })
+    match times[..] {
+        [runtime, period] => Deadline::new(runtime, period, period),
+        [runtime, deadline, period] => Deadline::new(runtime, deadline, period),
+        _ => None,
+    }
 }
 
 /// `5000 per s`.

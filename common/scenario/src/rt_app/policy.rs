@@ -1,10 +1,12 @@
 //! Policies, priorities and slices, of a thread and of its phases.
 
 use warmq_config::{Entry, Fields, Item, Node};
+use warmq_units::Duration;
 
 use super::numbers::{LARGEST, whole};
 use super::remarks::Remarks;
 use super::tree::{entry, microseconds, step, text, whole as number};
+use crate::task::Deadline;
 
 /// What a policy's priority means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,12 +107,13 @@ impl<'a> Scheduling<'a> {
         let runtime = of(&self.slice, 0);
         let period = of(&self.period, runtime);
         let deadline = of(&self.deadline, period);
-        // Kernels take no runtime below 1.024 us.
-        if runtime > 1 && runtime <= deadline && deadline <= period {
+        let us = |number: i64| Duration::from_us(number as u64);
+        if Deadline::new(us(runtime), us(deadline), us(period)).is_some() {
             return Some(format!("deadline {runtime}us {deadline}us {period}us"));
         }
         let what = "SCHED_DEADLINE is played as SCHED_OTHER, with nice value 0";
-        let why = "kernels refuse its times: they want runtime <= deadline <= period, and a runtime of 2 us or more";
+        let why = "kernels refuse its times: they want runtime <= deadline <= period, a runtime of 2 us or more, and a \
+                   period from 100 us to 4194304 us";
         remarks.say(at, what, why);
         None
     }

@@ -267,6 +267,9 @@ impl Case<'_> {
             return Ok(());
         };
         let since = waits_since.max(idle_since);
+        if self.seen.is_reserved(task) {
+            return Ok(());
+        }
         if self.at.since(since) <= self.promise.patience || !self.seen.allows(task, cpu) {
             return Ok(());
         }

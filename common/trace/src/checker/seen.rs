@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_units::{CpuId, Instant, LockId, TaskId};
 
-use crate::{Allowed, Board, Doing, Interrupt, Record, State, Table, Work};
+use crate::{Allowed, Board, Doing, Interrupt, Policy, Record, State, Table, Work};
 
 /// The state of a machine as its records show it.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +41,8 @@ struct Task {
     /// The CPUs that it may use, and since when.
     allowed: Allowed,
     bound: Instant,
+    /// It is of SCHED_DEADLINE: it may have to wait for its next period, and no record says so.
+    is_reserved: bool,
 }
 
 /// A wait for a CPU.
@@ -130,6 +132,11 @@ impl Seen {
         task.is_none_or(|task| task.allowed.has(cpu))
     }
 
+    /// Whether `task` may have to wait although a CPU idles.
+    pub fn is_reserved(&self, task: TaskId) -> bool {
+        self.tasks.get(task).is_some_and(|task| task.is_reserved)
+    }
+
     /// The innermost interrupt that `cpu` is serving.
     pub fn open(&self, cpu: CpuId) -> Option<Interrupt> {
         self.board.interrupts(cpu).last().copied()
@@ -189,6 +196,9 @@ impl Seen {
                 let task = self.tasks.touch(task);
                 task.allowed.set(from, cpus);
                 task.bound = at;
+            }
+            Record::Policy { task, policy, .. } => {
+                self.tasks.touch(task).is_reserved = policy == Policy::Deadline;
             }
             Record::Idle { cpu, state } => self.cpus.touch(cpu).idles = state.is_some(),
             Record::SpanBegin { span, number, .. } => {

@@ -3,6 +3,9 @@
 use warmq_scenario::{Fidelity, Scenario, World};
 use warmq_sched::{COMPILED, Entry, SCHEDULERS};
 
+const APPROXIMATE: &str = "is approximate";
+const REFUSED: &str = "is refused";
+
 /// In the world of a real kernel and, of a file in another language, anywhere.
 pub(super) fn notes(scenario: &Scenario, world: World) -> Vec<String> {
     let remarks = scenario.remarks().iter().map(ToString::to_string);
@@ -16,8 +19,16 @@ pub(super) fn notes(scenario: &Scenario, world: World) -> Vec<String> {
 pub(super) fn notes_of_lab(scenario: &Scenario, entry: &Entry) -> Vec<String> {
     let own = entry.deviates.iter();
     let own = own.filter(|(used, _)| scenario.uses(used));
-    let own = own.map(|(used, how)| under(used, entry.name, how));
+    let own = own.map(|(used, how)| under(used, entry.name, APPROXIMATE, how));
     own.chain(notes(scenario, World::Lab)).collect()
+}
+
+/// Why the lab's scheduler `entry` does not play `scenario`, if so.
+pub fn refusal(scenario: &Scenario, entry: &Entry) -> Option<String> {
+    let mut refused = entry.refuses.iter().filter(|(used, _)| scenario.uses(used));
+    refused
+        .next()
+        .map(|(used, how)| under(used, entry.name, REFUSED, how))
 }
 
 /// What `world` plays otherwise than `scenario` says, whatever the scheduler.
@@ -26,8 +37,8 @@ pub fn fidelity(scenario: &Scenario, world: World) -> Vec<String> {
     let said = all.filter_map(|note| {
         let (what, how) = match note.fidelity {
             Fidelity::Exact => return None,
-            Fidelity::Approximate(how) => ("is approximate", how),
-            Fidelity::Refused(how) => ("is refused", how),
+            Fidelity::Approximate(how) => (APPROXIMATE, how),
+            Fidelity::Refused(how) => (REFUSED, how),
         };
         Some(format!(
             "In the {}, `{}` {what}: {how}.",
@@ -40,22 +51,25 @@ pub fn fidelity(scenario: &Scenario, world: World) -> Vec<String> {
 
 /// What some schedulers of the lab play otherwise than `scenario` says.
 pub fn fidelity_of_schedulers(scenario: &Scenario) -> Vec<String> {
-    let mut found: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    let mut found: Vec<([&str; 3], Vec<&str>)> = Vec::new();
     for entry in SCHEDULERS.iter().chain([&COMPILED]) {
-        for (used, how) in entry.deviates {
-            match found.iter_mut().find(|(a, b, _)| (a, b) == (used, how)) {
-                Some((_, _, names)) => names.push(entry.name),
-                None => found.push((used, how, vec![entry.name])),
+        let deviates = entry.deviates.iter().map(|said| (APPROXIMATE, said));
+        let refuses = entry.refuses.iter().map(|said| (REFUSED, said));
+        for (is, (used, how)) in deviates.chain(refuses) {
+            let said = [*used, is, *how];
+            match found.iter_mut().find(|(known, _)| *known == said) {
+                Some((_, names)) => names.push(entry.name),
+                None => found.push((said, vec![entry.name])),
             }
         }
     }
-    let used = found.iter().filter(|(used, ..)| scenario.uses(used));
-    used.map(|(used, how, names)| under(used, &names.join(", "), how))
+    let used = found.iter().filter(|([used, ..], _)| scenario.uses(used));
+    used.map(|([used, is, how], names)| under(used, &names.join(", "), is, how))
         .collect()
 }
 
-fn under(used: &str, names: &str, how: &str) -> String {
-    format!("In the lab under {names}, `{used}` is approximate: {how}.")
+fn under(used: &str, names: &str, is: &str, how: &str) -> String {
+    format!("In the lab under {names}, `{used}` {is}: {how}.")
 }
 
 #[cfg(test)]
@@ -80,6 +94,9 @@ mod tests {
             [task.rt]
             policy = "fifo 50"
             body = [{ run = "1ms" }, { policy = "batch" }, { policy = "idle" }]
+            [task.reserved]
+            policy = "deadline 1ms 10ms"
+            body = [{ run = "1ms" }]
             [task.grouped]
             group = "cgroup"
             body = [{ run = "1ms" }]
@@ -89,7 +106,7 @@ mod tests {
             "#,
         );
         for entry in SCHEDULERS.iter().chain([&COMPILED]) {
-            for (used, _) in entry.deviates {
+            for (used, _) in entry.deviates.iter().chain(entry.refuses) {
                 assert!(all.uses(used), "{}: {used}", entry.name);
             }
         }
@@ -110,6 +127,33 @@ mod tests {
         for entry in SCHEDULERS {
             assert_eq!(notes_of_lab(&usual, entry), [""; 0], "{}", entry.name);
         }
+    }
+
+    #[test]
+    fn kernels_before_3_14_have_no_deadline_tasks() {
+        let reserved = scenario(&REAL_TIME.replace("fifo 50", "deadline 1ms 10ms"));
+        let plays = |entry: &&Entry| refusal(&reserved, entry).is_none();
+        let names: Vec<&str> = SCHEDULERS
+            .iter()
+            .chain([&COMPILED])
+            .filter(plays)
+            .map(|entry| entry.name)
+            .collect();
+        assert!(
+            names
+                .iter()
+                .all(|name| name.contains("eevdf") || *name == COMPILED.name),
+            "{names:?}"
+        );
+        let said = fidelity_of_schedulers(&reserved);
+        let old = said
+            .iter()
+            .find(|note| note.contains("linux24"))
+            .expect("a note");
+        assert!(
+            old.contains("o1") && old.contains("is refused: SCHED_DEADLINE came with"),
+            "{old}"
+        );
     }
 
     #[test]

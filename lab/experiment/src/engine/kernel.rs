@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warmq_config::{Setting, Value};
+use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::Preemption;
 use warmq_sched::{COMPILED, Entry, backports, of_kernel};
 
@@ -72,6 +72,14 @@ pub(super) fn scheduler_settings(plan: &Plan) -> BTreeMap<String, Value> {
     let mut settings = release.map(backports).unwrap_or_default();
     settings.extend(plan.scheduler.settings.clone());
     settings
+}
+
+/// Whether its kernel counts what deadline servers have reserved where deadline tasks are admitted.
+pub(super) fn counts_servers(entry: &Entry, chosen: &Chosen) -> bool {
+    const NAME: &str = "fair_server_counts";
+    let known = entry.settings();
+    let says = known.iter().any(|setting| setting.name == NAME);
+    !says || chosen.flag(NAME)
 }
 
 /// Where the kernel of `entry` is preempted in `plan`; `None`: as it is by default.

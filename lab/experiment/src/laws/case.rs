@@ -4,6 +4,7 @@ use warmq_config::{Problems, Value};
 use warmq_law::{Column, Found, Law, MACHINE, OF_KERNEL};
 use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, World};
 
+use crate::engine::refusal;
 use crate::plan::Part;
 use crate::request::{Change, Trial};
 use crate::run::{Job, Options};
@@ -75,6 +76,10 @@ fn skipped(law: &Law, column: &Column, cores: usize) -> Option<String> {
         Fidelity::Exact | Fidelity::Approximate(_) => None,
     });
     if let Some(why) = refused.next() {
+        return Some(why);
+    }
+    let entry = warmq_sched::scheduler(column.name()).filter(|_| world == World::Lab);
+    if let Some(why) = entry.and_then(|entry| refusal(&law.scenario, entry)) {
         return Some(why);
     }
     let cpus = usize::from(law.cpus);

@@ -48,6 +48,7 @@ pub const LAWS: &[(&str, &str)] = warmq_config::texts! {
     "group-moves"
     "real-time-hog"
     "real-time-hog-pinned"
+    "deadline"
     "softirqs"
     "fork-storm"
     "lying-hints"

@@ -80,14 +80,13 @@ impl Core {
         });
     }
 
+    /// Always recorded: one of SCHED_DEADLINE may have to wait beside an idle CPU.
     pub(crate) fn record_policy(&mut self, task: TaskId) {
-        self.record_detail(|core| {
-            let (policy, priority) = traced(core.task(task).policy);
-            Record::Policy {
-                task,
-                policy,
-                priority,
-            }
+        let (policy, priority) = traced(self.task(task).policy);
+        self.record(Record::Policy {
+            task,
+            policy,
+            priority,
         });
     }
 
@@ -139,9 +138,6 @@ impl Core {
 
     /// Records what a task is like that has just been forked, where that is not the default.
     pub(crate) fn record_attributes(&mut self, task: TaskId) {
-        if !self.recorder.wants_details() {
-            return;
-        }
         if self.task(task).nice != 0 {
             self.record_nice(task);
         }
@@ -271,5 +267,6 @@ fn traced(policy: Policy) -> (warmq_trace::Policy, u8) {
         Policy::Idle => (warmq_trace::Policy::Idle, 0),
         Policy::Fifo(priority) => (warmq_trace::Policy::Fifo, priority),
         Policy::RoundRobin(priority) => (warmq_trace::Policy::RoundRobin, priority),
+        Policy::Deadline(_) => (warmq_trace::Policy::Deadline, 0),
     }
 }

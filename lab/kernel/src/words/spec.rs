@@ -19,6 +19,19 @@ pub enum Policy {
     Fifo(u8),
     /// SCHED_RR with a priority from 1 to 99.
     RoundRobin(u8),
+    /// SCHED_DEADLINE with what has been reserved.
+    Deadline(Reserved),
+}
+
+/// What a deadline task has: none is less than the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reserved {
+    /// CPU time in each period.
+    pub runtime: Duration,
+    /// Until when it has that, from the beginning of the period.
+    pub deadline: Duration,
+    /// From one period to the next.
+    pub period: Duration,
 }
 
 /// The attributes of a new task.

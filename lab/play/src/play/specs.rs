@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use warmq_kernel::{Boot, GroupId, Mm, Policy, Role, Task, TaskSpec};
+use warmq_kernel::{Boot, GroupId, Mm, Policy, Reserved, Role, Task, TaskSpec};
 use warmq_scenario::{EvalError, ObjectKind, TaskKindId};
 use warmq_units::CpuSet;
 
@@ -84,11 +84,15 @@ impl Stage {
 
 pub(super) fn policy(policy: &warmq_scenario::Policy) -> Policy {
     match *policy {
-        // The lab has no class of deadlines, and says so.
-        warmq_scenario::Policy::Normal | warmq_scenario::Policy::Deadline(_) => Policy::Other,
+        warmq_scenario::Policy::Normal => Policy::Other,
         warmq_scenario::Policy::Batch => Policy::Batch,
         warmq_scenario::Policy::Idle => Policy::Idle,
         warmq_scenario::Policy::Fifo(priority) => Policy::Fifo(priority),
         warmq_scenario::Policy::RoundRobin(priority) => Policy::RoundRobin(priority),
+        warmq_scenario::Policy::Deadline(times) => Policy::Deadline(Reserved {
+            runtime: times.runtime,
+            deadline: times.deadline,
+            period: times.period,
+        }),
     }
 }

@@ -26,12 +26,22 @@ enum Act {
     Continue,
 }
 
+/// A runtime, how much later it is due, and how much after that the period ends, in ms.
+fn reserved((runtime, later, after): (u64, u64, u64)) -> Policy {
+    Policy::Deadline(Reserved {
+        runtime: ms(runtime),
+        deadline: ms(runtime + later),
+        period: ms(runtime + later + after),
+    })
+}
+
 fn policies() -> impl Strategy<Value = Policy> {
     prop_oneof![
         Just(Policy::Other),
         Just(Policy::Idle),
         (1u8..4).prop_map(Policy::Fifo),
         (1u8..4).prop_map(Policy::RoundRobin),
+        (1u64..8, 0u64..8, 0u64..8).prop_map(reserved),
     ]
 }
 

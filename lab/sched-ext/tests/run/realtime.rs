@@ -93,7 +93,7 @@ fn an_idle_cpu_that_a_real_time_task_takes_asks_the_program_up_to_6_19() {
 /// `switched_from_scx()` and `switching_to_scx()`: one that runs leaves the program and comes back.
 #[test]
 fn a_task_that_becomes_a_real_time_one_leaves_the_program_and_comes_back() {
-    for policy in [Policy::Fifo(1), Policy::RoundRobin(99)] {
+    for policy in [Policy::Fifo(1), Policy::RoundRobin(99), reserved(50, 100)] {
         assert_eq!(
             written(14, "7.3", &changed(policy)),
             "I E W R Q d + -0 q x E W M R",
@@ -160,6 +160,40 @@ fn equals_of_sched_rr_take_turns() {
     };
     assert_eq!(ends(Policy::Fifo(5)), [15, 30]);
     assert_eq!(ends(Policy::RoundRobin(5)), [25, 30]);
+}
+
+fn reserved(runtime: u64, period: u64) -> Policy {
+    Policy::Deadline(Reserved {
+        runtime: ms(runtime),
+        deadline: ms(period),
+        period: ms(period),
+    })
+}
+
+/// Beside a real-time hog and one of the program, a deadline task has 10 ms of each 50 ms.
+#[test]
+fn a_deadline_task_has_its_runtime_in_each_period() {
+    for series in ["6.18", "7.3"] {
+        let ended = Rc::new(RefCell::new(None));
+        let at = ended.clone();
+        let workload = move |boot: &mut Boot<'_>| -> Started {
+            let at = at.clone();
+            hog(boot, urgent("r"))?;
+            hog(boot, called("a"))?;
+            boot.task(
+                called("d").policy(reserved(10, 50)),
+                move |task: Task| async move {
+                    task.compute_for(ms(200)).await;
+                    *at.borrow_mut() = Some(task.now().await.since(Instant::START));
+                },
+            )?;
+            Ok(())
+        };
+        let played = play(load(FAULTS, series, &[]), 1, 1_500, &workload);
+        assert_eq!(played.violation, None, "{series}");
+        let ended = ended.borrow().expect("it ends");
+        assert!((ms(955)..=ms(1_000)).contains(&ended), "{series}: {ended}");
+    }
 }
 
 /// One that wakes where another real-time task runs goes to a CPU without one, and one that is

@@ -140,7 +140,7 @@ impl State {
             Policy::Other | Policy::Batch => time::of_nice(view.nice()),
             // WEIGHT_IDLEPRIO of kernel/sched/sched.h.
             Policy::Idle => 3,
-            Policy::Fifo(_) | Policy::RoundRobin(_) => 19 * NICE_0,
+            Policy::Fifo(_) | Policy::RoundRobin(_) | Policy::Deadline(_) => 19 * NICE_0,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Charging what runs, and entities that join and leave their queues.
 
+use warmq_classes::Rank;
 use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::TaskId;
@@ -133,7 +134,9 @@ impl State {
         let (entity, cpu, priority) = (state.entity, state.cpu, state.priority);
         context.touch(self.entities[entity].line, Access::Write);
         if state.class == Class::RealTime {
-            self.cpu_mut(cpu).realtime.add(priority, task);
+            self.cpu_mut(cpu)
+                .realtime
+                .add(Rank::RealTime(priority), task);
             return;
         }
         let mut wakeup = wakeup;

@@ -13,7 +13,7 @@ use super::weights::{NICE_0, weight_of};
 use crate::affinity::Steering;
 use crate::fair::tree::{EntityId, Tree};
 pub(super) use crate::fair::tree::{QueueId, What};
-use warmq_classes::RealTime;
+use warmq_classes::Urgent;
 
 /// Averages of a CPU's load that are kept (`CPU_LOAD_IDX_MAX`).
 pub(super) const LOADS: usize = 5;
@@ -78,7 +78,7 @@ pub(super) struct CpuState {
     pub(super) clock: Clock,
     /// The task that was picked last; `None` is the idle task.
     pub(super) current: Option<TaskId>,
-    pub(super) realtime: RealTime,
+    pub(super) realtime: Urgent,
     /// Tasks that are queued here, the running one among them, and the sum of their weights.
     pub(super) running: u64,
     pub(super) load: u64,
@@ -161,7 +161,7 @@ pub(super) fn class_of(view: View<'_>) -> (Class, i32) {
             Class::RealTime,
             REAL_TIME_PRIORITIES - 1 - i32::from(real_time),
         ),
-        Policy::Other | Policy::Batch | Policy::Idle => (
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_) => (
             Class::Fair,
             REAL_TIME_PRIORITIES + 20 + i32::from(view.nice()),
         ),
@@ -181,7 +181,7 @@ impl State {
             tasks: Vec::new(),
             groups: Vec::new(),
             line,
-            round_robin: RealTime::slice(tick),
+            round_robin: Urgent::slice(tick),
             steering: Steering::default(),
             pick_cost: attach.cost("schedule_fixed")?,
             wakeup_cost: attach.cost("wakeup")?,

@@ -13,7 +13,7 @@ const DEFAULT_GROUP: u64 = 100;
 /// of load only: twice that of nice -20.
 pub(super) fn weight_of(view: View<'_>) -> u64 {
     match view.policy() {
-        Policy::Other | Policy::Batch => weight_of_nice(view.nice()),
+        Policy::Other | Policy::Batch | Policy::Deadline(_) => weight_of_nice(view.nice()),
         Policy::Idle => IDLE,
         Policy::Fifo(_) | Policy::RoundRobin(_) => 2 * weight_of_nice(-20),
     }

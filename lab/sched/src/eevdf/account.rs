@@ -126,8 +126,8 @@ impl State {
         queue.unlike -= unlike;
     }
 
-    /// Counts what a running real-time task ran (`update_curr_common()`).
-    pub(super) fn charge_real_time(&mut self, task: TaskId) {
+    /// Counts what a running real-time or deadline task ran (`update_curr_common()`).
+    pub(super) fn charge_urgent(&mut self, task: TaskId) {
         let state = self.task(task);
         let (cpu, entity) = (state.cpu, state.entity);
         if self.cpu(cpu).current != Some(task) {
@@ -135,15 +135,17 @@ impl State {
         }
         let now = self.cpu(cpu).clock;
         let entity = &mut self.entities[entity];
-        entity.ran += (now - entity.charged_at).max(0);
+        let ran = (now - entity.charged_at).max(0);
+        entity.ran += ran;
         entity.charged_at = now;
+        self.charge_reservation(task, ran);
     }
 
     /// The task that had a CPU goes back into the trees, where it is still queued
     /// (`put_prev_entity()`), up to the level of `stop`.
     pub(super) fn put_prev(&mut self, task: TaskId, stop: Option<QueueId>) {
-        if self.task(task).class == Class::RealTime {
-            return self.charge_real_time(task);
+        if self.task(task).class == Class::Urgent {
+            return self.charge_urgent(task);
         }
         let mut next = Some(self.entity_of(task));
         while let Some(entity) = next {

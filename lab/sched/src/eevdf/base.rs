@@ -27,11 +27,8 @@ impl Base for Eevdf {
     }
 
     fn waiting(&self, cpu: CpuId) -> Vec<TaskId> {
-        let real_time = self.state.cpu(cpu).realtime.to_balance();
-        real_time
-            .into_iter()
-            .chain(self.state.waiting(cpu))
-            .collect()
+        let urgent = self.state.cpu(cpu).urgent.to_balance();
+        urgent.into_iter().chain(self.state.waiting(cpu)).collect()
     }
 
     fn move_to(&mut self, context: &mut Context<'_>, task: TaskId, to: CpuId) {

@@ -66,6 +66,7 @@ pub(super) fn bench(version: Version) -> State {
         cache_aware: None,
         timers: Vec::new(),
         servers: Vec::new(),
+        deadlines: Vec::new(),
         hrtick_cost: Cycles(0),
         steering: Steering::default(),
         line: 64,

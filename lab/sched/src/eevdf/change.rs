@@ -1,6 +1,6 @@
 //! Tasks that begin, move between CPUs, and change in what they are.
 
-use warmq_classes::NO_PRIORITY;
+use warmq_classes::{Cbs, Rank, Times};
 use warmq_kernel::{Context, GroupId, View};
 use warmq_units::{Bytes, CpuId, TaskId};
 
@@ -11,26 +11,35 @@ use super::queueing::Leaving;
 use super::state::{
     Class, Contribution, Entity, GroupState, Policy, Queue, QueueId, State, TaskState, What,
 };
-use super::wakeup::Woken;
+use super::wakeup::MOVED;
 use super::weights::{down, shares_of, weight_of};
 
-/// A task that was moved or changed, and neither woken nor created.
-const MOVED: Woken = Woken {
-    is_new: false,
-    sync: false,
-    selected: false,
-};
-
-/// What a task's policy makes it.
-fn standing(view: View<'_>) -> (Class, i32, Policy, bool) {
-    use warmq_kernel::Policy as Set;
-    let real_time = |priority: u8| NO_PRIORITY - 1 - i32::from(priority);
-    match view.policy() {
-        Set::Fifo(priority) => (Class::RealTime, real_time(priority), Policy::Other, false),
-        Set::RoundRobin(priority) => (Class::RealTime, real_time(priority), Policy::Other, true),
-        Set::Other => (Class::Fair, NO_PRIORITY, Policy::Other, false),
-        Set::Batch => (Class::Fair, NO_PRIORITY, Policy::Batch, false),
-        Set::Idle => (Class::Fair, NO_PRIORITY, Policy::Idle, false),
+impl TaskState {
+    /// It becomes what its policy makes it.
+    fn stand(&mut self, view: View<'_>) {
+        use warmq_kernel::Policy as Set;
+        let (class, rank, policy, times) = match view.policy() {
+            Set::Fifo(priority) | Set::RoundRobin(priority) => (
+                Class::Urgent,
+                Rank::of_priority(priority),
+                Policy::Other,
+                None,
+            ),
+            Set::Deadline(times) => {
+                let times = Times::new(times.runtime, times.deadline, times.period);
+                (Class::Urgent, Rank::Other, Policy::Other, Some(times))
+            }
+            Set::Other => (Class::Fair, Rank::Other, Policy::Other, None),
+            Set::Batch => (Class::Fair, Rank::Other, Policy::Batch, None),
+            Set::Idle => (Class::Fair, Rank::Other, Policy::Idle, None),
+        };
+        (self.class, self.rank, self.policy) = (class, rank, policy);
+        self.round_robin = matches!(view.policy(), Set::RoundRobin(_));
+        self.cbs = times.map(|times| {
+            let mut cbs = self.cbs.unwrap_or_else(|| Cbs::new(times));
+            cbs.set_times(times);
+            cbs
+        });
     }
 }
 
@@ -46,20 +55,16 @@ impl State {
         }
         let view = context.task(child);
         let (cpu, weight, slice) = (view.last_cpu(), weight_of(view), view.slice());
-        let (class, priority, policy, round_robin) = standing(view);
         let queue = self.queue_of_task(context, child, cpu);
         let now = self.cpu(cpu).clock;
         let entity = self.entity_of(child);
         let state = self.task_mut(child);
         *state = TaskState {
-            class,
-            priority,
-            policy,
-            round_robin,
             cpu,
             recent_cpu: cpu,
             ..TaskState::new(entity)
         };
+        state.stand(context.task(child));
         let state = &mut self.entities[entity];
         (state.queue, state.weight) = (queue, weight);
         state.load = Average::full(now, down(weight), 0);
@@ -213,10 +218,9 @@ impl State {
     pub(super) fn parameters_changed(&mut self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
         let (weight, slice) = (weight_of(view), view.slice());
-        let (class, priority, policy, round_robin) = standing(view);
         let cpu = self.task(task).cpu;
         let queue = self.queue_of_task(context, task, cpu);
-        let (runnable, before) = (self.task(task).runnable, self.task(task).priority);
+        let (runnable, before) = (self.task(task).runnable, self.task(task).rank);
         let entity = self.entity_of(task);
         let runs = self.cpu(cpu).current == Some(task);
         if !runnable {
@@ -236,17 +240,17 @@ impl State {
         let slice = slice.map_or(self.rules.base_slice, |slice| slice.as_ns() as i64);
         self.set_slice(entity, slice);
         self.reweigh(entity, weight);
-        let state = self.task_mut(task);
-        (state.class, state.priority) = (class, priority);
-        (state.policy, state.round_robin) = (policy, round_robin);
+        self.task_mut(task).stand(context.task(task));
+        self.deadlines.push(task);
         if runnable {
             self.activate(task, false);
         }
         if runs {
             self.set_current(task, None);
         }
-        if runnable && runs && priority > before {
-            self.pull_real_time(context, cpu, before);
+        let lost = self.task(task).rank > before || !self.is_queued(task);
+        if runnable && runs && lost {
+            self.pull_urgent(context, cpu, before);
             self.effects.request(cpu, super::effects::Urgency::Now);
         } else if runnable && !runs {
             self.check_preempt(cpu, task, MOVED, context.must_reschedule(cpu));

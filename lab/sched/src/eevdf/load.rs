@@ -150,16 +150,16 @@ impl State {
     }
 
     /// Brings up to date how much of `cpu` real-time tasks use (`update_rt_rq_load_avg()`).
-    pub(super) fn update_real_time_load(&mut self, cpu: CpuId) {
+    pub(super) fn update_urgent_load(&mut self, cpu: CpuId) {
         let there = self.cpu(cpu);
         let current = there.current.map(|task| self.task(task).class);
-        let (now, runs) = (there.clock, current == Some(Class::RealTime));
+        let (now, runs) = (there.clock, current == Some(Class::Urgent));
         let since = Since {
             load: u64::from(runs),
             runnable: u64::from(runs),
             ran: runs,
         };
-        self.cpu_mut(cpu).real_time_load.of_queue(now, since);
+        self.cpu_mut(cpu).urgent_load.of_queue(now, since);
     }
 
     /// What of `cpu` is left to fair tasks, in 1024ths, as of when it was balanced last
@@ -171,7 +171,7 @@ impl State {
     /// The same as of now (`scale_rt_capacity()`).
     pub(super) fn scaled_capacity(&self, cpu: CpuId) -> u64 {
         CAPACITY
-            .saturating_sub(self.cpu(cpu).real_time_load.util)
+            .saturating_sub(self.cpu(cpu).urgent_load.util)
             .max(1)
     }
 
@@ -214,7 +214,7 @@ impl State {
     /// Averages of queues where nothing runs decay only when somebody looks
     /// (`update_blocked_averages()`).
     pub(super) fn decay_blocked(&mut self, cpu: CpuId) {
-        self.update_real_time_load(cpu);
+        self.update_urgent_load(cpu);
         let now = self.cpu(cpu).clock;
         self.cpu_mut(cpu).decayed_at = self.jiffies(cpu);
         // A group is younger than the one around it.
@@ -239,6 +239,6 @@ impl State {
     pub(super) fn has_blocked(&self, cpu: CpuId) -> bool {
         let there = self.cpu(cpu);
         let root = &self.queues[there.root].load;
-        root.load > 0 || root.util > 0 || there.real_time_load.util > 0
+        root.load > 0 || root.util > 0 || there.urgent_load.util > 0
     }
 }

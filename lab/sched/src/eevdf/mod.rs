@@ -42,6 +42,7 @@ mod cache_aware;
 #[cfg(test)]
 mod cases;
 mod change;
+mod deadline;
 mod detach;
 mod domains;
 mod effects;
@@ -59,7 +60,6 @@ mod place;
 mod properties;
 mod protect;
 mod queueing;
-mod real_time;
 mod reweight;
 mod rules;
 mod select;
@@ -67,6 +67,7 @@ mod server;
 mod settings;
 mod state;
 mod tick;
+mod urgent;
 mod util_est;
 mod virtual_time;
 mod wake_list;
@@ -81,15 +82,15 @@ use warmq_kernel::{
 use warmq_units::{Bytes, CpuId, Cycles, Instant, LockId, TaskId};
 
 use crate::affinity::Steering;
-use warmq_classes::RealTime;
+use warmq_classes::Urgent;
 
 use self::cache_aware::CacheAware;
+use self::deadline::{SERVER_TIMER, SLICE_TIMER};
 use self::domains::domains;
 use self::effects::Effects;
 use self::idle::Nohz;
 use self::queueing::Leaving;
 use self::rules::Rules;
-use self::server::SERVER_TIMER;
 pub(crate) use self::settings::{Version, settings};
 use self::state::{CpuState, Queue, State};
 use self::wakeup::Woken;
@@ -135,10 +136,11 @@ impl State {
             cache_aware: CacheAware::attach(attach, chosen),
             timers: Vec::new(),
             servers: Vec::new(),
+            deadlines: Vec::new(),
             hrtick_cost: attach.cost("hrtick_start")?,
             steering: Steering::default(),
             line,
-            round_robin: RealTime::slice(tick),
+            round_robin: Urgent::slice(tick),
             rules,
         };
         for (cpu, domains) in (0..cpus).map(CpuId).zip(domains) {
@@ -191,6 +193,9 @@ impl State {
         while let Some(cpu) = self.servers.pop() {
             self.arm_server(context, cpu);
         }
+        while let Some(task) = self.deadlines.pop() {
+            self.arm_replenishment(context, task);
+        }
     }
 
     /// The task that `here` runs next. One that may not stay, or is pushed elsewhere, leaves first.
@@ -199,22 +204,21 @@ impl State {
         let prev = self.cpu(here).current;
         if let Some(prev) = prev {
             self.send_away(context, prev);
-            let prev = self.task(prev);
-            if !prev.runnable {
-                self.pull_real_time(context, here, prev.priority);
+            if !self.is_queued(prev) {
+                self.pull_urgent(context, here, self.task(prev).rank);
             }
         }
         self.cpu_mut(here).push_to = None;
         let next = self.pick_served(here).or_else(|| {
-            let mut real_time = self.cpu(here).realtime.iter();
-            real_time.find(|task| context.task(*task).may_run_on(here))
+            let mut urgent = self.cpu(here).urgent.iter();
+            urgent.find(|task| context.task(*task).may_run_on(here))
         });
         let next = next.or_else(|| self.pick_fair(here));
         self.turn_to(here, next);
         self.record_lags(self.cpu(here).root);
         self.effects.has_picked(here);
         let after_switch = next.filter(|_| next != prev);
-        let slice = after_switch.and_then(|_| self.left_of_slice(here));
+        let slice = after_switch.and_then(|_| self.left_of_turn(here));
         self.cpu_mut(here).hrtick_after_switch = slice.filter(|left| *left >= 0);
         next
     }
@@ -399,8 +403,9 @@ impl Scheduler for Eevdf {
         let here = context.cpu();
         self.state.sync(context, here);
         match token {
+            SLICE_TIMER => self.state.slice_is_over(here),
             SERVER_TIMER => self.state.server_is_due(here),
-            _ => self.state.slice_is_over(here),
+            task => self.state.replenishment_is_due(context, task),
         }
         self.state.settle(context);
     }

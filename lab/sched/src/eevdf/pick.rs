@@ -84,7 +84,7 @@ impl State {
         if prev == next {
             return;
         }
-        self.update_real_time_load(cpu);
+        self.update_urgent_load(cpu);
         self.count_idling(cpu, prev, next);
         let common = match (prev, next) {
             (Some(prev), Some(next)) => self.common_queue(prev, next),

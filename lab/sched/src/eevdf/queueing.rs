@@ -5,6 +5,7 @@
 //! *delayed*, counts as before in averages and weights, and leaves when it is picked or is taken
 //! back when it wakes.
 
+use warmq_classes::Joining;
 use warmq_units::TaskId;
 
 use crate::fair::tree::EntityId;
@@ -29,7 +30,16 @@ pub(super) enum Leaving {
 
 impl Leaving {
     fn sleeps(self) -> bool {
-        !matches!(self, Leaving::Moves | Leaving::Changes)
+        self.comes_back() == Joining::Woken
+    }
+
+    /// How it comes onto its next queue.
+    fn comes_back(self) -> Joining {
+        match self {
+            Leaving::Sleeps | Leaving::AtOnce | Leaving::Paid => Joining::Woken,
+            Leaving::Moves => Joining::Moved,
+            Leaving::Changes => Joining::Changed,
+        }
     }
 }
 
@@ -38,15 +48,14 @@ impl State {
     pub(super) fn activate(&mut self, task: TaskId, is_new: bool) {
         let state = self.task_mut(task);
         state.runnable = true;
-        let (entity, cpu, priority) = (state.entity, state.cpu, state.priority);
+        let (entity, cpu) = (state.entity, state.cpu);
         self.effects.write(self.cpu(cpu).line);
         self.effects.write(self.entities[entity].line);
         if !self.entities[entity].delayed {
             self.overloaded |= self.nr_running(cpu) > 0;
         }
-        if self.task(task).class == Class::RealTime {
-            self.cpu_mut(cpu).realtime.add(priority, task);
-            return;
+        if self.task(task).class == Class::Urgent {
+            return self.join_urgent(task);
         }
         let delayed = self.entities[entity].delayed;
         let had_none = self.queues[self.cpu(cpu).root].runnable + self.cpu(cpu).delayed == 0;
@@ -70,12 +79,13 @@ impl State {
     pub(super) fn deactivate(&mut self, task: TaskId, leaving: Leaving) {
         let state = self.task_mut(task);
         state.runnable = false;
+        state.joining = leaving.comes_back();
         let (entity, cpu) = (state.entity, state.cpu);
         self.effects.write(self.cpu(cpu).line);
         self.effects.write(self.entities[entity].line);
-        if self.task(task).class == Class::RealTime {
-            self.charge_real_time(task);
-            self.cpu_mut(cpu).realtime.remove(task);
+        if self.task(task).class == Class::Urgent {
+            self.charge_urgent(task);
+            self.cpu_mut(cpu).urgent.remove(task);
             return;
         }
         self.expect_no_more(entity, cpu, leaving != Leaving::Moves);

@@ -27,7 +27,7 @@ impl State {
         }
         let last = context.allowed_near(task, last);
         match (why, self.task(task).class) {
-            (_, Class::RealTime) => self.select_real_time(context, task, last),
+            (_, Class::Urgent) => self.select_urgent(context, task, last),
             (Why::Fork, Class::Fair) => self.idlest(context, task),
             (Why::Wakeup(wakeup), Class::Fair) => {
                 let near = self.near_waker(context, (task, last), wakeup);
@@ -43,7 +43,7 @@ impl State {
         there.current.is_none()
             && there.wakeups_left == 0
             && self.queues[there.root].runnable == 0
-            && there.realtime.iter().next().is_none()
+            && there.urgent.iter().next().is_none()
     }
 
     /// The same, or only SCHED_IDLE tasks are there (`sched_idle_cpu()`).
@@ -69,7 +69,7 @@ impl State {
     /// Runnable tasks on `cpu`.
     pub(super) fn running(&self, cpu: CpuId) -> u64 {
         let there = self.cpu(cpu);
-        self.queues[there.root].runnable + there.realtime.iter().count() as u64
+        self.queues[there.root].runnable + there.urgent.iter().count() as u64
     }
 
     pub(super) fn share_cache(&self, one: CpuId, other: CpuId) -> bool {

@@ -2,13 +2,11 @@
 //! ([`warmq_classes::Server`]).
 
 use warmq_kernel::Context;
-use warmq_units::{CpuId, Duration, Instant, TaskId};
+use warmq_units::{CpuId, TaskId};
 
+use super::deadline::SERVER_TIMER;
 use super::effects::Urgency;
 use super::state::{Class, State};
-
-/// What distinguishes its timer from that of a slice.
-pub(super) const SERVER_TIMER: u64 = 1;
 
 impl State {
     /// `cpu` has a fair task, and had none (`dl_server_start()`).
@@ -48,10 +46,11 @@ impl State {
         self.servers.push(cpu);
     }
 
-    /// The fair task that runs on `cpu` before all real-time ones, if the server serves. If there
-    /// is none, it stops (`__pick_task_dl()`).
+    /// The fair task that runs on `cpu` before all real-time ones, if the server serves, and no
+    /// deadline task has an earlier deadline. If there is none, it stops (`__pick_task_dl()`).
     pub(super) fn pick_served(&mut self, cpu: CpuId) -> Option<TaskId> {
-        if !self.cpu(cpu).server.serves() {
+        let there = self.cpu(cpu);
+        if there.server.rank() >= there.urgent.best() {
             return None;
         }
         let next = self.pick_fair(cpu);
@@ -65,7 +64,7 @@ impl State {
 
     /// The timer of the server has expired on `cpu` (`dl_server_timer()`).
     pub(super) fn server_is_due(&mut self, cpu: CpuId) {
-        self.cpu_mut(cpu).server_timer = None;
+        self.cpu_mut(cpu).server_timer.expired();
         self.charge_current(cpu);
         let there = self.cpu_mut(cpu);
         there.server.timer(there.clock);
@@ -92,15 +91,6 @@ impl State {
     pub(super) fn arm_server(&mut self, context: &mut Context<'_>, cpu: CpuId) {
         let there = self.cpu_mut(cpu);
         let due = there.server.due();
-        if there.server_timer.map(|(_, due)| due) == due {
-            return;
-        }
-        if let Some((timer, _)) = there.server_timer.take() {
-            context.cancel_timer(timer);
-        }
-        there.server_timer = due.map(|due| {
-            let at = Instant::START + Duration::from_ns(due.max(0) as u64);
-            (context.arm_timer(cpu, at, SERVER_TIMER), due)
-        });
+        there.server_timer.set(context, due, (cpu, SERVER_TIMER));
     }
 }

@@ -69,6 +69,12 @@ fn ticks(version: Version) -> Vec<Setting> {
             "off in features.h until 7.1, which turns it on where timers can be re-armed late (x86); when it is \
              armed as in 7.1.5 (hrtick_start_fair(), hrtick_schedule_exit())",
         ),
+        flag(
+            "hrtick_dl",
+            version >= V7_1,
+            "whether a timer ends the runtime of a deadline task; if not, a tick does",
+            "HRTICK_DL in features.h, as `hrtick`",
+        ),
     ]
 }
 
@@ -394,6 +400,13 @@ fn fair_server(version: Version) -> Vec<Setting> {
         .says(
             "the period of that; it serves so late in its period that the runtime just fits",
             "debugfs sched/fair_server/cpu*/period",
+        ),
+        flag(
+            "fair_server_counts",
+            version < V7_2,
+            "whether what the server has reserved counts where deadline tasks are admitted",
+            "seen in guests of one CPU: 6.12.118, 6.18.15 and 7.1.13 refuse a task of 94.9 % of it, 7.2.12 and \
+             7.3.4 admit it. By the source of 7.3.4, too, it is to count (dl_server_apply_params())",
         ),
         choice(
             "fair_server_idle",

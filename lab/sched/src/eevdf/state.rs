@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use warmq_kernel::GroupId;
+use warmq_kernel::{Alarm, GroupId};
 use warmq_units::{Address, CpuId, Cycles, Instant, LockId, TaskId};
 
 use crate::affinity::Steering;
 use crate::fair::tree::{EntityId, Tree};
 pub(super) use crate::fair::tree::{QueueId, What};
-use warmq_classes::{RealTime, Reservation, Server};
+use warmq_classes::{Cbs, Joining, Rank, Reservation, Server, Urgent};
 
 use super::active::Push;
 use super::balance::{Pass, Pull};
@@ -154,13 +154,13 @@ pub(super) struct CpuState {
     pub(super) current: Option<TaskId>,
     /// Tasks that are still queued in their sleep.
     pub(super) delayed: u64,
-    pub(super) realtime: RealTime,
+    pub(super) urgent: Urgent,
     /// Lets fair tasks run before them, where they would starve (`fair_server`).
     pub(super) server: Server,
-    /// The timer of that, and for when it is armed, in ns.
-    pub(super) server_timer: Option<(warmq_kernel::Timer, i64)>,
-    /// How much of the CPU they use (`avg_rt`).
-    pub(super) real_time_load: Average,
+    /// The timer of that.
+    pub(super) server_timer: Alarm,
+    /// How much of the CPU they use (`avg_rt`, `avg_dl`).
+    pub(super) urgent_load: Average,
     /// The fair tasks that are runnable here, the latest that was queued or picked last
     /// (`cfs_tasks`).
     pub(super) recency: Vec<TaskId>,
@@ -217,7 +217,8 @@ pub(super) struct CpuState {
 pub(super) enum Class {
     #[default]
     Fair,
-    RealTime,
+    /// Real-time and deadline tasks.
+    Urgent,
 }
 
 /// How a fair task stands to others at a wakeup.
@@ -233,8 +234,13 @@ pub(super) enum Policy {
 pub(super) struct TaskState {
     pub(super) entity: EntityId,
     pub(super) class: Class,
-    /// 0 is the best of the real-time priorities.
-    pub(super) priority: i32,
+    /// What it is compared by with tasks above the fair ones.
+    pub(super) rank: Rank,
+    /// The reservation of a deadline task, how it comes onto its next queue, and the timer that
+    /// ends its throttling.
+    pub(super) cbs: Option<Cbs>,
+    pub(super) joining: Joining,
+    pub(super) replenishment: Alarm,
     pub(super) policy: Policy,
     pub(super) round_robin: bool,
     /// Ticks that are left of a SCHED_RR slice.
@@ -281,8 +287,9 @@ pub(super) struct State {
     pub(super) cache_aware: Option<CacheAware>,
     /// CPUs whose running task's slice is to be ended by a timer, in so many ns.
     pub(super) timers: Vec<(CpuId, i64)>,
-    /// CPUs whose server may want its timer armed otherwise than it is.
+    /// CPUs whose server may want its timer armed otherwise than it is, and deadline tasks.
     pub(super) servers: Vec<CpuId>,
+    pub(super) deadlines: Vec<TaskId>,
     /// What arming a timer of a slice takes.
     pub(super) hrtick_cost: Cycles,
     /// What a layer of affinity wants, if there is one.

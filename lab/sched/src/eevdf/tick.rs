@@ -3,6 +3,7 @@
 use warmq_kernel::Context;
 use warmq_units::{CpuId, Duration, TaskId};
 
+use super::deadline::SLICE_TIMER;
 use super::effects::Urgency;
 use super::state::{Class, State};
 
@@ -26,7 +27,7 @@ impl State {
                     self.tick_fair(current);
                     self.plan_scan(context, current);
                 }
-                Class::RealTime => self.tick_real_time(here, current),
+                Class::Urgent => self.tick_urgent(here, current),
             }
         }
         if !self.cpu(here).domains.is_empty() && self.is_due(here) {
@@ -47,10 +48,10 @@ impl State {
         self.refresh_flat_weight(self.entity_of(current));
     }
 
-    /// SCHED_RR tasks of one priority take turns (`task_tick_rt()`).
-    fn tick_real_time(&mut self, here: CpuId, current: TaskId) {
-        self.update_real_time_load(here);
-        self.charge_real_time(current);
+    /// SCHED_RR tasks of one priority take turns (`task_tick_rt()`, `task_tick_dl()`).
+    fn tick_urgent(&mut self, here: CpuId, current: TaskId) {
+        self.update_urgent_load(here);
+        self.charge_urgent(current);
         let renewed = self.round_robin;
         let state = self.task_mut(current);
         if !state.round_robin {
@@ -61,8 +62,8 @@ impl State {
             return;
         }
         state.rr_slice = renewed;
-        if self.cpu(here).realtime.has_equal(current) {
-            self.cpu_mut(here).realtime.requeue(current);
+        if self.cpu(here).urgent.has_equal(current) {
+            self.cpu_mut(here).urgent.requeue(current);
             self.effects.request(here, Urgency::Now);
         }
     }
@@ -71,13 +72,14 @@ impl State {
     /// and the CPU picks again.
     pub(super) fn slice_is_over(&mut self, cpu: CpuId) {
         self.cpu_mut(cpu).hrtick = None;
-        let current = self.cpu(cpu).current.filter(|task| {
-            let state = self.task(*task);
-            state.runnable && state.class == Class::Fair
-        });
-        if let Some(current) = current {
-            self.tick_fair(current);
-            self.effects.request(cpu, Urgency::Now);
+        let current = self.cpu(cpu).current;
+        match current.filter(|task| self.task(*task).runnable) {
+            Some(current) if self.task(current).class == Class::Fair => {
+                self.tick_fair(current);
+                self.effects.request(cpu, Urgency::Now);
+            }
+            Some(current) => self.runtime_is_over(cpu, current),
+            None => {}
         }
     }
 
@@ -109,6 +111,12 @@ impl State {
         Some((left >> 20) as i64)
     }
 
+    /// The same of any task that a timer is to stop.
+    pub(super) fn left_of_turn(&self, cpu: CpuId) -> Option<i64> {
+        self.left_of_slice(cpu)
+            .or_else(|| self.left_of_runtime(cpu))
+    }
+
     /// Lets the timer of `cpu` expire in `span` ns. One that would expire hardly earlier or later
     /// stays (`hrtick_needs_rearm()`).
     pub(super) fn arm_hrtick(&mut self, context: &mut Context<'_>, cpu: CpuId, span: i64) {
@@ -120,7 +128,7 @@ impl State {
             }
             context.cancel_timer(timer);
         }
-        self.cpu_mut(cpu).hrtick = Some((context.arm_timer(cpu, at, 0), at));
+        self.cpu_mut(cpu).hrtick = Some((context.arm_timer(cpu, at, SLICE_TIMER), at));
         context.compute(self.hrtick_cost);
     }
 
@@ -135,18 +143,23 @@ impl State {
         {
             context.cancel_timer(timer);
         }
-        if next.is_some_and(|task| self.task(task).class == Class::RealTime) {
-            self.push_real_time(context, here);
+        if next.is_some_and(|task| self.task(task).class == Class::Urgent) {
+            self.push_urgent(context, here);
         }
     }
 
-    /// `yield_task_fair()` and `yield_task_rt()`. The CPU picks again in any case. Returns whether
-    /// the task was charged for that.
+    /// `yield_task_fair()`, `yield_task_rt()` and `yield_task_dl()`. The CPU picks again in any
+    /// case. Returns whether the task was charged for that.
     pub(super) fn yields(&mut self, task: TaskId) -> bool {
         let state = self.task(task);
         let (entity, cpu, class) = (state.entity, state.cpu, state.class);
-        if class == Class::RealTime {
-            self.cpu_mut(cpu).realtime.requeue(task);
+        if let Some(cbs) = &mut self.task_mut(task).cbs {
+            cbs.yields();
+            self.charge_urgent(task);
+            return true;
+        }
+        if class == Class::Urgent {
+            self.cpu_mut(cpu).urgent.requeue(task);
             return false;
         }
         if self.running(cpu) <= 1 {

@@ -26,20 +26,30 @@ pub(super) struct Woken {
     pub(super) selected: bool,
 }
 
+/// A task that was moved or changed, and neither woken nor created.
+pub(super) const MOVED: Woken = Woken {
+    is_new: false,
+    sync: false,
+    selected: false,
+};
+
 impl State {
     /// `task` has been queued on `cpu`: asks the CPU to pick again if the task should run soon.
     /// `resched`: it is asked so already, and at once.
     pub(super) fn check_preempt(&mut self, cpu: CpuId, task: TaskId, woken: Woken, resched: bool) {
         self.effects.read(self.cpu(cpu).line);
+        if !self.is_queued(task) {
+            return;
+        }
         let Some(current) = self.cpu(cpu).current else {
             return self.effects.request(cpu, Urgency::Now);
         };
         let (new, running) = (self.task(task), self.task(current));
         match (new.class, running.class) {
-            (Class::Fair, Class::RealTime) => {}
-            (Class::RealTime, Class::Fair) => self.effects.request(cpu, Urgency::Now),
-            (Class::RealTime, Class::RealTime) => {
-                if new.priority < running.priority {
+            (Class::Fair, Class::Urgent) => {}
+            (Class::Urgent, Class::Fair) => self.effects.request(cpu, Urgency::Now),
+            (Class::Urgent, Class::Urgent) => {
+                if new.rank < running.rank {
                     self.effects.request(cpu, Urgency::Now);
                 }
             }

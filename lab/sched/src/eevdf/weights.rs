@@ -77,7 +77,7 @@ pub(super) fn weight_of(view: View<'_>) -> u64 {
     match view.policy() {
         Policy::Idle => IDLE,
         Policy::Other | Policy::Batch => weight_of_nice(view.nice()) << POINT,
-        Policy::Fifo(_) | Policy::RoundRobin(_) => NICE_0,
+        Policy::Fifo(_) | Policy::RoundRobin(_) | Policy::Deadline(_) => NICE_0,
     }
 }
 

@@ -73,8 +73,12 @@ impl Candidate {
             (_, Policy::Fifo(priority) | Policy::RoundRobin(priority)) => {
                 REAL_TIME + i32::from(priority)
             }
-            (_, Policy::Other | Policy::Batch | Policy::Idle) if self.counter == 0 => 0,
-            (_, Policy::Other | Policy::Batch | Policy::Idle) => {
+            (_, Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_))
+                if self.counter == 0 =>
+            {
+                0
+            }
+            (_, Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_)) => {
                 let affinity = if self.last_here { AFFINITY } else { 0 };
                 let same_mm = if self.same_mm { SAME_MM } else { 0 };
                 static_goodness(self.counter, self.nice) + affinity + same_mm

@@ -83,7 +83,10 @@ impl Slices {
     /// `task` gives way to everybody; a real-time task does not (`sys_sched_yield()`).
     pub(crate) fn yields(&mut self, context: &Context<'_>, task: TaskId) {
         let policy = context.task(task).policy();
-        self.yielded[task.index()] = matches!(policy, Policy::Other | Policy::Batch | Policy::Idle);
+        self.yielded[task.index()] = matches!(
+            policy,
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_)
+        );
     }
 
     pub(crate) fn has_yielded(&self, task: TaskId) -> bool {

@@ -143,6 +143,6 @@ pub(super) fn real_time_priority(policy: Policy) -> Option<usize> {
         Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
             Some(99 - usize::from(priority.clamp(1, 99)))
         }
-        Policy::Other | Policy::Batch | Policy::Idle => None,
+        Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_) => None,
     }
 }

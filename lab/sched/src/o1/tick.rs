@@ -25,7 +25,9 @@ impl O1 {
         match state.policy {
             Policy::Fifo(_) => {}
             Policy::RoundRobin(_) => self.charge_round_robin(context, running),
-            Policy::Other | Policy::Batch | Policy::Idle => self.charge_slice(context, running),
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_) => {
+                self.charge_slice(context, running)
+            }
         }
     }
 

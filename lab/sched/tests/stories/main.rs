@@ -11,6 +11,7 @@ mod cfs;
 mod changes;
 mod colors;
 mod compiled;
+mod deadline;
 mod details;
 mod eevdf;
 mod elsc;

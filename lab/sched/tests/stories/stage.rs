@@ -189,7 +189,18 @@ impl Stage {
         ms: u64,
         workload: impl Workload,
     ) -> (Ending, Kernel<Watch>) {
-        let chart = Chart::new(self.cpus.into(), Duration::from_ms(10));
+        self.charted(Duration::from_ms(10), scheduler, ms, workload)
+    }
+
+    /// The same with a chart in which a letter is `step`.
+    pub fn charted(
+        self,
+        step: Duration,
+        scheduler: MakeScheduler,
+        ms: u64,
+        workload: impl Workload,
+    ) -> (Ending, Kernel<Watch>) {
+        let chart = Chart::new(self.cpus.into(), step);
         let meters = Meters::default();
         let (by, promise) = self.promised;
         let watch = (

@@ -86,6 +86,8 @@ impl Attributes {
             attributes.sched_runtime = self.deadline.runtime;
             attributes.sched_deadline = self.deadline.deadline;
             attributes.sched_period = self.deadline.period;
+            // Else it could start no task (sched_fork(): EAGAIN).
+            attributes.sched_flags = libc::SCHED_FLAG_RESET_ON_FORK as u64;
         }
         // SAFETY: the structure is complete and says its size.
         let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw mut attributes, 0) };
