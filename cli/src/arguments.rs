@@ -78,6 +78,7 @@ pub enum Command {
     /// Measure this machine's own caches, and what recording costs.
     Bench(bench::Arguments),
     /// Measure what this machine's kernel and caches cost.
+    #[command(long_about = calibrate::ABOUT)]
     Calibrate(calibrate::Arguments),
     /// Run a command in another kernel, without root.
     Vm(vm::Arguments),

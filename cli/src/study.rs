@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use warmq_experiment::{
-    Cause, Engine, Experiment, HostKernel, Options, Progress, Request, RunError, RunFailure,
-    Runner, Runs, Study,
+    Cause, Engine, Experiment, Kernels, Options, Progress, Request, RunError, RunFailure, Runner,
+    Runs, Study,
 };
-use warmq_record::RunningKernel;
 
 use crate::arguments::Extent;
 use crate::calibrated;
@@ -20,13 +19,14 @@ use crate::output;
 use crate::progress::OfRuns;
 use crate::seeds::Seeds;
 use crate::typed;
+use crate::worlds::kernels;
 
 /// Checks all of `requests`.
 ///
 /// # Errors
 /// Everything that is wrong in any of them; two of the same name.
 pub fn read(requests: &[Request], engine: &Engine) -> Result<Vec<Experiment>, Failure> {
-    let read = |request: &Request| Ok(beside_this_machine(request.experiment(engine)?));
+    let read = |request: &Request| Ok(beside_real_kernels(request.experiment(engine)?));
     let experiments = failure::all(requests.iter().map(read))?;
     let mut ids = BTreeSet::new();
     let mut all = experiments.iter();
@@ -39,28 +39,17 @@ pub fn read(requests: &[Request], engine: &Engine) -> Result<Vec<Experiment>, Fa
     }
 }
 
-/// The lab plays this machine's kernel where both play.
-fn beside_this_machine(mut experiment: Experiment) -> Experiment {
-    warmq_experiment::beside_host(&mut experiment, running_kernel);
+/// The lab plays the kernels of this machine and of guests where both play.
+fn beside_real_kernels(mut experiment: Experiment) -> Experiment {
+    let kernels = Kernels {
+        host: &kernels::running,
+        guest: &kernels::of_guest,
+    };
+    warmq_experiment::beside(&mut experiment, &kernels);
     if warmq_experiment::simulates(&experiment, HOST) {
         experiment.notes.push(calibrated::sentence());
     }
     experiment
-}
-
-/// The kernel that runs here.
-pub fn running_kernel() -> HostKernel {
-    let RunningKernel {
-        release,
-        preemption,
-        preemption_from,
-        ..
-    } = RunningKernel::look();
-    HostKernel {
-        release,
-        preemption,
-        preemption_from,
-    }
 }
 
 /// Checks `request`, which may have a sweep that is too large for anything but planning.
@@ -68,7 +57,7 @@ pub fn running_kernel() -> HostKernel {
 /// # Errors
 /// Everything that is wrong in it.
 pub fn planned(request: &Request, engine: &Engine) -> Result<Experiment, Failure> {
-    Ok(beside_this_machine(request.planned(engine)?))
+    Ok(beside_real_kernels(request.planned(engine)?))
 }
 
 /// Runs all `experiments`, which `names` name, on `threads` threads (0: one per CPU), showing

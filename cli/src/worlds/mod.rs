@@ -3,6 +3,7 @@
 
 mod guest;
 mod host;
+pub mod kernels;
 mod player;
 pub mod programs;
 mod scheduler;

@@ -9,7 +9,7 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use warmq_experiment::HostKernel;
+use warmq_experiment::RealKernel;
 use warmq_experiment::calibrate::{Figure, Scene, Step, Tries, calibrate};
 use warmq_machine::read_toml;
 
@@ -89,10 +89,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let figure = step.figure.of(&figures).ok_or(step.scene.name)?;
         measured.insert(step.cost, vec![figure]);
     }
-    let kernel = HostKernel {
+    let kernel = RealKernel {
         release: "6.18.44".to_owned(),
         preemption: "none".to_owned(),
         preemption_from: "measured/host16/README.md",
+        ..RealKernel::default()
     };
     let source = |step: &Step| rows(step.scene.name);
     let found = calibrate(

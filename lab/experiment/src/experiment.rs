@@ -7,8 +7,9 @@ use warmq_report::{Kind as PlotKind, Scale, Tolerance, VerticalLine};
 use warmq_units::{Duration, Seed};
 
 use crate::grid::Grid;
-use crate::plan::{Chosen, Part, Plan, with_settings};
+use crate::plan::{Chosen, KERNEL, Part, Plan, with_settings};
 use crate::point::{Filter, Point, is_no_value};
+use crate::real_kernel::Modelled;
 use crate::simulator::Used;
 use warmq_config::Value;
 
@@ -89,6 +90,8 @@ pub struct Parts {
     pub set: Vec<(Part, String, Value)>,
     /// The swept keys, in the order of the file.
     pub axes: Vec<Axis>,
+    /// What the lab plays in place of real kernels, by the names that they have in runs.
+    pub kernels: BTreeMap<String, Modelled>,
 }
 
 /// A key that is swept.
@@ -411,7 +414,7 @@ impl Parts {
     pub fn plan(&self, point: &Point, seed: u64, extent: &Extent) -> Plan {
         let [world, machine, scheduler, workload] = Part::ALL.map(|part| self.chosen(part, point));
         let Extent { warmup, time, .. } = *extent;
-        Plan {
+        let mut plan = Plan {
             world,
             machine,
             scheduler,
@@ -419,7 +422,18 @@ impl Parts {
             seed: Seed(seed),
             warmup,
             time,
+        };
+        if let Some(kernel) = self.modelled(&plan) {
+            kernel.take_place(&mut plan);
         }
+        plan
+    }
+
+    /// What the lab plays in place of the kernel that `plan` names.
+    fn modelled(&self, plan: &Plan) -> Option<&Modelled> {
+        let named = plan.world.settings.get(KERNEL);
+        let named = named.filter(|_| plan.is_simulated())?;
+        self.kernels.get(&named.to_string())
     }
 
     /// Every name of a part that is in use, without settings.

@@ -15,7 +15,6 @@ mod experiment;
 mod figures;
 pub mod gap;
 mod grid;
-mod host_kernel;
 mod jobs;
 mod judge;
 pub mod laws;
@@ -28,6 +27,7 @@ pub mod planned;
 mod point;
 mod profiles;
 mod read;
+mod real_kernel;
 mod request;
 mod run;
 mod section;
@@ -41,13 +41,13 @@ pub use experiment::{
     OverSeeds, Parts, PlotSpec, Published, Take, Target, Test, Within,
 };
 pub use grid::Grid;
-pub use host_kernel::{HostKernel, beside_host, nearest_release, simulates};
 pub use jobs::Jobs;
 pub use judge::{Finding, Judged};
 pub use not_done::NotDone;
 pub use outcome::{Outcome, RunFailure, shown_value};
 pub use plan::{Chosen, LAB, Part, Plan};
 pub use point::{Filter, Point};
+pub use real_kernel::{Kernels, Modelled, RealKernel, beside, facts, nearest_release, simulates};
 pub use request::{Change, Request, Trial};
 pub use run::{Difference, Job, NoThreads, Options, Progress, Runs, seeds};
 

@@ -18,7 +18,7 @@
 //! - [`Recording`] is the result of either; [`Recording::records`] reads it.
 //! - [`Tasks`] says which thread is which task.
 //! - [`Snapshot`] says what no event has of tasks: groups, nice values, policies, affinity.
-//! - [`RunningKernel`] says what kernel that is.
+//! - [`RunningKernel`] says what kernel that is, and [`Mounts`] in which cgroups this process is.
 //! - [`sweep_now`] removes what killed recorders left behind.
 //!
 //! Only little-endian machines are supported.
@@ -35,6 +35,7 @@ mod instance;
 mod kernel;
 mod lines;
 mod merge;
+mod mounts;
 mod page;
 mod proc;
 mod reader;
@@ -50,7 +51,8 @@ pub use error::RecordError;
 pub use events::Wanted;
 pub use gather::Gatherer;
 pub use instance::sweep_now;
-pub use kernel::{RunningKernel, running_scheduler};
+pub use kernel::{RunningKernel, running_scheduler, sessions_obstacle};
+pub use mounts::{Mount, Mounts};
 pub use reader::prefer_this_thread;
 pub use recorder::Recorder;
 pub use recording::Recording;

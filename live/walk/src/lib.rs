@@ -9,7 +9,7 @@
 //! - [`settings`], [`layout`] and [`geometry`] are arithmetic; [`arena`] is the memory and the ring
 //!   of pointers through it, [`timing`] times a walk of it.
 //! - [`latency`] measures what the levels take, on chains of its own; [`calls`] what a system call
-//!   takes.
+//!   takes, [`mod@gaps`] what takes a CPU away.
 //! - [`sets`] finds out which lines share a set, by questions alone; [`evict`] answers them on the
 //!   real cache, with the latencies for a scale; [`placement`] puts both together and is what the
 //!   rest knows of sets: found, or unknown.
@@ -23,6 +23,7 @@ mod arena;
 mod calls;
 mod error;
 mod evict;
+mod gaps;
 mod geometry;
 mod latency;
 mod layout;
@@ -41,6 +42,7 @@ mod translation;
 
 pub use calls::system_call_ns;
 pub use error::WalkError;
+pub use gaps::{Gap, Gaps, gaps};
 pub use geometry::Geometry;
 pub use latency::{LatencyReport, LevelLatency, measure_latencies};
 pub use layout::{HOT_OFFSET, Layout, fit_by_size, list_order, needed_colors};
@@ -52,4 +54,5 @@ pub use sets::Unknown;
 pub use settings::WalkSettings;
 pub use simulate::{SimulatedWalk, simulate_walk};
 pub use spread::Spread;
+pub use thread::allowed_cpus;
 pub use translation::Translation;

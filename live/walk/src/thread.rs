@@ -78,6 +78,14 @@ fn bind(cpu: CpuId) -> Result<(), WalkError> {
         })
 }
 
+/// The CPUs on which this thread may run, in the order of their numbers.
+///
+/// # Errors
+/// [`WalkError::System`] if the kernel does not say.
+pub fn allowed_cpus() -> Result<Vec<CpuId>, WalkError> {
+    affinity().map(|set| cpus_in(&set))
+}
+
 fn affinity() -> Result<CpuSet, WalkError> {
     sched_getaffinity(THIS_THREAD).map_err(|errno: Errno| {
         WalkError::system(

@@ -8,6 +8,7 @@
 //! Who plays on the machine is a [`Runner`], whatever world it asks.
 
 mod solve;
+mod steal;
 mod steps;
 
 use std::collections::BTreeMap;
@@ -17,11 +18,12 @@ use warmq_machine::{Cost, MachineDescription};
 use warmq_scenario::World;
 use warmq_units::{Cycles, Duration};
 
+pub use self::steal::{Taken, steals};
 pub use self::steps::{Figure, Scene, Step};
 use self::steps::{HALT_EXIT, NOHZ_EXIT, STEPS};
 use crate::engine::Engine;
-use crate::host_kernel::{HostKernel, Modelled, nearest_release};
 use crate::plan::{KERNEL, LAB, Part, Plan};
+use crate::real_kernel::{Modelled, RealKernel, nearest_release};
 use crate::request::Trial;
 use crate::run::Options;
 use crate::simulator::{PartError, RunError, Runner};
@@ -68,14 +70,14 @@ pub struct Found {
 }
 
 /// The name of the table of costs that the lab uses for `kernel`.
-pub fn table(kernel: &HostKernel) -> String {
+pub fn table(kernel: &RealKernel) -> String {
     let known = nearest_release(&kernel.release);
     known.map_or_else(String::new, |(entry, _)| entry.kernel.to_owned())
 }
 
 /// The steps that find the costs of `kernel` on `machine`, in their order. The way out of idle is
 /// one out of halt where the machine's idle CPUs halt.
-pub fn steps(machine: &MachineDescription, kernel: &HostKernel) -> Vec<Step> {
+pub fn steps(machine: &MachineDescription, kernel: &RealKernel) -> Vec<Step> {
     let costs = machine.costs.get(&table(kernel));
     let halts = costs.is_some_and(|costs| costs.contains_key(HALT_EXIT));
     let mut steps = STEPS.to_vec();
@@ -139,7 +141,7 @@ pub fn scenes(steps: &[Step], cpus: usize) -> Vec<Scene> {
 /// A kernel that the lab does not know; a play that cannot be played.
 pub fn calibrate(
     machine: &mut MachineDescription,
-    kernel: &HostKernel,
+    kernel: &RealKernel,
     steps: &[Step],
     measured: &Tries,
     source: impl Fn(&Step) -> String,
@@ -205,11 +207,8 @@ fn lab_figure(
     step: &Step,
 ) -> Result<f64, CannotCalibrate> {
     let engine = Engine::new(Some(machine));
-    let settings = [
-        (KERNEL, Value::Text(kernel.kernel.clone())),
-        ("preempt", Value::Text(kernel.preempt.clone())),
-    ];
-    let plan = plan(&engine, &step.scene, LAB, 1, settings)?;
+    let mut plan = plan(&engine, &step.scene, LAB, 1, [])?;
+    kernel.take_place(&mut plan);
     let played = engine.simulate(&plan);
     let played = played.map_err(|error| CannotCalibrate::Failed(step.scene.name, error))?;
     Ok(step.figure.of(&played.figures).unwrap_or(f64::NAN))

@@ -10,11 +10,12 @@ fn machine(name: &str) -> MachineDescription {
     machine
 }
 
-fn kernel() -> HostKernel {
-    HostKernel {
+fn kernel() -> RealKernel {
+    RealKernel {
         release: "6.18.44".to_owned(),
         preemption: "none".to_owned(),
         preemption_from: "a test",
+        ..RealKernel::default()
     }
 }
 

@@ -6,12 +6,12 @@
 //! scenario's groups are made at the root itself.
 
 mod cpusets;
-mod mounts;
 mod tree;
 
 use std::io;
 use std::sync::Mutex;
 
+use warmq_record::Mounts;
 use warmq_scenario::program::{self, Cpus, GroupSpec};
 use warmq_scenario::{Bound, ObjectKind, Set, Target};
 use warmq_trace::Record;
@@ -19,7 +19,6 @@ use warmq_units::{CpuSet, Duration};
 
 use crate::error::PlayError;
 use crate::specs::group_number;
-pub use mounts::Mounts;
 use tree::Tree;
 
 /// A group of the scenario.

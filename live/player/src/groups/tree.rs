@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use warmq_record::{QuotaStat, quota_in, throttled_in};
+use warmq_record::{Mount, QuotaStat, quota_in, throttled_in};
 use warmq_units::{CpuSet, printable};
 
-use super::mounts::Mount;
 use crate::sys::process;
 
 /// What the folders of a run begin with; the pid of its controller follows.

@@ -366,7 +366,7 @@ fn autogroups_without_an_effect_are_said() {
     let _ = std::fs::remove_dir(folder);
     assert_eq!(played.code, Some(0), "{}", played.said);
     let off = text("/proc/sys/kernel/sched_autogroup_enabled") != "1";
-    let part = format!("they are for tasks of the root cgroup, and the player is in {folder}");
+    let part = format!("they are for tasks of the root cgroup, and this process is in {folder}");
     assert!(
         played
             .said

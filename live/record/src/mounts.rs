@@ -1,14 +1,14 @@
-//! Where the hierarchies of cgroups are mounted, and where in them the player is.
+//! Where the hierarchies of cgroups are mounted, and where in them this process is.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A hierarchy, with the player's own group in it.
+/// A hierarchy, with this process's own group in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// True for cgroup v2.
     unified: bool,
-    /// The folder of the player's group.
+    /// The folder of that group.
     pub own: PathBuf,
 }
 
@@ -20,7 +20,10 @@ impl Mount {
 }
 
 /// All of them.
+#[derive(Clone, Debug)]
 pub struct Mounts {
+    /// Where the file system begins.
+    root: PathBuf,
     /// `/proc/self/mounts`
     mounts: String,
     /// `/proc/self/cgroup`
@@ -30,18 +33,16 @@ pub struct Mounts {
 impl Mounts {
     /// Those of this process.
     pub fn read() -> Mounts {
-        Mounts {
-            mounts: fs::read_to_string("/proc/self/mounts").unwrap_or_default(),
-            own: fs::read_to_string("/proc/self/cgroup").unwrap_or_default(),
-        }
+        Mounts::below(Path::new("/"))
     }
 
-    /// Those that these texts of `/proc/self/mounts` and `/proc/self/cgroup` tell of.
-    #[cfg(test)]
-    pub fn of(mounts: &str, own: &str) -> Mounts {
+    /// The same of a file system that begins at `root`.
+    pub fn below(root: &Path) -> Mounts {
+        let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
         Mounts {
-            mounts: mounts.to_owned(),
-            own: own.to_owned(),
+            root: root.to_owned(),
+            mounts: text("proc/self/mounts"),
+            own: text("proc/self/cgroup"),
         }
     }
 
@@ -73,9 +74,12 @@ impl Mounts {
             let is_root = mount.own.join("release_agent").exists();
             return (!is_root).then_some(mount.own);
         }
-        let (top, own) = (self.unified_folder()?, self.unified()?.own);
+        let top = below(&self.root, self.unified_folder()?);
+        let own = self.unified()?.own;
         // What is mounted need not be the root of the hierarchy: that has no weight.
-        let mut upwards = own.ancestors().take_while(|folder| folder.starts_with(top));
+        let mut upwards = own
+            .ancestors()
+            .take_while(|folder| folder.starts_with(&top));
         let found = upwards.find(|folder| folder.join("cpu.weight").exists());
         found.map(Path::to_path_buf)
     }
@@ -92,7 +96,7 @@ impl Mounts {
         let path = self.own.lines().find_map(|line| line.strip_prefix("0::"))?;
         Some(Mount {
             unified: true,
-            own: below(folder, path),
+            own: below(&below(&self.root, folder), path),
         })
     }
 
@@ -107,7 +111,7 @@ impl Mounts {
         })?;
         Some(Mount {
             unified: false,
-            own: below(folder, path),
+            own: below(&below(&self.root, folder), path),
         })
     }
 }
@@ -119,8 +123,8 @@ fn fields(line: &str) -> (&str, &str, &str) {
     (next(), next(), next())
 }
 
-fn below(folder: &str, path: &str) -> PathBuf {
-    PathBuf::from(folder).join(path.trim_start_matches('/'))
+fn below(folder: &Path, path: &str) -> PathBuf {
+    folder.join(path.trim_start_matches('/'))
 }
 
 #[cfg(test)]
@@ -130,6 +134,7 @@ mod tests {
     #[test]
     fn the_hierarchies_of_both_versions_are_found() {
         let mounts = Mounts {
+            root: PathBuf::from("/"),
             mounts: "cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,relatime,cpu,cpuacct 0 0\n\
                      cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n\
                      cgroup /sys/fs/cgroup/freezer cgroup rw,freezer 0 0\n\

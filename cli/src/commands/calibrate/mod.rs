@@ -1,5 +1,7 @@
 //! `warmq calibrate`: what this machine's kernel and caches cost.
 
+mod away;
+
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -8,14 +10,16 @@ use chrono::Utc;
 use clap::Args;
 use serde_json::json;
 use warmq_experiment::calibrate::{self, CannotCalibrate, Figure, Found, Step};
-use warmq_experiment::{Engine, HostKernel};
+use warmq_experiment::{Engine, RealKernel};
 use warmq_machine::{Cost, MachineDescription};
 use warmq_units::{Bytes, Cycles, Duration, printable};
 
+use self::away::{Set, TIMER_TICK};
 use crate::failure::Failure;
 use crate::files::Unfinished;
 use crate::progress::Watch;
-use crate::{calibrated, files, listing, machines, output, study, walk, worlds};
+use crate::worlds::kernels;
+use crate::{calibrated, files, listing, machines, output, walk, worlds};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,16 +27,26 @@ Examples:
   warmq calibrate --out mine.toml                  a description for other machines, too
   warmq calibrate --json | jq 'select(.most_us > 1.2 * .measured_us)'    what other work disturbed";
 
+/// What `--help` says of it.
+pub const ABOUT: &str = "\
+Measure what this machine's kernel and caches cost
+
+Plays short scenarios (experiments/costs) on this machine, several times, and looks for the costs \
+with which the lab takes as long for them: system calls, wakeups, switches within and across address \
+spaces, forks, pipes, datagrams, streams, timers, ticks, interrupts between CPUs, the way out of \
+idle; latencies of caches and memory; for how long a hypervisor takes CPUs away.
+
+`--machine host` uses the newest measurement of this machine, which is kept below the user's cache \
+folder, and every run in the lab says so. It takes a minute or two, and no root. Take a machine that \
+does nothing else: of several tries the least disturbed counts, and what was disturbed all the same \
+is named. docs/calibrate.md has what each cost is found by, and what is not measured.";
+
 /// A figure that is so much larger in another try was disturbed.
 const DISTURBED: f64 = 1.25;
 /// The cost of the shortest system call, which is timed without the player.
 const SYSTEM_CALL: &str = "system_call";
 
 /// Measure what this machine's kernel and caches cost.
-///
-/// Plays short scenarios (experiments/costs) on this machine, several times, and looks for the
-/// costs with which the lab takes as long for them. `--machine host` uses the newest measurement.
-/// Take a machine that does nothing else: what was disturbed is named.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -63,17 +77,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .as_deref()
         .map(Unfinished::begin)
         .transpose()?;
-    let kernel = study::running_kernel();
+    let kernel = kernels::running();
     let when = Utc::now().format("%Y-%m-%d %H:%M").to_string();
     walk::measured_caches(&mut machine, Bytes::from_kb(8))?;
     let call = system_call(&mut machine, &kernel, &when)?;
     let found = found(&mut machine, &kernel, arguments.tries, &when)?;
+    let away = away::watch(&kernel, arguments.tries)?.set(&mut machine, &kernel, &when);
     let kept = keep(&machine, &when, out)?;
     match arguments.json {
-        true => print_json(&machine, &found),
+        true => print_json(&machine, &found, &away),
         false => {
-            output::print(&table(&machine, &call, &found))?;
-            output::print(&remarks(&machine, &kernel, &found))?;
+            output::print(&table(&machine, &call, &found, &away))?;
+            output::print(&remarks(&machine, &kernel, &found, &away))?;
             output::print(&format!("Kept in {}.", printable(&kept)))
         }
     }
@@ -102,7 +117,7 @@ fn keep(
 /// Times the shortest system call, and sets its cost.
 fn system_call(
     machine: &mut MachineDescription,
-    kernel: &HostKernel,
+    kernel: &RealKernel,
     when: &str,
 ) -> Result<String, Failure> {
     let (least, median) = warmq_walk::system_call_ns()?;
@@ -122,7 +137,7 @@ fn system_call(
 /// Plays on this machine, and finds the costs in the lab.
 fn found(
     machine: &mut MachineDescription,
-    kernel: &HostKernel,
+    kernel: &RealKernel,
     tries: u64,
     when: &str,
 ) -> Result<Vec<Found>, Failure> {
@@ -184,7 +199,7 @@ fn command(step: &Step) -> String {
     )
 }
 
-fn table(machine: &MachineDescription, call: &str, found: &[Found]) -> String {
+fn table(machine: &MachineDescription, call: &str, found: &[Found], away: &Set) -> String {
     let mut table = listing::table();
     table.set_header([
         "cost",
@@ -196,8 +211,8 @@ fn table(machine: &MachineDescription, call: &str, found: &[Found]) -> String {
         "play",
     ]);
     table.add_row([SYSTEM_CALL, "", call]);
+    let time = |cycles: Cycles| machine.clock.time_of(cycles).to_string();
     for found in found {
-        let time = |cycles: Cycles| machine.clock.time_of(cycles).to_string();
         let us = |figure: f64| Duration((figure * 1e6) as u64).to_string();
         table.add_row([
             found.step.cost.to_owned(),
@@ -209,11 +224,26 @@ fn table(machine: &MachineDescription, call: &str, found: &[Found]) -> String {
             found.step.scene.name.to_owned(),
         ]);
     }
+    if let Some(tick) = &away.tick {
+        let measured = tick.measured.to_string();
+        let row = [
+            TIMER_TICK.to_owned(),
+            time(tick.before),
+            time(tick.now),
+            measured,
+        ];
+        table.add_row(row);
+    }
     table.trim_fmt()
 }
 
 /// What was disturbed, what could not be measured, and where the lab takes longer than it should.
-fn remarks(machine: &MachineDescription, kernel: &HostKernel, found: &[Found]) -> String {
+fn remarks(
+    machine: &MachineDescription,
+    kernel: &RealKernel,
+    found: &[Found],
+    away: &Set,
+) -> String {
     let names = |chosen: Vec<&str>| chosen.join(", ");
     let disturbed = found.iter().filter(|found| is_disturbed(found));
     let disturbed = names(disturbed.map(|found| found.step.cost).collect());
@@ -246,7 +276,8 @@ fn remarks(machine: &MachineDescription, kernel: &HostKernel, found: &[Found]) -
     let mut text: Vec<String> = shown
         .map(|(names, what)| format!("{what}{names}."))
         .collect();
-    let assumed = assumed(machine, found);
+    text.push(away.sentence());
+    let assumed = assumed(machine, found, away);
     text.push(format!("Not measured by this command: {assumed}."));
     text.join("\n")
 }
@@ -256,16 +287,20 @@ fn is_disturbed(found: &Found) -> bool {
 }
 
 /// The costs of the kernel that are as they were.
-fn assumed(machine: &MachineDescription, found: &[Found]) -> String {
-    let known =
-        |name: &str| name == SYSTEM_CALL || found.iter().any(|found| found.step.cost == name);
+fn assumed(machine: &MachineDescription, found: &[Found], away: &Set) -> String {
+    let known = |name: &str| {
+        let is_tick = name == TIMER_TICK && away.tick.is_some();
+        name == SYSTEM_CALL || is_tick || found.iter().any(|found| found.step.cost == name)
+    };
     let costs = machine.costs.values().flat_map(|costs| costs.keys());
     let assumed: std::collections::BTreeSet<&String> = costs.filter(|name| !known(name)).collect();
     let assumed: Vec<&str> = assumed.into_iter().map(String::as_str).collect();
     assumed.join(", ")
 }
 
-fn print_json(machine: &MachineDescription, found: &[Found]) -> Result<(), Failure> {
+fn print_json(machine: &MachineDescription, found: &[Found], away: &Set) -> Result<(), Failure> {
+    let rows = away.rows(machine);
+    rows.iter().try_for_each(output::print_json)?;
     found.iter().try_for_each(|found| {
         output::print_json(&json!({
             "cost": found.step.cost,
