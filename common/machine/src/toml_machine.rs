@@ -3,8 +3,8 @@
 //! The format is shown by the files in `machines/`. A machine has the tables `[cpu]`, `[topology]`
 //! (with `numbers`, if CPUs are numbered otherwise than on x86), `[[cache]]` (one a level),
 //! `[coherence]`, `[memory]`, perhaps `[network]`, and any number of `[[steal]]` and
-//! `[costs."KERNEL"]`. Each carries a `source`: where its numbers come from. With `like = "p4"` what
-//! it leaves out is as in that machine, table by table.
+//! `[costs."KERNEL"]`. Each carries a `source`: where its numbers come from. With `like = "p4"`
+//! what it leaves out is as in that machine, table by table.
 
 use std::collections::{BTreeMap, BTreeSet};
 

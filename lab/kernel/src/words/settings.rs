@@ -324,8 +324,8 @@ pub struct Settings {
     /// (`sock_def_readable()`, since Linux 2.6.30).
     pub sync_socket_wakeups: bool,
     /// How often the interrupt of a card moves to the next CPU; none: each interrupt of it goes to
-    /// the next one, as the I/O APIC of a P6 machine spreads them. Since 2.6 an interrupt stays where
-    /// it is until irqbalance moves it, which may do so every 10 s.
+    /// the next one, as the I/O APIC of a P6 machine spreads them. Since 2.6 an interrupt stays
+    /// where it is until irqbalance moves it, which may do so every 10 s.
     pub interrupts_move: Option<Duration>,
     /// The limits of softirqs.
     pub softirqs: SoftirqLimits,

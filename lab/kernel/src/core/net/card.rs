@@ -66,8 +66,8 @@ pub(crate) enum Arrived {
 
 /// A network card: a full-duplex link with a bandwidth and a delay, and a ring of packets.
 /// Interrupts of one card go to the CPUs in turn, or to those of a set
-/// (`/proc/irq/N/smp_affinity`): see `Settings::interrupts_move`. Of a card with several queues, each is a card
-/// here; the first has the link.
+/// (`/proc/irq/N/smp_affinity`): see `Settings::interrupts_move`. Of a card with several queues,
+/// each is a card here; the first has the link.
 #[derive(Default)]
 pub(crate) struct Card {
     model: Option<CardModel>,
