@@ -49,8 +49,8 @@ fn fit(watched: Duration, least: Duration, gaps: &[Duration]) -> Option<Taken> {
     let seen = gaps.len() as f64;
     let mean = gaps.iter().map(|gap| gap.0 as f64).sum::<f64>() / seen;
     let least_ps = least.0 as f64;
-    // Far below the least gap nothing is known: then `every` would be anything.
-    let span = (mean - least_ps).max(least_ps / 4.0);
+    // Below the least gap nothing is known: what was not seen may be as much as what was, no more.
+    let span = (mean - least_ps).max(least_ps);
     let every = watched.0 as f64 / (seen * (least_ps / span).exp());
     Some(Taken {
         steal: Steal {
@@ -122,6 +122,8 @@ mod tests {
         assert_eq!(steals(watched, &gaps), []);
         // All just as long as what counts: a bound, not a division by nothing.
         let found = steals(watched, &[SHORTEST; 10]);
-        assert!(found[0].steal.span > Duration::ZERO && found[0].steal.every > Duration::ZERO);
+        let Steal { every, span } = found[0].steal;
+        assert_eq!(span, SHORTEST);
+        assert!(every > watched / 30 && every < watched / 20, "{every}");
     }
 }

@@ -449,7 +449,7 @@ mod tests {
             let text = text.replace("sockets = 2", "sockets = 4");
             let text = text.replace("cores_per_llc = 4", "cores_per_llc = 1");
             let text = text.replace("threads_per_core = 2", "threads_per_core = 1");
-            let text = text.replace("smt_speed_permille = 610", "");
+            let text = text.replace("small-smt", "small-4llc");
             let line = "[[10, 20, 30, 40], [20, 10, 20, 30], [30, 20, 10, 20], [40, 30, 20, 10]]";
             text.replace("[[10, 21], [21, 10]]", line)
         };
