@@ -36,13 +36,14 @@ const HEAD: u64 = 4096;
 
 /// Tables that only this kind of document has, in the order in which they decide: laws have tasks,
 /// and instances have them, too.
-const TABLES: [(&str, Kind); 6] = [
+const TABLES: [(&str, Kind); 7] = [
     ("law", Kind::Law),
     ("fragment", Kind::Instance),
     ("task", Kind::Scenario),
     ("topology", Kind::Machine),
     ("coherence", Kind::Machine),
     ("cpu", Kind::Machine),
+    ("like", Kind::Machine),
 ];
 
 impl Kind {

@@ -158,16 +158,17 @@ impl Document {
         *self.root.at(path, &whole) = node;
     }
 
-    /// Takes over what `base` has at its root and this document has not: whole tables, not keys of
-    /// tables that both have. Messages about it name its text.
-    pub fn complete_from(&mut self, base: Document) {
+    /// Takes over the tables, single ones and lists of them, that `base` has at its root and this
+    /// document has not. Messages about them name its text.
+    pub fn take_tables(&mut self, base: Document) {
         let (NodeKind::Table(own), NodeKind::Table(theirs)) = (&mut self.root.kind, base.root.kind)
         else {
             return;
         };
         let by = self.sources.len();
         for mut entry in theirs {
-            if own.iter().all(|known| known.key != entry.key) {
+            let is_table = matches!(entry.node.kind, NodeKind::Table(_) | NodeKind::List(_));
+            if is_table && own.iter().all(|known| known.key != entry.key) {
                 entry.place.source += by;
                 entry.node.shift(by);
                 own.push(entry);

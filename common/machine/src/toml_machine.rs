@@ -58,7 +58,7 @@ fn document(file: &str, text: &str) -> Result<Document, Problems> {
     let mut document = Document::parse(file, text)?;
     let like = document.text("like").unwrap_or_default().to_owned();
     if let Some(text) = builtin(&like) {
-        document.complete_from(self::document(&format!("{like}.toml"), text)?);
+        document.take_tables(self::document(&format!("{like}.toml"), text)?);
     }
     Ok(document)
 }

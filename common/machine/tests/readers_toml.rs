@@ -133,6 +133,8 @@ fn what_a_file_leaves_out_is_as_in_the_machine_that_it_is_like() {
     let said = only(unknown.list);
     assert_eq!((said.key.as_str(), said.line), ("like", Some(2)));
     assert!(said.help.contains("tiny-1cpu"), "{}", said.help);
+    let nameless = only(read("like = \"tiny-1cpu\"").unwrap_err().list);
+    assert_eq!(nameless.what, "`name` is missing");
     // What is wrong in the base with what the file says is said of the base's text.
     let smt = "name = \"x\"\nlike = \"tiny-1cpu\"\n[topology]\nthreads_per_core = 2";
     let said = only(read(smt).unwrap_err().list);

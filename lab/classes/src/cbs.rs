@@ -93,6 +93,9 @@ impl Cbs {
 
     /// The task becomes runnable (`enqueue_dl_entity()`). It may be throttled after that.
     pub fn joins(&mut self, now: i64, how: Joining) {
+        if self.due.is_some_and(|due| due <= now) {
+            return self.replenish(now);
+        }
         self.hold_if_constrained(now);
         if self.is_throttled() {
             return;

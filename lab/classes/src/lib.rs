@@ -16,7 +16,7 @@ mod urgent;
 
 pub use cbs::{Cbs, Charged, Joining};
 pub use entity::Times;
-pub use overload::{Waiter, looks_elsewhere, lowest, pulls, to_pull};
+pub use overload::{Waiter, is_picked_next, looks_elsewhere, lowest, pulls, to_pull};
 pub use rank::Rank;
 pub use server::{IdleTime, Reservation, Server};
 pub use urgent::Urgent;

@@ -23,6 +23,13 @@ pub fn looks_elsewhere(rank: Rank, runs: Rank, is_bound: bool) -> bool {
     runs.is_of_class_of(rank) && (is_bound || runs <= rank)
 }
 
+/// Whether a CPU picks a task that waits there next, in place of pushing it elsewhere: who runs
+/// there is worth less, and where a deadline task waits, is one itself (`push_rt_task()`,
+/// `push_dl_task()`).
+pub fn is_picked_next(rank: Rank, runs: Rank) -> bool {
+    rank < runs && (matches!(rank, Rank::RealTime(_)) || runs.is_of_class_of(rank))
+}
+
 /// Whether a CPU pulls whose task of this rank has left, or is worth less than before
 /// (`need_pull_rt_task()`, `need_pull_dl_task()`).
 pub fn pulls(before: Rank, best: Rank) -> bool {
@@ -87,6 +94,23 @@ mod tests {
         for ((rank, runs, is_bound), expected) in table {
             let found = looks_elsewhere(rank, runs, is_bound);
             assert_eq!(found, expected, "{rank:?} {runs:?} {is_bound}");
+        }
+    }
+
+    #[test]
+    fn who_is_picked_next_in_place_of_being_pushed() {
+        let table = [
+            ((RealTime(50), Other), true),
+            ((RealTime(50), RealTime(60)), true),
+            ((RealTime(50), RealTime(50)), false),
+            ((RealTime(50), Deadline(9)), false),
+            ((Deadline(9), Deadline(10)), true),
+            ((Deadline(9), Deadline(8)), false),
+            ((Deadline(9), RealTime(0)), false),
+            ((Deadline(9), Other), false),
+        ];
+        for ((rank, runs), expected) in table {
+            assert_eq!(is_picked_next(rank, runs), expected, "{rank:?} {runs:?}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Real-time and deadline tasks move to where they can run (`push_rt_tasks()`, `pull_rt_task()`,
 //! `push_dl_tasks()`, `pull_dl_task()`).
 
-use warmq_classes::{Rank, Waiter, looks_elsewhere, lowest, pulls, to_pull};
+use warmq_classes::{Rank, Waiter, is_picked_next, looks_elsewhere, lowest, pulls, to_pull};
 use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
@@ -55,7 +55,7 @@ impl Machine {
     /// Those that wait on `cpu` go to CPUs that have something lesser.
     pub(crate) fn push_urgent(&mut self, context: &mut Context<'_>, cpu: CpuId) {
         for task in self.urgent_waiters(context, cpu) {
-            if self.state.rank(task) < self.state.rank_on(cpu) {
+            if is_picked_next(self.state.rank(task), self.state.rank_on(cpu)) {
                 return context.reschedule(cpu);
             }
             if let Some(to) = self.lowest(context, task, cpu).filter(|to| *to != cpu) {

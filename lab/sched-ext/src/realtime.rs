@@ -50,15 +50,14 @@ pub(crate) struct Urgency {
 
 impl Urgency {
     /// What a task's policy makes it, if that is one above sched_ext's; `ticks` are a whole slice.
-    /// A reservation that it had `before` goes on.
-    pub(crate) fn of(view: View<'_>, ticks: u64, before: Option<Urgency>) -> Option<Urgency> {
+    /// What is `left` of a reservation that it had goes on.
+    pub(crate) fn of(view: View<'_>, ticks: u64, left: Option<Cbs>) -> Option<Urgency> {
         let (rank, ticks, cbs) = match view.policy() {
             Policy::Fifo(of) => (Rank::of_priority(of), None, None),
             Policy::RoundRobin(of) => (Rank::of_priority(of), Some(ticks), None),
             Policy::Deadline(of) => {
                 let times = Times::new(of.runtime, of.deadline, of.period);
-                let before = before.and_then(|before| before.cbs);
-                let mut cbs = before.unwrap_or_else(|| Cbs::new(times));
+                let mut cbs = left.unwrap_or_else(|| Cbs::new(times));
                 cbs.set_times(times);
                 (cbs.rank(), None, Some(cbs))
             }
@@ -387,9 +386,7 @@ impl Machine {
         let mut here = self.here(context);
         here.add_urgent(task, cpu);
         here.preempt_for(task, cpu);
-        if self.state.runs(cpu).is_some_and(|runs| runs != task) {
-            self.push_woken(context, task, cpu);
-        }
+        self.push_urgent(context, cpu);
     }
 
     /// Moves one that waits to a CPU where it may run.
@@ -415,8 +412,12 @@ impl Machine {
 
     /// A task's policy may have changed to that of another class, or to another priority.
     pub(crate) fn policy_changed(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let before = self.state.task(task).urgency;
-        let urgency = Urgency::of(context.task(task), self.state.round_robin, before);
+        let ticks = self.state.round_robin;
+        let state = self.state.task_mut(task);
+        let before = state.urgency;
+        let has = before.and_then(|before| before.cbs);
+        state.left_cbs = has.or(state.left_cbs);
+        let urgency = Urgency::of(context.task(task), ticks, state.left_cbs);
         match (before, urgency) {
             (None, None) => self.weight_changed(context, task),
             (None, Some(urgency)) => self.leaves_program(context, task, urgency),

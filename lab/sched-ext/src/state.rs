@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use warmq_bpf_run::Guest;
+use warmq_classes::Cbs;
 use warmq_kernel::{Alarm, Context, GroupId, Mm, Timer};
 use warmq_units::{Address, CpuId, Instant, LockId, TaskId};
 
@@ -88,6 +89,8 @@ pub(crate) struct Task {
     pub(crate) still_runs: bool,
     /// Of a task that is not the program's.
     pub(crate) urgency: Option<Urgency>,
+    /// What is left of its reservation, also while it is of another class.
+    pub(crate) left_cbs: Option<Cbs>,
     /// The timer that ends its throttling.
     pub(crate) replenishment: Alarm,
     /// No signal wakes it from its sleep.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use warmq_config::Value;
 use warmq_scenario::World;
 
+use super::modelled::PREEMPT;
 use super::{Modelled, RealKernel};
 use crate::experiment::{Experiment, Parts, Target, bare};
 use crate::plan::{KERNEL, LAB, Part};
@@ -23,7 +24,7 @@ pub struct Kernels<'k> {
 pub fn beside(experiment: &mut Experiment, kernels: &Kernels<'_>) {
     let in_lab = uses(experiment, Part::World, LAB) && uses(experiment, Part::Scheduler, KERNEL);
     let plays = |world: World| in_lab && uses(experiment, Part::World, world.name());
-    if plays(World::Host) && named(experiment).is_empty() {
+    if plays(World::Host) && named(experiment, KERNEL).is_empty() {
         beside_host(experiment, (kernels.host)());
     } else if plays(World::Guest) {
         for name in of_guests(experiment) {
@@ -61,7 +62,11 @@ fn modelled(experiment: &Experiment, kernel: &RealKernel) -> Option<Modelled> {
     let schedulers = experiment.parts.defaults.keys();
     let schedulers = schedulers.filter(|(part, _)| *part == Part::Scheduler);
     let schedulers = schedulers.map(|(part, name)| bare(*part, name).to_owned());
-    Modelled::nearest(kernel, &schedulers.collect::<Vec<_>>())
+    let modelled = Modelled::nearest(kernel, &schedulers.collect::<Vec<_>>())?;
+    Some(match named(experiment, PREEMPT).is_empty() {
+        true => modelled,
+        false => modelled.preempted_as_named(),
+    })
 }
 
 /// Has the lab play `modelled` in place of the kernel `name`, and says so.
@@ -80,12 +85,12 @@ fn uses(experiment: &Experiment, part: Part, name: &str) -> bool {
     experiment.parts.defaults.contains_key(&key)
 }
 
-/// The kernels that `experiment` names.
-fn named(experiment: &Experiment) -> BTreeSet<String> {
-    let target = Target::Setting(Part::World, KERNEL.to_owned());
+/// The kernels, or what else `key` of a world says, that `experiment` names.
+fn named(experiment: &Experiment, key: &str) -> BTreeSet<String> {
+    let target = Target::Setting(Part::World, key.to_owned());
     let Parts { set, axes, .. } = &experiment.parts;
     let set = set.iter();
-    let set = set.filter(|(part, key, _)| *part == Part::World && key == KERNEL);
+    let set = set.filter(|(part, set, _)| *part == Part::World && set == key);
     let swept = axes.iter().filter(|axis| axis.target == target);
     let swept = swept.flat_map(|axis| &axis.values);
     set.map(|(.., value)| value)
@@ -96,7 +101,7 @@ fn named(experiment: &Experiment) -> BTreeSet<String> {
 
 /// The kernels of its guests.
 fn of_guests(experiment: &Experiment) -> BTreeSet<String> {
-    let mut names = named(experiment);
+    let mut names = named(experiment, KERNEL);
     if names.is_empty() {
         let guest = (Part::World, World::Guest.name().to_owned());
         let settings = experiment.parts.defaults.get(&guest);

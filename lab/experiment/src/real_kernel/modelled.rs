@@ -10,7 +10,7 @@ use super::{RealKernel, nearest_release};
 use crate::plan::{KERNEL, Plan};
 
 /// The setting of a world that says where its kernel is preempted.
-const PREEMPT: &str = "preempt";
+pub(super) const PREEMPT: &str = "preempt";
 /// The preemption model that a kernel has if nothing else is set.
 const DEFAULT: &str = "default";
 
@@ -23,6 +23,8 @@ pub struct Modelled {
     pub preempt: String,
     /// What is set on its scheduler, where that is other than in the release.
     pub set: BTreeMap<String, Value>,
+    /// Why it is that.
+    why: String,
     /// All this, and what was assumed, in a few sentences.
     pub note: String,
 }
@@ -49,8 +51,16 @@ impl Modelled {
             kernel: release.to_owned(),
             preempt,
             set: taken.other,
+            why,
             note,
         })
+    }
+
+    /// The same where the preemption model is named.
+    pub(super) fn preempted_as_named(self) -> Modelled {
+        let named = "with the preemption model that is named";
+        let note = self.note.replacen(&self.why, named, 1);
+        Modelled { note, ..self }
     }
 
     /// Has `plan` played with it, but for what the plan itself sets.

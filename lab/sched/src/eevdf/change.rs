@@ -35,8 +35,9 @@ impl TaskState {
         };
         (self.class, self.rank, self.policy) = (class, rank, policy);
         self.round_robin = matches!(view.policy(), Set::RoundRobin(_));
+        self.left_cbs = self.cbs.or(self.left_cbs);
         self.cbs = times.map(|times| {
-            let mut cbs = self.cbs.unwrap_or_else(|| Cbs::new(times));
+            let mut cbs = self.left_cbs.unwrap_or_else(|| Cbs::new(times));
             cbs.set_times(times);
             cbs
         });

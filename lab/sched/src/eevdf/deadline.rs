@@ -82,9 +82,7 @@ impl State {
         }
         self.add_urgent(task);
         self.check_preempt(cpu, task, MOVED, context.must_reschedule(cpu));
-        if self.cpu(cpu).current.is_some_and(|current| current != task) {
-            self.push_woken(context, task, cpu);
-        }
+        self.push_urgent(context, cpu);
     }
 
     /// Arms the timer of a task as its reservation asks for, or cancels it.

@@ -239,6 +239,9 @@ pub(super) struct TaskState {
     /// The reservation of a deadline task, how it comes onto its next queue, and the timer that
     /// ends its throttling.
     pub(super) cbs: Option<Cbs>,
+    /// What is left of the one that it had when it was of this class: it gets no new runtime by
+    /// coming back before that is over.
+    pub(super) left_cbs: Option<Cbs>,
     pub(super) joining: Joining,
     pub(super) replenishment: Alarm,
     pub(super) policy: Policy,

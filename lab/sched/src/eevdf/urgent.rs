@@ -1,7 +1,7 @@
 //! Real-time and deadline tasks move to where they can run (`push_rt_tasks()`, `pull_rt_task()`,
 //! `push_dl_tasks()`, `pull_dl_task()`).
 
-use warmq_classes::{Rank, Waiter, looks_elsewhere, lowest, pulls, to_pull};
+use warmq_classes::{Rank, Waiter, is_picked_next, looks_elsewhere, lowest, pulls, to_pull};
 use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
@@ -65,7 +65,7 @@ impl State {
     pub(super) fn push_urgent(&mut self, context: &mut Context<'_>, cpu: CpuId) {
         let waiters: Vec<TaskId> = self.urgent_waiters(context, cpu).collect();
         for task in waiters {
-            if self.task(task).rank < self.rank_on(cpu) {
+            if is_picked_next(self.task(task).rank, self.rank_on(cpu)) {
                 return self.effects.request(cpu, Urgency::Now);
             }
             if let Some(to) = self.lowest_for(context, task).filter(|to| *to != cpu) {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use warmq_config::Value;
 use warmq_kernel::*;
-use warmq_units::{CpuId, Cycles, Duration, Instant, Seed};
+use warmq_units::{CpuId, Cycles, Duration, Instant, Seed, TaskId};
 
 use crate::stage::*;
 
@@ -239,5 +239,51 @@ fn who_is_throttled_where_its_cpu_goes_offline_goes_on_elsewhere() {
             let had = ran(&kernel, task);
             assert!((385..=412).contains(&had), "{name}: {had} of 400 ms");
         }
+    }
+}
+
+/// Two reserve 4 ms in 10 each, and a hog may use what they leave: a CPU is always free.
+#[test]
+fn who_gets_its_runtime_back_takes_a_cpu_on_which_no_deadline_task_runs() {
+    for name in versions() {
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            hog(boot, called("h"))?;
+            hog(boot, called("a").policy(reserved(4, 10, 10)))?;
+            boot.task(
+                called("b").policy(reserved(4, 10, 10)),
+                |task: Task| async move {
+                    task.sleep(Duration::from_ms(4)).await;
+                    task.compute(Cycles(1_000_000_000)).await;
+                },
+            )?;
+            Ok(())
+        };
+        let kernel = played(2, name, 1_000, workload);
+        let had = ran(&kernel, 0);
+        assert!(had > 680, "{name}: the hog has {had} of 1000 ms");
+    }
+}
+
+#[test]
+fn a_task_that_comes_back_to_the_class_has_what_was_left_of_its_runtime() {
+    for name in versions() {
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            hog(boot, called("u"))?;
+            boot.task(
+                called("D").policy(reserved(4, 10, 10)),
+                |task: Task| async move {
+                    for _ in 0..2_000 {
+                        task.compute(Cycles(50_000)).await;
+                        task.set_policy(TaskId(1), Policy::Other).await;
+                        task.set_policy(TaskId(1), reserved(4, 10, 10)).await;
+                    }
+                },
+            )?;
+            Ok(())
+        };
+        let kernel = played(1, name, 500, workload);
+        // 40 % are reserved; and it is a usual task only for a moment.
+        let had = ran(&kernel, 1);
+        assert!(had <= 230, "{name}: it has {had} of 500 ms");
     }
 }
