@@ -13,6 +13,7 @@ use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 use warmq_units::Instant;
 
 use crate::arguments::Trust;
+use crate::described;
 use crate::failure::{self, Failure};
 use crate::kind::{self, Kind};
 use crate::laws::shipped::find;
@@ -72,13 +73,8 @@ fn law(name: &str, trust: &Trust) -> Result<String, Failure> {
 
 fn machine(name: &str) -> Result<String, Failure> {
     let found = machines::find(name)?;
-    let mut lines = vec![format!(
-        "{name}: fine; a machine of {} CPUs: {} sockets, {} last-level caches, {} cores",
-        found.cpus.len(),
-        found.sockets(),
-        found.llcs(),
-        found.cores(),
-    )];
+    let places = described::places(&found);
+    let mut lines = vec![format!("{name}: fine; a machine of {places}")];
     lines.extend(
         found
             .left_out

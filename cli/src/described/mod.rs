@@ -44,13 +44,7 @@ pub fn text(machine: &MachineDescription) -> String {
 }
 
 fn cpus(machine: &MachineDescription) -> String {
-    let places = format!(
-        "{} CPUs: {}, {}, {}",
-        machine.cpus.len(),
-        several(machine.sockets(), "socket"),
-        several(machine.llcs(), "last-level cache"),
-        several(machine.cores(), "core"),
-    );
+    let places = places(machine);
     let overlap = format!("{} misses of a stream overlap", machine.miss_overlap);
     let mut rows = vec![("topology", places, source(machine, "topology"))];
     if !machine.node_distances.is_empty() {
@@ -87,6 +81,17 @@ fn sourced(rows: Vec<(&str, String, &str)>) -> String {
         let source = if again { "" } else { source };
         [name.to_owned(), value, source.to_owned()]
     }))
+}
+
+/// How many CPUs `machine` has, and under what: `2 CPUs: 1 socket, 1 last-level cache, 2 cores`.
+pub fn places(machine: &MachineDescription) -> String {
+    let parts = [
+        several(machine.sockets(), "socket"),
+        several(machine.llcs(), "last-level cache"),
+        several(machine.cores(), "core"),
+    ];
+    let cpus = several(machine.cpus.len(), "CPU");
+    format!("{cpus}: {}", parts.join(", "))
 }
 
 fn several(count: usize, what: &str) -> String {

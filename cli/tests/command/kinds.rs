@@ -34,7 +34,7 @@ fn of_each(name: &str) -> Folder {
 fn check_reads_every_kind_of_file() {
     let folder = of_each("kinds-check");
     for (file, what) in [
-        ("topology.xml", "a machine of 2 CPUs: 1 sockets"),
+        ("topology.xml", "a machine of 2 CPUs: 1 socket,"),
         ("smt.toml", "a machine of 4 CPUs"),
         ("nice.toml", "a law of 2 tasks"),
         (
