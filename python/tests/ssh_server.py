@@ -53,7 +53,9 @@ def _serving(key: asyncssh.SSHKey, authorized: Path, started: list[subprocess.Po
 
     async def end(server: asyncssh.SSHAcceptor) -> None:
         server.close()
-        await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()}, timeout=10)  # those of sessions whose commands ended
+        # Those of sessions whose commands ended.
+        if ended := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(ended, timeout=10)
 
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
