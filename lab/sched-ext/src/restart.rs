@@ -82,6 +82,7 @@ impl Machine {
         here.set_cpu(task, old.cpu);
         let state = here.state.task_mut(task);
         state.urgency = old.urgency;
+        state.left_cbs = old.left_cbs;
         state.replenishment = old.replenishment.clone();
         self.know_task(context, task, false);
         if !old.queued {

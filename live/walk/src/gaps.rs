@@ -8,7 +8,7 @@ use warmq_units::CpuId;
 use crate::error::WalkError;
 use crate::thread::{Pinned, preemptions};
 
-/// Two readings of the clock are 20 to 50 ns apart; the shortest interrupt takes longer than this.
+/// Less is no gap: the clock is read in 20 to 50 ns, and each interrupt takes more than this.
 const LEAST_NS: u64 = 1_000;
 /// However busy a CPU is, it is not watched for longer than so many times what was asked for.
 const MOST_TIMES: u64 = 4;

@@ -251,6 +251,18 @@ mod tests {
     }
 
     #[test]
+    fn the_note_says_no_preemption_model_that_is_not_played() {
+        let note = |more: &str| {
+            let sweep = "[sweep]\nworld = [\"lab\", \"host\"]\nscheduler = [\"kernel\"]\n";
+            played(&format!("{sweep}{more}")).1.swap_remove(0)
+        };
+        assert!(note("").contains("preempt=none"));
+        let named = note("preempt = [\"full\"]");
+        assert!(!named.contains("preempt=none"), "{named}");
+        assert!(named.contains("that is named"), "{named}");
+    }
+
+    #[test]
     fn each_of_several_kernels_of_guests_has_its_own_model() {
         let (kernels, notes) = played(
             "[sweep]\nworld = [\"lab\", \"guest\"]\nscheduler = [\"kernel\", \"cfs\"]\nkernel = [\"6.12\", \"7.1\"]",

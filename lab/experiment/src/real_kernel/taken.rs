@@ -22,7 +22,7 @@ enum Reads {
     Count,
     Ns,
     Us,
-    /// `y` or `1`; what the kernel has not is off.
+    /// On for `y` and `1`; off for an option that the kernel does not have.
     Flag,
     /// A word, or the one in parentheses of several.
     Word,
@@ -46,6 +46,10 @@ const fn row(fact: &'static str, setting: &'static str, reads: Reads) -> Row {
         setting,
         reads,
     }
+}
+
+const fn feature(setting: &'static str, names: &'static [&'static str]) -> Row {
+    row(FEATURES, setting, Features(names))
 }
 
 const ROWS: &[Row] = &[
@@ -76,35 +80,23 @@ const ROWS: &[Row] = &[
         "fair_server_period",
         Ns,
     ),
-    row(FEATURES, "hrtick", Features(&["HRTICK"])),
-    row(FEATURES, "place_lag", Features(&["PLACE_LAG"])),
-    row(
-        FEATURES,
-        "place_deadline_initial",
-        Features(&["PLACE_DEADLINE_INITIAL"]),
-    ),
-    row(
-        FEATURES,
-        "place_rel_deadline",
-        Features(&["PLACE_REL_DEADLINE"]),
-    ),
-    row(FEATURES, "run_to_parity", Features(&["RUN_TO_PARITY"])),
-    row(FEATURES, "preempt_short", Features(&["PREEMPT_SHORT"])),
-    row(
-        FEATURES,
-        "wakeup_preemption",
-        Features(&["WAKEUP_PREEMPTION"]),
-    ),
-    row(FEATURES, "pick_buddy", Features(&["PICK_BUDDY"])),
-    row(FEATURES, "next_buddy", Features(&["NEXT_BUDDY"])),
-    row(FEATURES, "delay_dequeue", Features(&["DELAY_DEQUEUE"])),
-    row(FEATURES, "delay_zero", Features(&["DELAY_ZERO"])),
-    row(FEATURES, "wake_affine", Features(&["WA_IDLE", "WA_WEIGHT"])),
-    row(FEATURES, "ttwu_queue", Features(&["TTWU_QUEUE"])),
-    row(FEATURES, "sis_util", Features(&["SIS_UTIL"])),
-    row(FEATURES, "util_est", Features(&["UTIL_EST"])),
-    row(FEATURES, "newidle_random", Features(&["NI_RANDOM"])),
-    row(FEATURES, "newidle_rate", Features(&["NI_RATE"])),
+    feature("hrtick", &["HRTICK"]),
+    feature("place_lag", &["PLACE_LAG"]),
+    feature("place_deadline_initial", &["PLACE_DEADLINE_INITIAL"]),
+    feature("place_rel_deadline", &["PLACE_REL_DEADLINE"]),
+    feature("run_to_parity", &["RUN_TO_PARITY"]),
+    feature("preempt_short", &["PREEMPT_SHORT"]),
+    feature("wakeup_preemption", &["WAKEUP_PREEMPTION"]),
+    feature("pick_buddy", &["PICK_BUDDY"]),
+    feature("next_buddy", &["NEXT_BUDDY"]),
+    feature("delay_dequeue", &["DELAY_DEQUEUE"]),
+    feature("delay_zero", &["DELAY_ZERO"]),
+    feature("wake_affine", &["WA_IDLE", "WA_WEIGHT"]),
+    feature("ttwu_queue", &["TTWU_QUEUE"]),
+    feature("sis_util", &["SIS_UTIL"]),
+    feature("util_est", &["UTIL_EST"]),
+    feature("newidle_random", &["NI_RANDOM"]),
+    feature("newidle_rate", &["NI_RATE"]),
 ];
 
 /// What the lab can take over, by the kernel's own names: a file (`/proc/...`), an option of its

@@ -432,3 +432,35 @@ impl Card {
         (then(turn), steered[turn])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often it was moved, the CPU that takes this interrupt, and whose turn it is then.
+    #[test]
+    fn an_interrupt_goes_to_each_cpu_in_turn_or_stays_until_it_is_moved() {
+        let mut card = Card::new(1_000_000_000, Duration::ZERO, 1, 0);
+        let all = |_| true;
+        for (moved, cpu, next) in [
+            (None, 0, 1),
+            (Some(0), 0, 0),
+            (Some(1), 1, 0),
+            (Some(4), 1, 0),
+        ] {
+            assert_eq!(
+                card.next_turn(3, moved, all),
+                (next, CpuId(cpu)),
+                "{moved:?}"
+            );
+        }
+        card.raise(CpuId(0), 1);
+        assert_eq!(card.next_turn(3, None, all), (2, CpuId(1)));
+
+        card.steer(&CpuSet::from_iter([CpuId(0), CpuId(2)]));
+        let without_0 = |cpu| cpu != CpuId(0);
+        assert_eq!(card.next_turn(3, Some(1), all), (0, CpuId(2)));
+        assert_eq!(card.next_turn(3, Some(2), without_0), (0, CpuId(2)));
+        assert_eq!(card.next_turn(3, None, without_0), (2, CpuId(2)));
+    }
+}
