@@ -39,6 +39,8 @@ enum Paper {
     Affinity,
     /// No paper: the starvation of Linux 6.13 to 7.0, beside what was measured.
     Today,
+    /// No paper: what a quiet machine of 16 CPUs did.
+    ManyCpus,
     /// All of them.
     All,
 }
@@ -118,6 +120,7 @@ impl Paper {
             Paper::Starvation => &[&papers::STARVATION],
             Paper::Affinity => &[&papers::AFFINITY],
             Paper::Today => &[&papers::TODAY],
+            Paper::ManyCpus => &[&papers::MANY_CPUS],
             Paper::All => &papers::PAPERS,
         }
     }
