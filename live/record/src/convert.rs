@@ -17,7 +17,7 @@ pub const VECTORS: u16 = 0x8000;
 enum Life {
     #[default]
     Unknown,
-    Running,
+    Running(CpuId),
     /// It waits for a CPU, and was last in the queue of this one.
     Runnable(CpuId),
     Asleep,
@@ -127,14 +127,19 @@ impl<'a> Replay<'a> {
     }
 
     /// From about `ns` on `cpu` runs `tid`, though no switch said so: from its wakeup on, if it
-    /// sleeps or is not known yet, and by the next event of the CPU at the latest.
+    /// sleeps or is not known yet, from when it leaves the CPU that it runs on, and by the next
+    /// event of `cpu` at the latest.
     pub fn runs(&mut self, ns: u64, cpu: CpuId, tid: u32) {
         let at = self.at(ns);
-        let awake = match self.tasks.alive(tid) {
-            Some(slot) => self.state(slot).life != Life::Asleep,
+        let free = match self.tasks.alive(tid) {
+            Some(slot) => match self.state(slot).life {
+                Life::Asleep => false,
+                Life::Running(on) => on == cpu,
+                Life::Unknown | Life::Runnable(_) => true,
+            },
             None => tid == 0,
         };
-        match awake {
+        match free {
             true => self.arrives(at, cpu, tid),
             false => {
                 self.cpus.touch(cpu).expects = Some(tid);
@@ -143,12 +148,19 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Events of `cpu` are missing from `ns` on: whoever ran or slept may do something else now.
+    /// Events of `cpu` are missing from `ns` on: whoever ran there, waited or slept may do something
+    /// else now. Who runs on another CPU still does.
     pub fn lost(&mut self, ns: u64, cpu: CpuId, events: u64) {
         let at = self.at(ns);
         *self.cpus.touch(cpu) = Cpu::default();
         self.expected.retain(|_, on| *on != cpu);
-        self.states.clear();
+        for state in &mut self.states {
+            let life = match state.life {
+                Life::Running(on) if on != cpu => state.life,
+                _ => Life::Unknown,
+            };
+            *state = Task { life, waker: None };
+        }
         self.hand_out(at, Record::Lost { cpu, events });
     }
 
@@ -271,8 +283,7 @@ impl<'a> Replay<'a> {
             self.leaves(at, cpu, slot, task, state);
         }
         if let Some((slot, task)) = next {
-            self.was_woken(at, cpu, slot, task);
-            self.state(slot).life = Life::Running;
+            self.comes(at, cpu, slot, task);
         }
         self.cpus.touch(cpu).current = Some(next.map(|(slot, _)| slot));
         let id = |(_, task)| task;
@@ -283,6 +294,19 @@ impl<'a> Replay<'a> {
             next: next.map(id),
         };
         self.hand_out(at, record);
+        if let Some((slot, _)) = prev
+            && state == State::Runnable
+        {
+            let tid = self.tasks.entry(slot).tid;
+            self.joins(at, tid);
+        }
+    }
+
+    /// `tid` is free to run from now on, and may be expected somewhere.
+    fn joins(&mut self, at: Instant, tid: u32) {
+        if let Some(cpu) = self.expected.get(&tid).copied() {
+            self.arrives(at, cpu, tid);
+        }
     }
 
     /// `cpu` runs this thread from `at` on; the event that said so is missing.
@@ -297,8 +321,7 @@ impl<'a> Replay<'a> {
             self.state(slot).life = Life::Unknown;
         }
         if let Some((slot, task)) = next {
-            self.was_woken(at, cpu, slot, task);
-            self.state(slot).life = Life::Running;
+            self.comes(at, cpu, slot, task);
         }
         let record = Record::Switch {
             cpu,
@@ -310,20 +333,39 @@ impl<'a> Replay<'a> {
         self.hand_out(at, record);
     }
 
-    /// A task that is about to run on `cpu` was woken before: if not, its wakeup is missing.
-    fn was_woken(&mut self, at: Instant, cpu: CpuId, slot: Slot, task: TaskId) {
-        let state = self.state(slot);
-        if state.life != Life::Asleep {
-            return;
+    /// A task is about to run on `cpu`. It was woken before, and left the CPU that it ran on: if
+    /// not, the event that said so is missing.
+    fn comes(&mut self, at: Instant, cpu: CpuId, slot: Slot, task: TaskId) {
+        match self.state(slot).life {
+            Life::Asleep => {
+                let waker = self.state(slot).waker.take().unwrap_or(cpu);
+                self.hand_out(at, Record::Lost { cpu, events: 1 });
+                self.hand_out(
+                    at,
+                    Record::Wakeup {
+                        waker,
+                        task,
+                        target: cpu,
+                    },
+                );
+            }
+            Life::Running(on) if on != cpu => self.left(at, on, task),
+            Life::Running(_) | Life::Runnable(_) | Life::Unknown => {}
         }
-        let waker = state.waker.take().unwrap_or(cpu);
+        self.state(slot).life = Life::Running(cpu);
+    }
+
+    /// `task` no longer runs on `cpu`, where nobody knows who does.
+    fn left(&mut self, at: Instant, cpu: CpuId, task: TaskId) {
+        self.cpus.touch(cpu).current = None;
         self.hand_out(at, Record::Lost { cpu, events: 1 });
         self.hand_out(
             at,
-            Record::Wakeup {
-                waker,
-                task,
-                target: cpu,
+            Record::Switch {
+                cpu,
+                prev: Some(task),
+                prev_runnable: true,
+                next: None,
             },
         );
     }
@@ -383,7 +425,7 @@ impl<'a> Replay<'a> {
         let state = self.state(slot);
         // The event may be of the CPU that it will run on, which another CPU asked to wake it.
         let waker = state.waker.take().unwrap_or(cpu);
-        if let Life::Running | Life::Runnable(_) = state.life {
+        if let Life::Running(_) | Life::Runnable(_) = state.life {
             return;
         }
         state.life = Life::Runnable(target);
@@ -395,9 +437,7 @@ impl<'a> Replay<'a> {
                 target,
             },
         );
-        if let Some(cpu) = self.expected.get(&thread.tid).copied() {
-            self.arrives(at, cpu, thread.tid);
-        }
+        self.joins(at, thread.tid);
     }
 
     fn migrate(&mut self, at: Instant, thread: Thread<'_>, from: CpuId, to: CpuId) {

@@ -528,6 +528,53 @@ proptest! {
     }
 }
 
+/// What the checker of recordings says of it, and its records.
+fn checked(machine: Machine) -> (Result<(), String>, Vec<(u64, Record)>) {
+    let mut checker = Checker::of_a_recording();
+    let records = machine.records(&mut known(), 0);
+    let mut last = Instant::START;
+    for (ns, record) in &records {
+        last = Instant(ns * 1_000);
+        checker.see(last, record);
+    }
+    let verdict = checker.finish(last);
+    (verdict.map_err(|violation| violation.to_string()), records)
+}
+
+/// Task 0 runs on CPU 0 when events of CPU 1 are lost, and runs on CPU 1 by the next event there,
+/// with no switch to it: it did not come before it left CPU 0.
+#[test]
+fn a_task_does_not_come_to_a_cpu_before_it_left_another() {
+    let gap = |leaves: i32| {
+        let mut machine = Machine::default();
+        machine.switch(100, 0, 0, 0, 10);
+        machine.switch(110, 1, 0, 0, 11);
+        machine.cpus[1].lose(5);
+        machine.wakes(200, 1, 11, 12, 1);
+        machine.switch(500, 0, 10, leaves, 0);
+        if leaves != 0 {
+            machine.wakes(600, 0, 0, 10, 1);
+        }
+        machine.switch(900, 1, 10, 1, 0);
+        checked(machine)
+    };
+    for (leaves, comes) in [(1, 601), (0, 500)] {
+        let (verdict, records) = gap(leaves);
+        assert_eq!(verdict, Ok(()), "{records:?}");
+        let expected = (comes, switch(CPU1, None, false, task(0)));
+        assert!(records.contains(&expected), "{records:?}");
+    }
+    // Nothing says that it left CPU 0.
+    let mut machine = Machine::default();
+    machine.switch(100, 0, 0, 0, 10);
+    machine.switch(110, 1, 0, 0, 11);
+    machine.switch(900, 1, 11, 1, 10);
+    let (verdict, records) = checked(machine);
+    assert_eq!(verdict, Ok(()), "{records:?}");
+    let expected = (900, switch(CPU0, task(0), true, None));
+    assert!(records.contains(&expected), "{records:?}");
+}
+
 /// Two tasks that take turns on two CPUs, some of whose events are not recorded.
 #[test]
 fn a_machine_with_silent_idle_tasks_breaks_no_law() {
@@ -544,18 +591,12 @@ fn a_machine_with_silent_idle_tasks_breaks_no_law() {
             machine.switch(ns + 700, 0, 0, 0, 10);
         }
     }
-    let mut checker = Checker::of_a_recording();
-    let (mut last, mut inferred) = (Instant::START, 0);
-    machine
-        .recorded()
-        .records(&mut known(), 0, &mut |at, record| {
-            checker.see(at, &record);
-            last = at;
-            inferred += u64::from(matches!(record, Record::Lost { events: 1, .. }));
-        });
-    assert_eq!(checker.finish(last), Ok(()));
+    let (verdict, records) = checked(machine);
+    assert_eq!(verdict, Ok(()));
+    let inferred = records.iter();
+    let inferred = inferred.filter(|(_, record)| matches!(record, Record::Lost { events: 1, .. }));
     assert_eq!(
-        inferred,
+        inferred.count(),
         99 + 66,
         "each switch of an idle task but those that were recorded"
     );
