@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use warmq_scenario::{Scenario, World};
 use warmq_units::Duration;
 
+use crate::release::Release;
+
 /// What any decent scheduler keeps: a scenario and bounds for its figures, with the reason.
 #[derive(Clone, Debug)]
 pub struct Law {
@@ -90,6 +92,8 @@ pub struct Bound {
     pub side: Side,
     /// How far it may go.
     pub limit: Limit,
+    /// How far it may go under the kernel's own scheduler, each from a release on, oldest first.
+    pub since: Vec<(Release, Limit)>,
 }
 
 /// Which side of the limit is allowed.
@@ -117,6 +121,14 @@ pub enum Limit {
 }
 
 impl Bound {
+    /// How far it may go where `kernel` is the release whose own scheduler runs; none where another
+    /// scheduler does.
+    pub fn limit_in(&self, kernel: Option<Release>) -> &Limit {
+        let mut since = self.since.iter();
+        let last = since.rfind(|(release, _)| kernel.is_some_and(|kernel| kernel >= *release));
+        last.map_or(&self.limit, |(_, limit)| limit)
+    }
+
     /// Whether the figure is a time, which whatever takes CPUs away from the machine lengthens.
     pub fn is_time(&self) -> bool {
         self.unit == "us"

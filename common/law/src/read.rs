@@ -7,6 +7,7 @@ use warmq_units::Duration;
 
 use crate::law::{Bound, Family, Law, Limit, Side};
 use crate::meter;
+use crate::release::Release;
 
 /// The machine of a law that names none.
 pub const MACHINE: &str = "small-4llc";
@@ -177,6 +178,7 @@ fn of_figure(table: &Fields<'_>, figures: &[Described]) -> Option<Vec<Bound>> {
     let figure = table.required("figure", help);
     let sides = [("at_least", Side::AtLeast), ("at_most", Side::AtMost)];
     let sides = sides.map(|(key, side)| table.item(key).map(|item| (item, side)));
+    let since = table.table("since");
     let figure = known(&figure?, figures)?;
     let given: Vec<_> = sides.into_iter().flatten().collect();
     if given.is_empty() {
@@ -189,11 +191,16 @@ fn of_figure(table: &Fields<'_>, figures: &[Described]) -> Option<Vec<Bound>> {
             item.report(why, "write a limit that a scheduler could break");
             return None;
         }
+        let since = match &since {
+            Some(since) => limits_since(since, given.len(), (figure, *side), figures)?,
+            None => Vec::new(),
+        };
         bounds.push(Bound {
             figure: figure.name.clone(),
             unit: figure.unit,
             side: *side,
             limit,
+            since,
         });
     }
     let numbers: Vec<f64> = bounds.iter().filter_map(number).collect();
@@ -205,6 +212,35 @@ fn of_figure(table: &Fields<'_>, figures: &[Described]) -> Option<Vec<Bound>> {
         return None;
     }
     Some(bounds)
+}
+
+/// `{ "7.3" = 55 }`: the limits of the kernel's own scheduler by the release that they begin with.
+fn limits_since(
+    table: &Fields<'_>,
+    sides: usize,
+    (figure, side): (&Described, Side),
+    figures: &[Described],
+) -> Option<Vec<(Release, Limit)>> {
+    if sides > 1 {
+        let help = "write two bounds, one with at_least and one with at_most";
+        table.report("which of the two limits begins there is not clear", help);
+        return None;
+    }
+    let mut limits = Vec::new();
+    for (entry, item) in table.entries() {
+        let Ok(release) = entry.key.parse() else {
+            item.report("this is no release of Linux", "write one: \"7.3\"");
+            return None;
+        };
+        let limit = limit(&item, figure, figures)?;
+        if let Some(why) = nonsense(figure, side, &limit) {
+            item.report(why, "write a limit that a scheduler could break");
+            return None;
+        }
+        limits.push((release, limit));
+    }
+    limits.sort_by_key(|(release, _)| *release);
+    Some(limits)
 }
 
 fn number(bound: &Bound) -> Option<f64> {
@@ -320,6 +356,7 @@ mod tests {
             unit: "us",
             side: Side::AtMost,
             limit: Limit::Number(8_000.0),
+            since: Vec::new(),
         };
         assert_eq!(law.bounds, [bound]);
     }
@@ -348,6 +385,26 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_may_be_another_one_from_a_release_on() {
+        let text = "figure = \"hog_share\"\nat_least = 80\nsince = { \"7.10\" = 20, \"7.3\" = 55 }";
+        let bound = &bounded(text).unwrap().bounds[0];
+        for (kernel, limit) in [
+            (None, 80.0),
+            (Some("7.2"), 80.0),
+            (Some("7.3.4"), 55.0),
+            (Some("7.9"), 55.0),
+            (Some("8.0"), 20.0),
+        ] {
+            let kernel = kernel.and_then(Release::within);
+            assert_eq!(bound.limit_in(kernel), &Limit::Number(limit), "{kernel:?}");
+        }
+        let asked = crate::shown::asked(bound);
+        let expected =
+            "hog_share at least 80.0 % (Linux since 7.3: 55.0 %) (Linux since 7.10: 20.0 %)";
+        assert_eq!(asked, expected);
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused_with_its_place_and_a_fix() {
         let table = [
             (
@@ -369,6 +426,18 @@ mod tests {
                 "no value is at least",
             ),
             ("figure = \"hog_share\"\nat_most = \"8ms\"", "a number"),
+            (
+                "figure = \"hog_share\"\nat_least = 40\nsince = { \"7.3.4\" = 30 }",
+                "this is no release of Linux",
+            ),
+            (
+                "figure = \"hog_share\"\nat_least = 40\nsince = { \"7.3\" = 0 }",
+                "every value is at least this",
+            ),
+            (
+                "figure = \"hog_share\"\nat_least = 40\nat_most = 50\nsince = { \"7.3\" = 30 }",
+                "write two bounds",
+            ),
             (
                 "figure = \"hog_share\"\nat_least = \"90 % of hog_share\"",
                 "with itself",

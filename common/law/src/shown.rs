@@ -24,12 +24,13 @@ pub fn asked(bound: &Bound) -> String {
         Side::AtLeast => "at least",
         Side::AtMost => "at most",
     };
-    match &bound.limit {
-        Limit::Number(number) => {
-            format!("{} {side} {}", bound.figure, value(*number, bound.unit))
-        }
-        Limit::Of { part, figure } => {
-            format!("{} {side} {:.0} % of {figure}", bound.figure, 100.0 * part)
-        }
+    let limit = |limit: &Limit| match limit {
+        Limit::Number(number) => value(*number, bound.unit),
+        Limit::Of { part, figure } => format!("{:.0} % of {figure}", 100.0 * part),
+    };
+    let mut asked = format!("{} {side} {}", bound.figure, limit(&bound.limit));
+    for (release, other) in &bound.since {
+        asked += &format!(" (Linux since {release}: {})", limit(other));
     }
+    asked
 }

@@ -7,6 +7,7 @@ use warmq_metrics::{MISSING, MOST_TAKEN, TAKEN};
 
 use crate::beside::{Spread, compared};
 use crate::law::{Bound, Law, Limit, Side};
+use crate::release::Release;
 
 /// The figures of one repetition, by name.
 pub type Figures = BTreeMap<String, f64>;
@@ -129,12 +130,19 @@ mod or_null {
 
 /// Judges `law` by repetitions of its scenario, of which there is at least one.
 pub fn judge(law: &Law, repetitions: &[Repetition]) -> Judged {
+    judge_kernel(law, repetitions, None)
+}
+
+/// The same; `kernel` is the release whose own scheduler was played, none if it was another one.
+pub fn judge_kernel(law: &Law, repetitions: &[Repetition], kernel: Option<Release>) -> Judged {
     let faults = repetitions
         .iter()
         .filter_map(|repetition| repetition.outcome.as_ref().err());
     let faults: Vec<&Fault> = faults.collect();
     let bounds = law.bounds.iter();
-    let bounds: Vec<Finding> = bounds.map(|bound| finding(bound, repetitions)).collect();
+    let bounds: Vec<Finding> = bounds
+        .map(|bound| finding(bound, bound.limit_in(kernel), repetitions))
+        .collect();
     let of_scheduler = |fault: &&&Fault| matches!(fault, Fault::OfTheScheduler(_));
     let guilty = faults.iter().filter(of_scheduler).count();
     let verdicts = bounds.iter().map(|bound| bound.verdict);
@@ -221,7 +229,7 @@ enum Stands {
     Excused,
 }
 
-fn finding(bound: &Bound, repetitions: &[Repetition]) -> Finding {
+fn finding(bound: &Bound, at: &Limit, repetitions: &[Repetition]) -> Finding {
     let mut values = Vec::new();
     let mut limits = Vec::new();
     let mut stands = Vec::new();
@@ -230,7 +238,7 @@ fn finding(bound: &Bound, repetitions: &[Repetition]) -> Finding {
             continue;
         };
         let value = figures.get(&bound.figure).copied();
-        let limit = limit(bound, figures);
+        let limit = limit(at, figures);
         let stand = stand(bound, value, limit, repetition.taken_us);
         stands.push(match stand {
             Stands::Broken if is_unfit(figures) => Stands::Excused,
@@ -279,8 +287,8 @@ fn stand(bound: &Bound, value: Option<f64>, limit: Option<f64>, taken_us: f64) -
     }
 }
 
-fn limit(bound: &Bound, figures: &Figures) -> Option<f64> {
-    match &bound.limit {
+fn limit(limit: &Limit, figures: &Figures) -> Option<f64> {
+    match limit {
         Limit::Number(number) => Some(*number),
         Limit::Of { part, figure } => figures.get(figure).map(|value| part * value),
     }
@@ -449,6 +457,21 @@ mod tests {
             "{}",
             gaps.why
         );
+    }
+
+    #[test]
+    fn a_kernel_is_judged_by_the_limit_of_its_release() {
+        let since = law(
+            "[[law.bound]]\nfigure = \"hog_share_least\"\nat_least = 60\n\
+             since = { \"7.3\" = 40 }",
+        );
+        let under = |kernel: &str| {
+            let judged = judge_kernel(&since, &[least(45.0)], Release::within(kernel));
+            (judged.verdict, judged.bounds[0].limit)
+        };
+        assert_eq!(under("7.2"), (Verdict::Broken, 60.0));
+        assert_eq!(under("7.3"), (Verdict::Holds, 40.0));
+        assert_eq!(under("bpfland"), (Verdict::Broken, 60.0));
     }
 
     #[test]

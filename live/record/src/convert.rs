@@ -148,8 +148,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Events of `cpu` are missing from `ns` on: whoever ran there, waited or slept may do something
-    /// else now. Who runs on another CPU still does.
+    /// Events of `cpu` are missing from `ns` on: whoever ran there, waited or slept may do
+    /// something else now. Who runs on another CPU still does.
     pub fn lost(&mut self, ns: u64, cpu: CpuId, events: u64) {
         let at = self.at(ns);
         *self.cpus.touch(cpu) = Cpu::default();

@@ -1,11 +1,13 @@
 //! One law in one column: which runs it needs, or why there are none.
 
+use std::fs;
+
 use warmq_config::{Problems, Value};
-use warmq_law::{Column, Found, Law, MACHINE, OF_KERNEL};
+use warmq_law::{Column, Found, Law, MACHINE, OF_KERNEL, Release};
 use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, World};
 
 use crate::engine::refusal;
-use crate::plan::Part;
+use crate::plan::{KERNEL, Part, Plan};
 use crate::request::{Change, Trial};
 use crate::run::{Job, Options};
 use crate::simulator::Simulator;
@@ -17,6 +19,11 @@ const REPETITIONS: u64 = 3;
 /// clock.
 const COUNTED_GUEST: &str = "guest-1cpu";
 const GUEST: &str = "guest-8cpu";
+
+/// What the lab's schedulers of recent kernels are called, before the release.
+const EEVDF: &str = "eevdf-";
+/// Where this machine's kernel says its release.
+const OSRELEASE: &str = "/proc/sys/kernel/osrelease";
 
 /// A law in a column.
 pub struct Case<'l> {
@@ -62,6 +69,18 @@ impl<'l> Case<'l> {
     pub fn is_alone(&self) -> bool {
         self.column.is_by_the_clock(&self.found.law)
     }
+}
+
+/// The release of the kernel whose own scheduler `plan` plays; none where it plays another one.
+pub(super) fn own_scheduler(plan: &Plan) -> Option<Release> {
+    let name = plan.scheduler.name.as_str();
+    if name != OF_KERNEL {
+        return Release::within(name.strip_prefix(EEVDF)?);
+    }
+    if plan.world.name == World::Host.name() {
+        return Release::within(&fs::read_to_string(OSRELEASE).ok()?);
+    }
+    Release::within(&plan.world.settings.get(KERNEL)?.to_string())
 }
 
 /// Why a law says nothing in a column.

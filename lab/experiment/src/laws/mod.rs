@@ -7,8 +7,9 @@ mod witness;
 use std::num::NonZeroUsize;
 
 use warmq_config::{Problems, did_you_mean};
-use warmq_law::{Cell, Column, Found, Line, Verdict, judge, skipped};
+use warmq_law::{Cell, Column, Found, Line, Verdict, judge_kernel, skipped};
 
+use self::case::own_scheduler;
 pub use self::case::{Case, workload};
 pub use self::shipped::{LAWS, all_shipped, shipped};
 pub use self::witness::{Keep, Trace};
@@ -192,7 +193,8 @@ fn cell<'l>(
             });
             let repetitions: Vec<_> = results.collect();
             let kept = jobs.iter().find_map(|job| witness.kept(&job.plan));
-            (judge(&case.found.law, &repetitions), kept)
+            let kernel = jobs.first().and_then(|job| own_scheduler(&job.plan));
+            (judge_kernel(&case.found.law, &repetitions, kernel), kept)
         }
     };
     let again = playing.again.map(|again| again(case.found, case.column));

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use warmq_law::{Fault, Found, Kept, Law, LawMeter, Places, Repetition, Verdict, judge};
+use warmq_law::{Fault, Found, Kept, Law, LawMeter, Places, Repetition, Verdict, judge_kernel};
 use warmq_metrics::evidence::longest_wait;
 use warmq_scenario::World;
 use warmq_trace::{Checker, Names, Observer, Promise, Record};
 use warmq_units::{Duration, Instant};
 
-use super::case::workload;
+use super::case::{own_scheduler, workload};
 use crate::engine::Engine;
 use crate::plan::{Part, Plan};
 use crate::simulator::{Cause, Measured, PartError, RunError, Runner, Simulator};
@@ -99,7 +99,7 @@ impl<'l> Witness<'l> {
             }
             with(measured, meter.figures())
         });
-        let judged = judge(law, &[repetition(plan, &result)]);
+        let judged = judge_kernel(law, &[repetition(plan, &result)], own_scheduler(plan));
         if !judged.verdict.is_well() {
             let mut bounds = judged.bounds.iter();
             let broken = bounds.find(|bound| bound.verdict != Verdict::Holds);

@@ -217,9 +217,12 @@ impl State {
         self.turn_to(here, next);
         self.record_lags(self.cpu(here).root);
         self.effects.has_picked(here);
-        let after_switch = next.filter(|_| next != prev);
-        let slice = after_switch.and_then(|_| self.left_of_turn(here));
-        self.cpu_mut(here).hrtick_after_switch = slice.filter(|left| *left >= 0);
+        let turn = next.and_then(|_| self.left_of_turn(here));
+        let turn = turn.filter(|left| *left >= 0);
+        self.cpu_mut(here).hrtick_after_switch = turn.filter(|_| next != prev);
+        if next == prev && self.rules.hrtick_again {
+            self.timers.extend(turn.map(|left| (here, left)));
+        }
         next
     }
 

@@ -104,6 +104,7 @@ pub(super) struct Rules {
     pub(super) next_buddy: bool,
     pub(super) yield_forfeits: bool,
     pub(super) hrtick: bool,
+    pub(super) hrtick_again: bool,
     pub(super) hrtick_dl: bool,
     /// Whether only tasks compete, and no groups.
     pub(super) flat: bool,
@@ -198,6 +199,7 @@ impl Rules {
             next_buddy: chosen.flag("next_buddy"),
             yield_forfeits: chosen.flag("yield_forfeits"),
             hrtick: chosen.flag("hrtick"),
+            hrtick_again: chosen.flag("hrtick_again"),
             hrtick_dl: chosen.flag("hrtick_dl"),
             flat: chosen.flag("flat"),
             cgroup_mode: match chosen.choice("cgroup_mode") {

@@ -70,6 +70,14 @@ fn ticks(version: Version) -> Vec<Setting> {
              armed as in 7.1.5 (hrtick_start_fair(), hrtick_schedule_exit())",
         ),
         flag(
+            "hrtick_again",
+            false,
+            "whether that timer is also armed for a task that is picked again as its slice ends; if not, that \
+             task has the CPU until a tick",
+            "hrtick_start_fair() is called by set_next_task_fair() in the sources of 7.1.5 and 7.3.4, thus for \
+             another task only; known upstream, no fix in 7.3.4",
+        ),
+        flag(
             "hrtick_dl",
             version >= V7_1,
             "whether a timer ends the runtime of a deadline task; if not, a tick does",

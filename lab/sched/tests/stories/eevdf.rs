@@ -79,6 +79,29 @@ fn slices_end_with_the_tick_until_7_1_and_by_a_timer_from_then_on() {
     assert_eq!(turns("eevdf-6.12", &[flag("hrtick", true)]), 1_429);
 }
 
+/// Of two hogs the heavier one is due the CPU again when its slice ends, and no timer is armed for
+/// a task that is picked again: it keeps the CPU until a tick, and so does the other one then, to
+/// whom time is owed. In a guest of 7.3.4 they take 201 turns a second.
+#[test]
+fn whoever_is_picked_again_has_the_cpu_until_a_tick_unless_the_timer_is_armed_again() {
+    let turns = |set: &[(&str, Value)]| {
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            hog(boot, called("A"))?;
+            hog(boot, called("B").nice(-3))?;
+            Ok(())
+        };
+        let (_, kernel) =
+            machine(1, Preemption::Lazy).plays(scheduler("eevdf-7.3", set), 1_000, workload);
+        let figures = [0, 1].map(|task| task_figures(&kernel, task).involuntary);
+        figures.iter().sum::<u64>()
+    };
+    let (by_tick, now) = (turns(&[flag("hrtick", false)]), turns(&[]));
+    let again = turns(&[flag("hrtick_again", true)]);
+    assert!((150..=200).contains(&by_tick), "{by_tick}");
+    assert!((150..=215).contains(&now), "{now}");
+    assert!((900..=1_000).contains(&again), "{again}");
+}
+
 fn groups_of(sizes: &'static [usize], sessions: bool) -> impl Workload {
     move |boot: &mut Boot<'_>| -> Started {
         for (number, size) in sizes.iter().enumerate() {
