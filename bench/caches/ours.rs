@@ -129,6 +129,8 @@ fn machine(line: u64, levels: [(u64, u64); 2]) -> MachineDescription {
         miss_overlap: 1,
         smt_speed: 1_000,
         priorities: Vec::new(),
+        capacities: Vec::new(),
+        nodes: Vec::new(),
         node_distances: Vec::new(),
         card: None,
         steals: Vec::new(),

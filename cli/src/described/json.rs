@@ -20,6 +20,7 @@ pub fn json(machine: &MachineDescription) -> Value {
         "cpus": machine.cpus.iter().enumerate().map(cpu).collect::<Vec<Value>>(),
         "distances": machine.node_distances,
         "priorities": machine.priorities,
+        "capacities": machine.capacities,
         "caches": machine.caches.iter().map(cache).collect::<Vec<Value>>(),
         "coherence": coherence(machine.coherence),
         "memory": {

@@ -52,9 +52,14 @@ fn cpus(machine: &MachineDescription) -> String {
         let distances = distances.collect::<Vec<String>>().join("; ");
         rows.push(("distances", distances, source(machine, "topology")));
     }
-    if !machine.priorities.is_empty() {
-        let priorities = listed(&machine.priorities);
-        rows.push(("priorities", priorities, source(machine, "topology")));
+    for (name, numbers) in [
+        ("priorities", &machine.priorities),
+        ("capacities", &machine.capacities),
+    ] {
+        if !numbers.is_empty() {
+            let source = source(machine, &format!("topology.{name}"));
+            rows.push((name, listed(numbers), source));
+        }
     }
     let frequency = clock(machine.clock);
     rows.push(("clock", frequency, source(machine, "cpu.clock")));

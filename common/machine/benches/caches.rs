@@ -62,6 +62,8 @@ fn machine(cpus: u16, line: u64, levels: &[Level], coherence: Coherence) -> Mach
         miss_overlap: 1,
         smt_speed: 1_000,
         priorities: Vec::new(),
+        capacities: Vec::new(),
+        nodes: Vec::new(),
         node_distances: Vec::new(),
         card: None,
         steals: Vec::new(),

@@ -18,7 +18,7 @@ pub struct MachineDescription {
     pub name: String,
     /// The title in reports: `8 x Pentium III Xeon 550 MHz`.
     pub title: String,
-    /// The clock of every CPU.
+    /// The clock of every CPU; where capacities differ, of the fastest.
     pub clock: Hertz,
     /// Where each CPU sits; entry i is CPU i.
     pub cpus: Vec<CpuPlace>,
@@ -38,6 +38,12 @@ pub struct MachineDescription {
     /// The priority of each CPU: how high it boosts as its firmware says, by any scale, the higher
     /// the better (Intel's ITMT, AMD's preferred cores). Empty where all are alike.
     pub priorities: Vec<u16>,
+    /// How fast each CPU works, in 1024ths of the fastest (`cpu_capacity`). Empty where all are
+    /// alike. [`MachineDescription::knows_capacities`] says whether kernels learn of it.
+    pub capacities: Vec<u16>,
+    /// The memory node of each CPU, counted from 0 in the order of their first CPUs. Empty: each
+    /// socket is a node.
+    pub nodes: Vec<u16>,
     /// How far memory nodes are from each other, as in ACPI's SLIT: 10 is the node itself. Empty:
     /// 20 between all.
     pub node_distances: Vec<Vec<u16>>,

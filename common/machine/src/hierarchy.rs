@@ -126,6 +126,8 @@ pub struct Options {
 ///     miss_overlap: 1,
 ///     smt_speed: 1_000,
 ///     priorities: Vec::new(),
+///     capacities: Vec::new(),
+///     nodes: Vec::new(),
 ///     node_distances: Vec::new(),
 ///     card: None,
 ///     steals: Vec::new(),

@@ -12,7 +12,9 @@ use warmq_units::{Bytes, CpuId};
 
 use crate::check::MOST_CPUS;
 use crate::description::MachineDescription;
-use crate::observed::{Observed, ObservedCache, ObservedCpu, ObservedWays};
+use crate::observed::{
+    Observed, ObservedCache, ObservedCpu, ObservedNodes, ObservedSpeeds, ObservedWays,
+};
 
 const SEEN_BY: &str = "hwloc XML";
 const LSTOPO: &str = "give the output of `lstopo --of xml`";
@@ -46,6 +48,7 @@ pub fn read_hwloc(file: &str, text: &str) -> Result<MachineDescription, Problems
     }
     let units = processing_units(xml, root)?;
     let (page, huge_page) = page_sizes(xml, root)?;
+    let speeds = speeds(xml, root, &units)?;
     let observed = Observed {
         name: file_stem(file).to_owned(),
         title: title(root).unwrap_or(file_stem(file)).to_owned(),
@@ -56,7 +59,9 @@ pub fn read_hwloc(file: &str, text: &str) -> Result<MachineDescription, Problems
         memory: memory(xml, root)?,
         page,
         huge_page,
-        left_out: left_out(root),
+        nodes: nodes(xml, root, &units)?,
+        left_out: left_out(root, &speeds),
+        speeds,
     };
     observed.describe().map_err(|flaw| {
         let problem = source.problem(flaw.key, 0..0, flaw.problem, flaw.help);
@@ -251,10 +256,115 @@ fn page_sizes(
     Ok((sizes.first().copied(), sizes.get(1).copied()))
 }
 
+/// The memory nodes of CPUs, and how far these are from each other, where the file is of version 2
+/// and says so. Nodes without CPUs are left out.
+fn nodes(
+    xml: Xml<'_>,
+    root: Node<'_, '_>,
+    units: &[(u64, Node<'_, '_>)],
+) -> Result<ObservedNodes, Problems> {
+    let mut nodes: Vec<(u64, CpuSet)> = Vec::new();
+    for node in objects(root).filter(|node| kind(*node) == "NUMANode") {
+        let number = xml.count(node, "os_index")?;
+        let cpus = node.attribute("cpuset").and_then(CpuSet::parse);
+        nodes.extend(number.zip(cpus));
+    }
+    let of_unit = |(unit, _): &(u64, Node<'_, '_>)| {
+        let holding = nodes.iter().find(|(_, cpus)| cpus.contains(*unit));
+        holding.map(|(number, _)| *number)
+    };
+    Ok(ObservedNodes {
+        of_cpus: units.iter().map(of_unit).collect(),
+        distances: distances(root).unwrap_or_default(),
+    })
+}
+
+/// The latencies of `<distances2>` between nodes, by their numbers; nothing where they are said
+/// otherwise than `lstopo` does.
+fn distances(root: Node<'_, '_>) -> Option<BTreeMap<(u64, u64), u16>> {
+    let mut all = elements(root, "distances2");
+    let of_nodes = all.find(|node| node.attribute("type") == Some("NUMANode"))?;
+    let numbers = |name: &str| -> Option<Vec<u64>> {
+        let parts = of_nodes.children().filter(|child| child.has_tag_name(name));
+        let texts: Vec<&str> = parts.filter_map(|part| part.text()).collect();
+        let words = texts.iter().flat_map(|text| text.split_whitespace());
+        words.map(|word| word.parse().ok()).collect()
+    };
+    let (ids, values) = (numbers("indexes")?, numbers("u64values")?);
+    let pairs = ids
+        .iter()
+        .flat_map(|from| ids.iter().map(move |to| (*from, *to)));
+    let values = values.into_iter().map(|value| u16::try_from(value).ok());
+    pairs
+        .zip(values)
+        .map(|(pair, value)| Some((pair, value?)))
+        .collect()
+}
+
+/// How fast CPUs work, by their kinds: the capacities that the kernel has of them, or their highest
+/// frequencies. A kernel of x86 with SMT has 1024 for all.
+fn speeds(
+    xml: Xml<'_>,
+    root: Node<'_, '_>,
+    units: &[(u64, Node<'_, '_>)],
+) -> Result<ObservedSpeeds, Problems> {
+    let kinds = elements(root, "cpukind").map(|kind| Kind::of(xml, kind));
+    let kinds = kinds.collect::<Result<Vec<Kind>, Problems>>()?;
+    let of_units = |number: fn(&Kind) -> Option<u64>| {
+        let of_unit = |(unit, _): &(u64, Node<'_, '_>)| {
+            let mut holding = kinds.iter().filter(|kind| kind.cpus.contains(*unit));
+            holding.find_map(number)
+        };
+        units.iter().map(of_unit).collect()
+    };
+    let capacities = of_units(|kind| kind.capacity);
+    Ok(ObservedSpeeds::of(
+        capacities,
+        of_units(|kind| kind.frequency),
+    ))
+}
+
+/// CPUs that are alike (`<cpukind>`).
+struct Kind {
+    cpus: CpuSet,
+    /// `LinuxCapacity`
+    capacity: Option<u64>,
+    /// `FrequencyMaxMHz`
+    frequency: Option<u64>,
+}
+
+impl Kind {
+    fn of(xml: Xml<'_>, kind: Node<'_, '_>) -> Result<Kind, Problems> {
+        let cpus = kind.attribute("cpuset").and_then(CpuSet::parse);
+        let cpus = cpus.ok_or_else(|| {
+            let help = "give it a cpuset such as 0x0000000f";
+            xml.error(kind, "kinds of CPUs have a set of them", help)
+        })?;
+        let number = |name: &str| match info(kind, name) {
+            None => Ok(None),
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|number| *number > 0)
+                .map(Some)
+                .ok_or_else(|| {
+                    let problem = format!("{name} is `{text}`, no number above 0");
+                    xml.error(kind, problem, "export the topology again")
+                }),
+        };
+        Ok(Kind {
+            cpus,
+            capacity: number("LinuxCapacity")?,
+            frequency: number("FrequencyMaxMHz")?,
+        })
+    }
+}
+
 /// What the models lack of what the file describes.
-fn left_out(root: Node<'_, '_>) -> Vec<String> {
+fn left_out(root: Node<'_, '_>, speeds: &ObservedSpeeds) -> Vec<String> {
     let kinds: Vec<_> = elements(root, "cpukind").collect();
-    let unlike = (kinds.len() > 1).then(|| {
+    let alike = *speeds == ObservedSpeeds::Alike;
+    let unlike = (alike && kinds.len() > 1).then(|| {
         let named: Vec<&str> = kinds.iter().filter_map(|kind| name_of_kind(*kind)).collect();
         let named = match named.is_empty() {
             true => String::new(),

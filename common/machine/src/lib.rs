@@ -45,9 +45,10 @@ pub use error::Flaw;
 pub use hierarchy::{Access, Hierarchy, Options, Outcome, Served};
 pub use hwloc::read_hwloc;
 pub use memory::{Fragmentation, OutOfMemory, PhysicalMemory};
-pub use observed::{ASSUMED, Observed, ObservedCache, ObservedCpu, ObservedWays};
+pub use observed::{
+    ASSUMED, Observed, ObservedCache, ObservedCpu, ObservedNodes, ObservedSpeeds, ObservedWays,
+};
 pub use overrides::Overrides;
 pub use shipped::{builtin, builtin_names, costs_taken_from};
 pub use toml_machine::{NOT_GIVEN, read_toml};
-pub use toml_written::Irregular;
-pub use topology::Layout;
+pub use topology::{FULL_CAPACITY, Layout};

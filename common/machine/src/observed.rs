@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Hertz};
 
-use crate::check::{MOST_WAYS, NOT_SLOWED_DOWN};
+use crate::check::{MOST_WAYS, NOT_SLOWED_DOWN, unsound_distance};
 use crate::error::Flaw;
+use crate::topology::FULL_CAPACITY;
 use crate::{
     CacheDescription, Coherence, CpuPlace, Inclusion, MachineDescription, MemoryDescription,
     Replacement,
@@ -53,6 +54,10 @@ pub struct Observed {
     pub cpus: Vec<ObservedCpu>,
     /// The data and unified caches, in any order.
     pub caches: Vec<ObservedCache>,
+    /// How fast the CPUs work.
+    pub speeds: ObservedSpeeds,
+    /// The memory nodes.
+    pub nodes: ObservedNodes,
     /// Physical memory, if it was reported.
     pub memory: Option<Bytes>,
     /// Page size, if it was reported.
@@ -81,6 +86,124 @@ pub enum ObservedWays {
     Full,
     /// So many ways.
     Ways(u32),
+}
+
+/// Memory nodes, by any numbering.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObservedNodes {
+    /// That of each CPU, in the order of their numbers; `None` where none is known.
+    pub of_cpus: Vec<Option<u64>>,
+    /// How far one is from another, as in ACPI's SLIT.
+    pub distances: BTreeMap<(u64, u64), u16>,
+}
+
+impl ObservedNodes {
+    /// Those of CPUs at `places`: that of each, unless they are the sockets, and how far they are
+    /// from each other. What no model can have is as if it were not known: threads of a core in
+    /// several nodes, and distances that are not those of a table of ACPI, as of some hypervisors.
+    fn described(&self, places: &[CpuPlace]) -> (Vec<u16>, Vec<Vec<u16>>) {
+        let known: Option<Vec<u64>> = self.of_cpus.iter().copied().collect();
+        let Some(known) = known.filter(|known| known.len() == places.len()) else {
+            return (Vec::new(), Vec::new());
+        };
+        let nodes = renumbered(known.iter());
+        let of_cores: BTreeSet<(u16, u16)> = places
+            .iter()
+            .map(|place| place.core)
+            .zip(nodes.iter().copied())
+            .collect();
+        let cores: BTreeSet<u16> = places.iter().map(|place| place.core).collect();
+        if of_cores.len() > cores.len() {
+            return (Vec::new(), Vec::new());
+        }
+        let sockets = renumbered(places.iter().map(|place| place.socket));
+        // In the order of their first CPUs.
+        let mut ids = known.clone();
+        let mut met = BTreeSet::new();
+        ids.retain(|id| met.insert(*id));
+        let row = |from: &u64| {
+            let to = ids
+                .iter()
+                .map(|to| self.distances.get(&(*from, *to)).copied());
+            to.collect::<Option<Vec<u16>>>()
+        };
+        let distances = ids.iter().map(row).collect::<Option<Vec<Vec<u16>>>>();
+        let distances = distances.filter(|rows| unsound_distance(rows).is_none());
+        let nodes = match nodes == sockets {
+            true => Vec::new(),
+            false => nodes,
+        };
+        (nodes, distances.unwrap_or_default())
+    }
+}
+
+/// How fast each CPU works, in the order of their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ObservedSpeeds {
+    /// All are alike, or nothing was reported.
+    #[default]
+    Alike,
+    /// Capacities, as the kernel of the machine has them.
+    Capacities(Vec<u64>),
+    /// The highest frequencies, in MHz, of a machine whose kernel has no capacities: it prefers
+    /// CPUs of high frequency (`sched_set_itmt_core_prio()`), and what cores of another kind do in
+    /// a cycle is not known.
+    Frequencies(Vec<u64>),
+}
+
+impl ObservedSpeeds {
+    /// `capacities`, or else `frequencies`, whichever is known of each CPU and not the same of all.
+    pub fn of(capacities: Vec<Option<u64>>, frequencies: Vec<Option<u64>>) -> ObservedSpeeds {
+        let unlike = |numbers: Vec<Option<u64>>| {
+            let numbers: Option<Vec<u64>> = numbers.into_iter().collect();
+            numbers.filter(|all| all.iter().any(|number| *number != all[0]))
+        };
+        if let Some(capacities) = unlike(capacities) {
+            return ObservedSpeeds::Capacities(capacities);
+        }
+        unlike(frequencies).map_or(ObservedSpeeds::Alike, ObservedSpeeds::Frequencies)
+    }
+
+    /// The place in the list of the fastest CPU, the first of several.
+    pub fn fastest(&self) -> usize {
+        let capacities = self.capacities().into_iter().enumerate();
+        let most = capacities.max_by_key(|(at, capacity)| (*capacity, usize::MAX - at));
+        most.map_or(0, |(at, _)| at)
+    }
+
+    /// In 1024ths of the fastest; none where all are alike.
+    fn capacities(&self) -> Vec<u16> {
+        let (ObservedSpeeds::Capacities(numbers) | ObservedSpeeds::Frequencies(numbers)) = self
+        else {
+            return Vec::new();
+        };
+        let most = numbers.iter().max().copied().unwrap_or(1).max(1);
+        let share = |number: &u64| u128::from(*number) * u128::from(FULL_CAPACITY);
+        let capacity = |number: &u64| (share(number) / u128::from(most)).max(1) as u16;
+        numbers.iter().map(capacity).collect()
+    }
+
+    /// By which CPUs are preferred, where kernels know no capacities.
+    fn priorities(&self) -> Vec<u16> {
+        let most = u64::from(u16::MAX);
+        match self {
+            ObservedSpeeds::Frequencies(mhz) => {
+                mhz.iter().map(|mhz| (*mhz).min(most) as u16).collect()
+            }
+            ObservedSpeeds::Alike | ObservedSpeeds::Capacities(_) => Vec::new(),
+        }
+    }
+
+    /// Where they are from, of a machine that was seen by `seen_by`.
+    fn source(&self, seen_by: &str) -> Option<String> {
+        match self {
+            ObservedSpeeds::Alike => None,
+            ObservedSpeeds::Capacities(_) => Some(format!("{seen_by}: capacities")),
+            ObservedSpeeds::Frequencies(_) => Some(format!(
+                "{seen_by}: the highest frequencies, as if all cores did as much in a cycle"
+            )),
+        }
+    }
 }
 
 /// A data or unified cache.
@@ -126,9 +249,11 @@ impl Observed {
             .map(|cache| cache.latency)
             .max()
             .unwrap_or(Cycles(1));
+        let cpus = places(&self.cpus, &caches);
+        let (nodes, node_distances) = self.nodes.described(&cpus);
         let machine = MachineDescription {
             name: name_from(&self.name),
-            cpus: places(&self.cpus, &caches),
+            cpus,
             clock,
             caches,
             coherence: ASSUMED_COHERENCE,
@@ -141,8 +266,10 @@ impl Observed {
             },
             miss_overlap: ASSUMED_OVERLAP,
             smt_speed: self.assumed_smt_speed(),
-            priorities: Vec::new(),
-            node_distances: Vec::new(),
+            priorities: self.speeds.priorities(),
+            capacities: self.speeds.capacities(),
+            nodes,
+            node_distances,
             card: None,
             steals: Vec::new(),
             costs: BTreeMap::new(),
@@ -168,7 +295,9 @@ impl Observed {
             ("memory.dma_into_llc", false),
         ];
         let source = |(key, seen): (&str, bool)| (key.to_owned(), self.source_of(seen));
-        keys.into_iter().map(source).collect()
+        let speeds = self.speeds.source(&self.seen_by);
+        let speeds = speeds.map(|source| ("topology.capacities".to_owned(), source));
+        keys.into_iter().map(source).chain(speeds).collect()
     }
 
     fn source_of(&self, seen: bool) -> String {

@@ -69,6 +69,8 @@ impl MachineDescription {
         }
         self.cpus.truncate(usize::from(cpus));
         self.priorities.truncate(usize::from(cpus));
+        self.capacities.truncate(usize::from(cpus));
+        self.nodes.truncate(usize::from(cpus));
         for cache in &mut self.caches {
             cache.cpus.retain(|cpu| cpu.0 < cpus);
         }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use warmq_config::{Fields, Item};
 use warmq_units::{CpuId, Cycles};
 
+use crate::check::MOST_CPUS;
 use crate::description::{CacheDescription, CpuPlace, Inclusion, Replacement};
-use crate::toml_machine::{Sources, note_source, required};
+use crate::toml_machine::{Sources, note_source, required, some_of};
 
 /// Which CPUs share a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,32 +40,41 @@ pub const INCLUSION: [(&str, Inclusion); 3] = [
     ("victim", Inclusion::Victim),
 ];
 
-/// The caches of a level: all of one shape.
+/// The caches of a level, or those of some CPUs: all of one shape.
 pub struct Level {
     per: Per,
+    /// Of which CPUs; none: of all.
+    of: Option<Vec<CpuId>>,
     // Not yet assigned to CPUs.
     cache: CacheDescription,
 }
 
-/// The levels of the machine in ascending order; one with a problem is left out.
+/// The levels of the machine in ascending order; one with a problem is left out. Several tables of
+/// a level are for some CPUs each.
 pub fn read_levels(root: &Fields<'_>, sources: &mut Sources) -> Vec<Level> {
     if root.find("cache").is_none() {
         root.report("`cache` is missing", "add a table [[cache]] for each level");
     }
-    let mut levels = BTreeMap::new();
+    let mut levels: Vec<Level> = Vec::new();
     for fields in root.tables("cache") {
         let level = read_level(&fields, sources);
         fields.finish();
         let Some(level) = level else { continue };
         let number = level.cache.level;
-        if levels.insert(number, level).is_some()
+        let same = |other: &Level| {
+            other.cache.level == number && (other.of.is_none() || level.of.is_none())
+        };
+        if levels.iter().any(same)
             && let Some(item) = fields.find("level")
         {
-            let help = "describe each level once; `per` says how many there are";
+            let help = "describe each level once; `per` says how many there are, and `cpus` of \
+                        which CPUs they are if they differ";
             item.report(format!("level {number} is described twice"), help);
         }
+        levels.push(level);
     }
-    levels.into_values().collect()
+    levels.sort_by_key(|level| level.cache.level);
+    levels
 }
 
 /// All caches of `levels` on these CPUs, by level and then by first CPU.
@@ -74,10 +84,13 @@ pub fn caches(levels: &[Level], cpus: &[CpuPlace]) -> Vec<CacheDescription> {
             cpus,
             ..level.cache.clone()
         };
-        let sharers = sharers(level.per, cpus).into_iter();
+        let of = level.of.as_deref();
+        let sharers = sharers(level.per, cpus, of).into_iter();
         sharers.map(on).collect::<Vec<_>>()
     };
-    levels.iter().flat_map(of_level).collect()
+    let mut caches: Vec<CacheDescription> = levels.iter().flat_map(of_level).collect();
+    caches.sort_by_key(|cache| (cache.level, cache.cpus[0]));
+    caches
 }
 
 fn read_level(fields: &Fields<'_>, sources: &mut Sources) -> Option<Level> {
@@ -88,12 +101,13 @@ fn read_level(fields: &Fields<'_>, sources: &mut Sources) -> Option<Level> {
     let ways = required(fields, "ways", "ways = 4", within(u64::from(u32::MAX)));
     let line = required(fields, "line", "line = 64", Item::bytes);
     let latency = required(fields, "latency_cycles", "latency_cycles = 4", Item::count);
+    let of = fields.item("cpus").map(|item| cpus_of(&item));
     let replacement = fields.item("replacement");
     let replacement = replacement.map_or(Some(Replacement::Lru), |item| item.choice(&REPLACEMENT));
     let inclusion = fields.item("inclusion");
     let inclusion = inclusion.map_or(Some(Inclusion::default()), |item| item.choice(&INCLUSION));
     if let Some(level) = level {
-        note_source(fields, &format!("cache.l{level}"), sources);
+        note_one_of_several(fields, &format!("cache.l{level}"), sources);
     } else {
         fields.know(&["source"]);
     }
@@ -107,13 +121,40 @@ fn read_level(fields: &Fields<'_>, sources: &mut Sources) -> Option<Level> {
         inclusion: inclusion?,
         cpus: Vec::new(),
     };
-    Some(Level { per: per?, cache })
+    let of = match of {
+        Some(of) => Some(of?),
+        None => None,
+    };
+    Some(Level {
+        per: per?,
+        of,
+        cache,
+    })
 }
 
-/// The sets of CPUs that share a cache, in the order of their first CPUs.
-pub fn sharers(per: Per, cpus: &[CpuPlace]) -> Vec<Vec<CpuId>> {
+/// Notes the source of a table, of which there may be several for `group`.
+fn note_one_of_several(fields: &Fields<'_>, group: &str, sources: &mut Sources) {
+    let before = sources.get(group).cloned();
+    note_source(fields, group, sources);
+    if let (Some(before), Some(source)) = (before, sources.get_mut(group))
+        && before != *source
+    {
+        *source = format!("{before}; {source}");
+    }
+}
+
+/// A list of CPUs.
+fn cpus_of(item: &Item<'_>) -> Option<Vec<CpuId>> {
+    let last = MOST_CPUS as u64 - 1;
+    let cpu = |item: &Item<'_>| Some(CpuId(item.integer(0..=last)? as u16));
+    some_of(item)?.iter().map(cpu).collect()
+}
+
+/// The sets of CPUs, all or those in `of`, that share a cache, in the order of their first CPUs.
+pub fn sharers(per: Per, cpus: &[CpuPlace], of: Option<&[CpuId]>) -> Vec<Vec<CpuId>> {
     let mut sharers: BTreeMap<usize, Vec<CpuId>> = BTreeMap::new();
-    for (cpu, place) in cpus.iter().enumerate() {
+    let has = |cpu: usize| of.is_none_or(|of| of.iter().any(|known| known.index() == cpu));
+    for (cpu, place) in cpus.iter().enumerate().filter(|(cpu, _)| has(*cpu)) {
         let domain = match per {
             Per::Cpu => cpu,
             Per::Core => usize::from(place.core),

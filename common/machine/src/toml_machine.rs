@@ -1,7 +1,9 @@
 //! Machines from TOML.
 //!
 //! The format is shown by the files in `machines/`. A machine has the tables `[cpu]`, `[topology]`
-//! (with `numbers`, if CPUs are numbered otherwise than on x86), `[[cache]]` (one a level),
+//! (with `numbers`, if CPUs are numbered otherwise than on x86; or with `cores`, which lists the
+//! core of each CPU, and perhaps `llcs` and `sockets`), `[[cache]]` (one a level, or several for
+//! some `cpus` each),
 //! `[coherence]`, `[memory]`, perhaps `[network]`, and any number of `[[steal]]` and
 //! `[costs."KERNEL"]`. Each carries a `source`: where its numbers come from. With `like = "p4"`
 //! what it leaves out is as in that machine, table by table.
@@ -46,7 +48,7 @@ pub fn read_toml(file: &str, text: &str) -> Result<MachineDescription, Problems>
         let machine = read_machine(root);
         root.finish();
         let machine = machine.filter(|_| root.problems() == 0)?;
-        if let Err(flaw) = machine.check() {
+        if let Err(flaw) = machine.check().and_then(|()| machine.check_fastest()) {
             blame(root, flaw);
         }
         Some(machine)
@@ -91,13 +93,15 @@ fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
     let levels = read_levels(root, &mut sources);
     let (topology, (clock, miss_overlap), name) = (layout?, cpu?, name?);
     let Topology {
-        layout, mut cpus, ..
+        one_llc_per_socket,
+        mut cpus,
+        ..
     } = topology;
-    let smt_speed = read_smt_speed(root, layout.threads_per_core);
+    let smt_speed = read_smt_speed(root, has_threads(&cpus));
 
     let caches = caches(&levels, &cpus);
     let whole = |all: &crate::CacheDescription| all.cpus.len() == cpus.len();
-    if layout.llcs_per_socket == 1 && caches.last().is_some_and(whole) {
+    if one_llc_per_socket && caches.last().is_some_and(whole) {
         // One outermost cache, also of several sockets, is one last-level domain.
         cpus.iter_mut().for_each(|place| place.llc = 0);
     }
@@ -110,6 +114,8 @@ fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
         caches,
         cpus,
         priorities: topology.priorities,
+        capacities: topology.capacities,
+        nodes: topology.nodes,
         node_distances: topology.node_distances,
         coherence: coherence?,
         memory: memory?,
@@ -163,9 +169,9 @@ fn read_cpu(root: &Fields<'_>, sources: &mut Sources) -> Option<(Hertz, u64)> {
 }
 
 /// The speed of a CPU beside a busy sibling; required for a machine whose cores have several CPUs.
-fn read_smt_speed(root: &Fields<'_>, threads_per_core: u64) -> Option<u64> {
+fn read_smt_speed(root: &Fields<'_>, has_threads: bool) -> Option<u64> {
     let cpu = root.find("cpu")?.table()?;
-    match (cpu.find(SMT_SPEED), threads_per_core > 1) {
+    match (cpu.find(SMT_SPEED), has_threads) {
         (None, false) => return Some(NOT_SLOWED_DOWN),
         (Some(item), true) => return item.integer(0..=NOT_SLOWED_DOWN),
         (None, true) => cpu.report(
@@ -179,6 +185,12 @@ fn read_smt_speed(root: &Fields<'_>, threads_per_core: u64) -> Option<u64> {
         ),
     }
     None
+}
+
+/// Whether some core has several CPUs.
+fn has_threads(cpus: &[CpuPlace]) -> bool {
+    let cores: BTreeSet<u16> = cpus.iter().map(|place| place.core).collect();
+    cores.len() < cpus.len()
 }
 
 /// Reads `550MHz` or `2.4GHz`; rejects 0.
@@ -228,9 +240,11 @@ fn listed(numbers: &Item<'_>, cpus: u64) -> Option<Vec<u64>> {
 
 /// What the machine's sockets are like, and each CPU.
 struct Topology {
-    layout: Layout,
+    one_llc_per_socket: bool,
     cpus: Vec<CpuPlace>,
     priorities: Vec<u16>,
+    capacities: Vec<u16>,
+    nodes: Vec<u16>,
     node_distances: Vec<Vec<u16>>,
 }
 
@@ -248,7 +262,7 @@ fn rows_of(item: &Item<'_>) -> Option<Vec<Vec<u16>>> {
 }
 
 /// The items of a list that is not empty.
-fn some_of<'f>(item: &Item<'f>) -> Option<Vec<Item<'f>>> {
+pub fn some_of<'f>(item: &Item<'f>) -> Option<Vec<Item<'f>>> {
     let items = item.list()?;
     if items.is_empty() {
         item.report("nothing is listed", "leave the key out");
@@ -261,6 +275,36 @@ fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<Topology> {
     let item = root.required("topology", "add a table [topology]")?;
     let topology = item.table()?;
     note_source(&topology, "topology", sources);
+    let listed = topology
+        .item("cores")
+        .map(|cores| of_each(&topology, &cores));
+    let places = match listed {
+        Some(listed) => listed,
+        None => regular(&topology, &item),
+    };
+    let of_cpus = |key| match topology.item(key) {
+        Some(item) => numbers_of(&item),
+        None => Some(Vec::new()),
+    };
+    let (priorities, capacities) = (of_cpus("priorities"), of_cpus("capacities"));
+    let nodes = of_cpus("nodes");
+    let distances = topology.item("distances");
+    let distances = distances.map_or(Some(Vec::new()), |item| rows_of(&item));
+    topology.finish();
+    let (cpus, one_llc_per_socket) = places?;
+    Some(Topology {
+        one_llc_per_socket,
+        cpus,
+        priorities: priorities?,
+        capacities: capacities?,
+        nodes: nodes?,
+        node_distances: distances?,
+    })
+}
+
+/// The place of each CPU of a machine whose sockets are all alike, and whether each has one
+/// last-level cache.
+fn regular(topology: &Fields<'_>, at: &Item<'_>) -> Option<(Vec<CpuPlace>, bool)> {
     let number = |key| match topology.item(key) {
         Some(item) => item.integer(1..=u64::MAX),
         None => Some(1),
@@ -271,34 +315,56 @@ fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<Topology> {
         number("cores_per_llc"),
         number("threads_per_core"),
     ];
-    let numbers_of_cpus = topology.item("numbers");
-    let priorities = topology.item("priorities");
-    let priorities = priorities.map_or(Some(Vec::new()), |item| numbers_of(&item));
-    let distances = topology.item("distances");
-    let distances = distances.map_or(Some(Vec::new()), |item| rows_of(&item));
-    topology.finish();
+    let order = topology.item("numbers");
     let layout = Layout {
         sockets: numbers[0]?,
         llcs_per_socket: numbers[1]?,
         cores_per_llc: numbers[2]?,
         threads_per_core: numbers[3]?,
     };
-    match layout.cpus() {
-        Some(cpus) if cpus <= MOST_CPUS as u64 => {
-            let cpus = numbered(&layout, numbers_of_cpus)?;
-            Some(Topology {
-                layout,
-                cpus,
-                priorities: priorities?,
-                node_distances: distances?,
-            })
-        }
-        _ => {
-            let help = format!("describe at most {MOST_CPUS} CPUs");
-            item.report("there are too many CPUs", help);
-            None
+    if layout.cpus().is_none_or(|cpus| cpus > MOST_CPUS as u64) {
+        let help = format!("describe at most {MOST_CPUS} CPUs");
+        at.report("there are too many CPUs", help);
+        return None;
+    }
+    Some((numbered(&layout, order)?, layout.llcs_per_socket == 1))
+}
+
+/// The place of each CPU where the file lists them: the core of each, and its last-level cache and
+/// socket, or else they have one.
+fn of_each(topology: &Fields<'_>, cores: &Item<'_>) -> Option<(Vec<CpuPlace>, bool)> {
+    for key in [
+        "llcs_per_socket",
+        "cores_per_llc",
+        "threads_per_core",
+        "numbers",
+    ] {
+        if let Some(item) = topology.item(key) {
+            let help = "leave it out, or leave out `cores`";
+            item.report("the core of each CPU is listed", help);
         }
     }
+    let all = numbers_of(cores)?;
+    let of = |key| match topology.item(key) {
+        None => Some(vec![0; all.len()]),
+        Some(item) => {
+            let listed = numbers_of(&item)?;
+            if listed.len() != all.len() {
+                let what = format!("{} numbers for {} CPUs", listed.len(), all.len());
+                item.report(what, "list that of each CPU, as `cores` does");
+                return None;
+            }
+            Some(listed)
+        }
+    };
+    let (llcs, sockets) = (of("llcs"), of("sockets"));
+    let parts = all.iter().zip(llcs?).zip(sockets?);
+    let place = |((core, llc), socket): ((&u16, u16), u16)| CpuPlace {
+        socket,
+        llc,
+        core: *core,
+    };
+    Some((parts.map(place).collect(), false))
 }
 
 /// A latency in nanoseconds.

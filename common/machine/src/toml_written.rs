@@ -7,30 +7,20 @@ use warmq_config::quoted;
 use warmq_units::{Bytes, CpuId, Duration};
 
 use crate::description::{CacheDescription, Coherence, Cost, CpuPlace, MachineDescription};
-use crate::toml_caches::{INCLUSION, PER, REPLACEMENT, sharers as sharers_of};
+use crate::toml_caches::{INCLUSION, PER, Per, REPLACEMENT, sharers as sharers_of};
 use crate::topology::{Layout, number_without_gaps};
-
-/// Why TOML cannot say what a machine is like: its sockets differ, or its caches.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what} of the machine are not all alike, which a file in TOML cannot say")]
-pub struct Irregular {
-    what: &'static str,
-}
 
 impl MachineDescription {
     /// The machine as TOML. Where single numbers of a group have sources of their own, the group
     /// gets them all.
-    ///
-    /// # Errors
-    /// A machine whose sockets or caches are not all alike.
-    pub fn to_toml(&self) -> Result<String, Irregular> {
+    pub fn to_toml(&self) -> String {
         let mut text = String::new();
         let out = &mut text;
         line(out, "name", &quoted(&self.name));
         line(out, "title", &quoted(&self.title));
         self.write_cpu(out);
-        self.write_topology(out)?;
-        self.write_caches(out)?;
+        self.write_topology(out);
+        self.write_caches(out);
         self.write_coherence(out);
         self.write_memory(out);
         self.write_card(out);
@@ -38,7 +28,7 @@ impl MachineDescription {
         for (kernel, costs) in &self.costs {
             write_costs(out, kernel, costs);
         }
-        Ok(text)
+        text
     }
 
     fn write_cpu(&self, out: &mut String) {
@@ -51,58 +41,92 @@ impl MachineDescription {
         self.write_source(out, "cpu");
     }
 
-    fn write_topology(&self, out: &mut String) -> Result<(), Irregular> {
-        let (layout, numbers) = regular(&self.cpus).ok_or(Irregular { what: "sockets" })?;
+    fn write_topology(&self, out: &mut String) {
         table(out, "[topology]");
-        for (key, number) in [
-            ("sockets", layout.sockets),
-            ("llcs_per_socket", layout.llcs_per_socket),
-            ("cores_per_llc", layout.cores_per_llc),
-            ("threads_per_core", layout.threads_per_core),
-        ] {
-            line(out, key, &number.to_string());
+        match regular(&self.cpus) {
+            Some((layout, numbers)) => write_layout(out, layout, &numbers),
+            None => {
+                let of = |part: fn(&CpuPlace) -> u16| self.cpus.iter().map(part).collect();
+                let lists: [(&str, Vec<u16>); 3] = [
+                    ("cores", of(|place| place.core)),
+                    ("llcs", of(|place| place.llc)),
+                    ("sockets", of(|place| place.socket)),
+                ];
+                for (key, numbers) in lists {
+                    line(out, key, &format!("{numbers:?}"));
+                }
+            }
         }
-        let in_order = (0..).zip(&numbers).all(|(cpu, number)| cpu == *number);
-        if !in_order {
-            line(out, "numbers", &format!("{numbers:?}"));
-        }
-        if !self.priorities.is_empty() {
-            line(out, "priorities", &format!("{:?}", self.priorities));
+        let of_cpus = [
+            ("priorities", &self.priorities),
+            ("capacities", &self.capacities),
+            ("nodes", &self.nodes),
+        ];
+        for (key, numbers) in of_cpus.iter().filter(|(_, numbers)| !numbers.is_empty()) {
+            line(out, key, &format!("{numbers:?}"));
         }
         if !self.node_distances.is_empty() {
             line(out, "distances", &format!("{:?}", self.node_distances));
         }
         self.write_source(out, "topology");
-        Ok(())
     }
 
-    fn write_caches(&self, out: &mut String) -> Result<(), Irregular> {
+    fn write_caches(&self, out: &mut String) {
         let mut levels: BTreeMap<u8, Vec<&CacheDescription>> = BTreeMap::new();
         for cache in &self.caches {
             levels.entry(cache.level).or_default().push(cache);
         }
         for (level, caches) in levels {
-            let per = self.shared_per(&caches);
-            let per = per.ok_or(Irregular { what: "caches" })?;
-            table(out, "[[cache]]");
-            line(out, "level", &level.to_string());
-            line(out, "per", &quoted(per));
-            write_cache(out, caches[0]);
-            self.write_source(out, &format!("cache.l{level}"));
+            for (per, of, caches) in self.alike(&caches) {
+                table(out, "[[cache]]");
+                line(out, "level", &level.to_string());
+                line(out, "per", &quoted(per));
+                if let Some(of) = of {
+                    let of: Vec<u16> = of.iter().map(|cpu| cpu.0).collect();
+                    line(out, "cpus", &format!("{of:?}"));
+                }
+                write_cache(out, caches[0]);
+                self.write_source(out, &format!("cache.l{level}"));
+            }
         }
-        Ok(())
     }
 
-    /// Who shares each of `caches`, which are all of a level.
-    fn shared_per(&self, caches: &[&CacheDescription]) -> Option<&'static str> {
+    /// The caches of a level in parts that a table can say: who shares each, and of which CPUs they
+    /// are if these are not all. Those of one shape are one part, if one word says who shares them.
+    fn alike<'c>(&self, caches: &[&'c CacheDescription]) -> Vec<Part<'c>> {
         let shape = |cache: &CacheDescription| CacheDescription {
             cpus: Vec::new(),
             ..cache.clone()
         };
-        let alike = caches.iter().all(|one| shape(one) == shape(caches[0]));
-        let sharers: Vec<&Vec<CpuId>> = caches.iter().map(|cache| &cache.cpus).collect();
-        let mut kinds = PER.iter().filter(|_| alike);
-        let kind = kinds.find(|(_, per)| sharers_of(*per, &self.cpus).iter().eq(sharers.clone()));
+        let mut shapes: Vec<Vec<&CacheDescription>> = Vec::new();
+        for cache in caches {
+            match shapes.iter_mut().find(|of| shape(of[0]) == shape(cache)) {
+                Some(known) => known.push(cache),
+                None => shapes.push(vec![cache]),
+            }
+        }
+        let all = shapes.len() == 1;
+        let part = |caches: Vec<&'c CacheDescription>| -> Vec<Part<'c>> {
+            let mut of: Vec<CpuId> = caches.iter().flat_map(|cache| cache.cpus.clone()).collect();
+            of.sort_unstable();
+            let of = Some(of).filter(|_| !all);
+            match self.shared_per(&caches, of.as_deref()) {
+                Some(per) => vec![(per, of, caches)],
+                None => caches.iter().map(|cache| single(cache)).collect(),
+            }
+        };
+        shapes.into_iter().flat_map(part).collect()
+    }
+
+    /// Who shares each of `caches`, which are all of a level, or of these CPUs.
+    fn shared_per(
+        &self,
+        caches: &[&CacheDescription],
+        of: Option<&[CpuId]>,
+    ) -> Option<&'static str> {
+        let shared: Vec<&Vec<CpuId>> = caches.iter().map(|cache| &cache.cpus).collect();
+        let says = |per: Per| sharers_of(per, &self.cpus, of).iter().eq(shared.clone());
+        let kind = PER.iter().find(|(_, per)| says(*per));
         kind.map(|(name, _)| *name)
     }
 
@@ -171,6 +195,29 @@ impl MachineDescription {
             _ => said.into_iter().map(named).collect::<Vec<_>>().join("; "),
         };
         line(out, "source", &quoted(&text));
+    }
+}
+
+/// Caches that one table says: who shares each, of which CPUs they are, and they.
+type Part<'c> = (&'static str, Option<Vec<CpuId>>, Vec<&'c CacheDescription>);
+
+/// One cache, as that of all CPUs that share it.
+fn single(cache: &CacheDescription) -> Part<'_> {
+    ("machine", Some(cache.cpus.clone()), vec![cache])
+}
+
+fn write_layout(out: &mut String, layout: Layout, numbers: &[u64]) {
+    for (key, number) in [
+        ("sockets", layout.sockets),
+        ("llcs_per_socket", layout.llcs_per_socket),
+        ("cores_per_llc", layout.cores_per_llc),
+        ("threads_per_core", layout.threads_per_core),
+    ] {
+        line(out, key, &number.to_string());
+    }
+    let in_order = (0..).zip(numbers).all(|(cpu, number)| cpu == *number);
+    if !in_order {
+        line(out, "numbers", &format!("{numbers:?}"));
     }
 }
 

@@ -11,6 +11,8 @@ use crate::{CacheDescription, Coherence, CpuPlace, MachineDescription};
 /// (`LOCAL_DISTANCE`, `REMOTE_DISTANCE` of Linux; the first is ACPI's).
 pub(crate) const LOCAL_DISTANCE: u16 = 10;
 const REMOTE_DISTANCE: u16 = 20;
+/// The capacity of the fastest CPU (`SCHED_CAPACITY_SCALE`).
+pub const FULL_CAPACITY: u64 = 1024;
 
 /// A machine whose sockets are all alike.
 ///
@@ -89,16 +91,25 @@ impl MachineDescription {
         self.cpus[cpu.index()]
     }
 
-    /// The memory node of a CPU: its socket, where each has memory of its own; 0 on a bus, whose
-    /// memory is as far from all.
+    /// The memory node of a CPU: its socket, unless nodes are others; 0 on a bus, whose memory is
+    /// as far from all.
     ///
     /// # Panics
     /// When the machine has no such CPU.
     pub fn node(&self, cpu: CpuId) -> u16 {
         match self.coherence {
             Coherence::Bus { .. } => 0,
-            Coherence::Directory { .. } => self.place(cpu).socket,
+            Coherence::Directory { .. } => self.socket_or_node(cpu),
         }
+    }
+
+    /// The memory node of a CPU, or its socket, also on a bus.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    pub fn socket_or_node(&self, cpu: CpuId) -> u16 {
+        let given = self.nodes.get(cpu.index()).copied();
+        given.unwrap_or_else(|| self.place(cpu).socket)
     }
 
     /// How far the memory nodes of two CPUs are from each other: 10 for the same.
@@ -125,6 +136,20 @@ impl MachineDescription {
     /// The priority of a CPU; 0 where all are alike.
     pub fn priority(&self, cpu: CpuId) -> u16 {
         self.priorities.get(cpu.index()).copied().unwrap_or(0)
+    }
+
+    /// How fast `cpu` works, in 1024ths of the fastest CPU.
+    pub fn capacity(&self, cpu: CpuId) -> u64 {
+        let given = self.capacities.get(cpu.index()).copied();
+        given.map_or(FULL_CAPACITY, u64::from)
+    }
+
+    /// Whether kernels learn how fast CPUs work. Those of Arm do from the device tree; those of
+    /// x86 from intel_pstate, but only without SMT (`hybrid_init_cpu_capacity_scaling()`). With it,
+    /// they learn which CPUs to prefer instead (`sched_set_itmt_support()`): a machine with
+    /// priorities is scheduled by these.
+    pub fn knows_capacities(&self) -> bool {
+        self.priorities.is_empty() && !self.capacities.is_empty()
     }
 
     /// The first of the CPUs that share a level-2 cache with `cpu`; itself, if it has none.

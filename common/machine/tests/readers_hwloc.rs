@@ -266,6 +266,108 @@ fn kinds_of_cpus_and_caches_of_memory_are_said_to_be_left_out() {
     assert!(left_out(beside)[0].contains("memory-side caches (MemCache: 1)"));
 }
 
+/// Two cores under a cache each, and what a file says of their kinds.
+fn of_kinds(kinds: &[(&str, &[(&str, &str)])]) -> String {
+    let core = cache(1, 32 << 10, 8, 64);
+    let kind = |(set, infos): &(&str, &[(&str, &str)])| {
+        let info =
+            |(name, value): &(&str, &str)| format!("<info name=\"{name}\" value=\"{value}\"/>");
+        let infos: String = infos.iter().map(info).collect();
+        format!("<cpukind cpuset=\"{set}\">{infos}</cpukind>")
+    };
+    let kinds: String = kinds.iter().map(kind).collect();
+    package(&[&core, &core], &kinds)
+}
+
+#[test]
+fn capacities_are_those_of_the_kernel_or_else_by_frequency() {
+    let of = |kinds: &[(&str, &[(&str, &str)])]| {
+        let machine = read(&of_kinds(kinds)).unwrap();
+        (machine.capacities, machine.priorities)
+    };
+    let arm: [(&str, &[(&str, &str)]); 2] = [
+        (
+            "0x1",
+            &[("LinuxCapacity", "446"), ("FrequencyMaxMHz", "1400")],
+        ),
+        (
+            "0x2",
+            &[("LinuxCapacity", "1024"), ("FrequencyMaxMHz", "2000")],
+        ),
+    ];
+    assert_eq!(of(&arm), (vec![446, 1024], vec![]));
+    // A kernel with SMT knows no capacities, and prefers the CPUs that go higher.
+    let hybrid: [(&str, &[(&str, &str)]); 2] = [
+        (
+            "0x1",
+            &[("LinuxCapacity", "1024"), ("FrequencyMaxMHz", "3900")],
+        ),
+        (
+            "0x2",
+            &[("LinuxCapacity", "1024"), ("FrequencyMaxMHz", "5100")],
+        ),
+    ];
+    assert_eq!(of(&hybrid), (vec![783, 1024], vec![3900, 5100]));
+    let machine = read(&of_kinds(&hybrid)).unwrap();
+    assert!(machine.sources["topology.capacities"].contains("the highest frequencies"));
+    assert_eq!(machine.left_out, [""; 0]);
+    // Of one CPU, it says nothing.
+    assert_eq!(of(&arm[..1]), (vec![], vec![]));
+    // All are alike.
+    assert_eq!(
+        of(&[("0x3", &[("LinuxCapacity", "512")])]),
+        (vec![], vec![])
+    );
+}
+
+/// Four CPUs of a package in two nodes, as of AMD's NPS2 or Intel's SNC2.
+#[test]
+fn memory_nodes_below_a_package_are_read_with_their_distances() {
+    let core = cache(1, 32 << 10, 8, 64);
+    let node = |number: u8, set: &str| {
+        format!("<object type=\"NUMANode\" os_index=\"{number}\" cpuset=\"{set}\"/>")
+    };
+    let far = "<distances2 type=\"NUMANode\" nbobjs=\"2\" kind=\"5\" indexing=\"os\">\
+               <indexes length=\"4\">0 1 </indexes><u64values length=\"12\">10 12 12 10 \
+               </u64values></distances2>";
+    let of = |nodes: &str| read(&package(&[&core, &core, &core, &core], nodes)).unwrap();
+    let split = node(0, "0x3") + &node(1, "0xc") + far;
+    let machine = of(&split);
+    assert_eq!(
+        (machine.nodes.clone(), machine.sockets()),
+        (vec![0, 0, 1, 1], 1)
+    );
+    assert_eq!(machine.node_distances, [[10, 12], [12, 10]]);
+    assert_eq!(machine.distance(CpuId(0), CpuId(3)), 12);
+    // Distances that are none of ACPI's are not known, as is a node of half a core.
+    let alike = of(&split.replace("10 12 12 10", "10 10 10 10"));
+    assert_eq!((alike.nodes(), alike.node_distances.len()), (2, 0));
+    // A node that is the package is no other, and one without CPUs is none.
+    let whole = of(&(node(0, "0xf") + &node(1, "0x0")));
+    assert_eq!((whole.nodes.len(), whole.nodes()), (0, 1));
+}
+
+#[test]
+fn kinds_of_cpus_that_make_no_sense_are_refused() {
+    for (kinds, said) in [
+        (of_kinds(&[("0xzz", &[])]), "a set of them"),
+        (
+            of_kinds(&[("0x1", &[("LinuxCapacity", "0")])]),
+            "LinuxCapacity is `0`",
+        ),
+        (
+            of_kinds(&[("0x1", &[("FrequencyMaxMHz", "fast")])]),
+            "FrequencyMaxMHz is `fast`",
+        ),
+    ] {
+        let error = read(&kinds).unwrap_err().to_string();
+        assert!(
+            error.contains(said) && error.contains("<cpukind>"),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn errors_name_the_element() {
     let l3 = "<object type=\"L3Cache\" gp_index=\"12\">";

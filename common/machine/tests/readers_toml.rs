@@ -86,7 +86,7 @@ fn nodes_have_distances_and_cpus_priorities() {
     let machine = read(&text).unwrap();
     assert_eq!(distance(&machine), [10, 10, 32, 32]);
     assert_eq!(machine.priority(CpuId(5)), 105);
-    let back = read(&machine.to_toml().unwrap()).unwrap();
+    let back = read(&machine.to_toml()).unwrap();
     assert_eq!(back.priorities, machine.priorities);
     assert_eq!(back.node_distances, machine.node_distances);
 
@@ -103,10 +103,75 @@ fn nodes_have_distances_and_cpus_priorities() {
 }
 
 #[test]
+fn memory_nodes_may_be_other_than_sockets() {
+    let nodes = [0, 0, 1, 1, 2, 2, 3, 3].repeat(2);
+    let with = |keys: &str| {
+        let text = SMT.replacen("[[cache]]", &format!("{keys}\n[[cache]]"), 1);
+        read(&text)
+    };
+    let machine = with(&format!("nodes = {nodes:?}")).unwrap();
+    assert_eq!((machine.nodes(), machine.sockets()), (4, 2));
+    assert_eq!([0, 2, 12].map(|cpu| machine.node(CpuId(cpu))), [0, 1, 2]);
+    assert_eq!(machine.distance(CpuId(0), CpuId(2)), 20);
+    let back = read(&machine.to_toml()).unwrap();
+    assert_eq!(back.nodes, machine.nodes);
+
+    for (nodes, said) in [
+        (
+            [1, 1, 0, 0, 2, 2, 3, 3].repeat(2),
+            "in the order of their first CPUs",
+        ),
+        ([0, 0, 2, 2, 3, 3, 4, 4].repeat(2), "without a gap"),
+        ([[0; 8], [1; 8]].concat(), "all threads of a core"),
+        (vec![0, 1], "give each CPU one"),
+    ] {
+        let problem = only(with(&format!("nodes = {nodes:?}")).unwrap_err().list);
+        assert_eq!(problem.key, "topology.nodes");
+        assert!(problem.help.contains(said), "{}", problem.help);
+    }
+}
+
+#[test]
+fn cpus_have_capacities_of_which_kernels_learn_unless_they_prefer_some() {
+    let machine = read(SMT).unwrap();
+    assert_eq!(
+        (machine.capacity(CpuId(5)), machine.knows_capacities()),
+        (1024, false)
+    );
+
+    let with = |keys: &str| {
+        let text = SMT.replacen("[[cache]]", &format!("{keys}\n[[cache]]"), 1);
+        read(&text).unwrap()
+    };
+    let capacities = [[446; 4], [1024; 4], [446; 4], [1024; 4]].concat();
+    let keys = format!("capacities = {capacities:?}");
+    let machine = with(&keys);
+    assert_eq!([3, 4].map(|cpu| machine.capacity(CpuId(cpu))), [446, 1024]);
+    assert!(machine.knows_capacities());
+    let back = read(&machine.to_toml()).unwrap();
+    assert_eq!(back.capacities, machine.capacities);
+
+    let preferred = with(&format!("{keys}\npriorities = {:?}", [7; 16]));
+    assert!(!preferred.knows_capacities());
+
+    let first = |cpus| {
+        let few = warmq_machine::Overrides::default().first_cpus(cpus);
+        machine.with_overrides(&few)
+    };
+    assert_eq!(first(5).unwrap().capacities, [446, 446, 446, 446, 1024]);
+    assert_eq!(
+        first(4).unwrap().capacities,
+        [446; 4],
+        "the others are offline"
+    );
+}
+
+#[test]
 fn lists_that_say_nothing_are_refused() {
     for (key, value) in [
         ("distances", "[]"),
         ("priorities", "[]"),
+        ("capacities", "[]"),
         ("distances", "[[], []]"),
     ] {
         let with = format!("{key} = {value}\n[[cache]]");
@@ -502,6 +567,41 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
         "topology.priorities",
         11,
         "from 0 to 65535",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\ncores = [0, 1]",
+        "topology.threads_per_core",
+        10,
+        "leave out `cores`",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\ncapacities = [1024, 512]",
+        "topology.capacities",
+        11,
+        "give each CPU one",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\ncapacities = [0,1024,1,1,1,1,1,1,1,1,1,1,1,1,1,1]",
+        "topology.capacities",
+        11,
+        "give 1 to 1024",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\ncapacities = [1025,1024,1,1,1,1,1,1,1,1,1,1,1,1,1,1]",
+        "topology.capacities",
+        11,
+        "give 1 to 1024",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\ncapacities = [512,512,1,1,1,1,1,1,1,1,1,1,1,1,1,1]",
+        "topology.capacities",
+        11,
+        "until the fastest CPU has 1024",
     ),
     (
         "ways = 8",

@@ -72,6 +72,10 @@ pub enum Set {
     Policy(Policy),
     /// A slice.
     Slice(Expr),
+    /// What utilization a task counts as at least.
+    UclampMin(Expr),
+    /// And at most.
+    UclampMax(Expr),
     /// The group that a task is in.
     Group(Reference),
     /// The fragment that a task uses.

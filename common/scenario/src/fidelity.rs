@@ -75,6 +75,8 @@ const AUTOGROUP: &str = "tasks without a group are in the player's session, an a
      autogroups have no effect (switched off, a cgroup below the root, a scheduler of sched_ext) the \
      run says so";
 const NICE: &str = "needs CAP_SYS_NICE";
+const UCLAMP_LAB: &str = "clocks do not change: it counts where CPUs are of unlike capacity";
+const UCLAMP: &str = "a kernel without CONFIG_UCLAMP_TASK refuses it";
 
 /// Every feature, or use of one (`uses.rs`), with its truth in the lab, in a guest and on the host.
 /// What is not here is exact in all of them.
@@ -118,6 +120,14 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ),
     ("stop", [Approximate(WHEN_WOKEN), Exact, Exact]),
     ("nice below 0", [Exact, Exact, Approximate(NICE)]),
+    (
+        "uclamp",
+        [
+            Approximate(UCLAMP_LAB),
+            Approximate(UCLAMP),
+            Approximate(UCLAMP),
+        ],
+    ),
     ("policy fifo or rr", [Exact, Exact, Approximate(NICE)]),
     ("policy deadline", [Exact, Exact, Approximate(NICE)]),
     ("cpus", [Exact, Exact, Approximate(OTHERS)]),

@@ -213,7 +213,7 @@ pub enum Action {
     Yield,
     /// Names data.
     Fragment(Fragment),
-    /// Sets the task's own CPUs, nice value, policy, slice or group.
+    /// Sets the task's own CPUs, nice value, policy, slice, group or clamped utilization.
     Set(Box<Set>),
     /// Begins a latency span.
     Begin(SpanReference),

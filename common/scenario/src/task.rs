@@ -83,6 +83,11 @@ pub struct TaskKind {
     pub policy: Policy,
     /// The slice it asks for.
     pub slice: Option<Expr>,
+    /// As what utilization it counts at least, in 1024ths of the fastest CPU
+    /// (`sched_attr::sched_util_min`).
+    pub uclamp_min: Option<Expr>,
+    /// And at most (`sched_attr::sched_util_max`).
+    pub uclamp_max: Option<Expr>,
     /// The CPUs it may use.
     pub cpus: Option<Place>,
     /// Its cgroup or autogroup; none: the root's, or the autogroup of the task that starts it.

@@ -35,6 +35,7 @@ pub(crate) const BY_VALUE: &[(&str, Test)] = &[
             .any(|nice| may_be(nice, |nice| nice != 0))
     }),
     ("quota", has_quota),
+    ("uclamp", has_uclamp),
 ];
 
 /// The uses of `scenario`.
@@ -92,6 +93,13 @@ fn nice_of(set: &Set) -> Option<&Expr> {
         Set::Nice(nice) => Some(nice),
         _ => None,
     }
+}
+
+fn has_uclamp(scenario: &Scenario) -> bool {
+    let mut tasks = scenario.tasks().iter();
+    let own = tasks.any(|task| task.uclamp_min.is_some() || task.uclamp_max.is_some());
+    let is_clamp = |set: &Set| matches!(set, Set::UclampMin(_) | Set::UclampMax(_));
+    own || scenario.sets().any(is_clamp)
 }
 
 fn has_quota(scenario: &Scenario) -> bool {

@@ -177,6 +177,8 @@ fn values_have_bounds() {
         "{ cpus = \"cpu\" }",
         "{ policy = \"fifo 0\" }",
         "{ slice = 5 }",
+        "{ uclamp_min = 1025 }",
+        "{ uclamp_max = \"20%\" }",
         "{ group = \"lock\" }",
     ]));
 }
@@ -218,6 +220,7 @@ fn objects_and_changes_are_checked() {
         "[[change]]\nat = \"1s\"\ntask = \"hog\"\nset = { cpus = \"part 2 of 2\" }",
         "[[change]]\nat = \"1s\"\ntask = \"hog\"\nset = { cpus = \"lcc 2\" }",
         "[[phase]]\nname = \"loaded\"",
+        "[task.low]\nuclamp_min = 500\nuclamp_max = 400\nbody = [{ run = \"1ms\" }]",
         "[settings]\ncores = 4",
         "[[change]]\nat = \"1s\"\nscheduler = \"a b\"",
         "[[change]]\nat = \"1s\"\nscheduler = \"kernel\"\noptions = \"-v\"",

@@ -118,7 +118,12 @@ impl<'a> Play<'a> {
             false => &none,
         };
         let places = places(self.machine, Kind::Guest).into_iter();
-        let place = |(core, llc)| Place { core, llc, node: 0 };
+        let place = |(core, llc)| Place {
+            core,
+            llc,
+            node: 0,
+            ..Place::default()
+        };
         let places = places.map(place).collect();
         self.programs
             .packed((name, settings), (loader, series), places)

@@ -48,6 +48,6 @@ pub use words::{
     Misuse, Mm, Mode, Mutex, Nic, Object, Operator, Part, Policy, PollTime, Preemption, Program,
     ReceiveCharge, Region, Remote, RemotePeer, Reserved, Role, Rule, Running, Semaphore,
     SemaphoreLocks, Sender, Settings, Socket, SoftirqLimits, Span, Spinlock, Stall, Task,
-    TaskCpuTime, TaskSpec, Throttling, Touch, UnknownCost, Violation, Waiting, WakeContext, Wakeup,
-    Walks, Why, group_weight_of_nice, weight_of_nice,
+    TaskCpuTime, TaskSpec, Throttling, Touch, Uclamp, UnknownCost, Violation, Waiting, WakeContext,
+    Wakeup, Walks, Why, group_weight_of_nice, weight_of_nice,
 };

@@ -24,15 +24,22 @@ use warmq_units::CpuId;
 
 /// What a scenario may know of `machine`.
 pub fn site(machine: &MachineDescription) -> Site {
-    cpus(machine.cpus.iter().copied()).site()
+    cpus_of(machine).site()
 }
 
-/// The CPUs at `places`, in their order. A memory node of these machines is a socket.
-pub(crate) fn cpus(places: impl IntoIterator<Item = CpuPlace>) -> Cpus {
-    let cpu = |(id, place): (u16, CpuPlace)| Cpu {
+/// The CPUs of `machine`.
+fn cpus_of(machine: &MachineDescription) -> Cpus {
+    let node = |cpu| machine.socket_or_node(cpu);
+    let places = machine.cpu_ids().map(|cpu| (machine.place(cpu), node(cpu)));
+    cpus(places)
+}
+
+/// The CPUs at `places` and in these memory nodes, in their order.
+pub(crate) fn cpus(places: impl IntoIterator<Item = (CpuPlace, u16)>) -> Cpus {
+    let cpu = |(id, (place, node)): (u16, (CpuPlace, u16))| Cpu {
         id: CpuId(id),
         llc: place.llc.into(),
-        node: place.socket.into(),
+        node: node.into(),
         socket: place.socket.into(),
         core: place.core.into(),
     };
@@ -125,7 +132,7 @@ impl Entry {
         let Source::Scenario(file) = &self.source else {
             return Ok(());
         };
-        let cpus = cpus(machine.cpus.iter().copied());
+        let cpus = cpus_of(machine);
         let bound = file.scenario.bind(chosen, &cpus.site())?;
         let admitted = bound.check_reservations(&cpus, by_servers);
         admitted.map_err(|problem| Problems::from(*problem))

@@ -85,6 +85,7 @@ mod tests {
             core: cpu / 2,
             llc: cpu / 4,
             node: 0,
+            ..Place::default()
         };
         let facts = Facts::of_places((0..8).map(place).collect());
         let runs = runs(&facts, 72);

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_kernel::Attach;
+use warmq_machine::FULL_CAPACITY;
 use warmq_units::CpuId;
 
 use crate::path::Of;
 
 /// Where a CPU is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Its core.
     pub core: u16,
@@ -16,6 +17,20 @@ pub struct Place {
     pub llc: u16,
     /// Its memory node, from 0.
     pub node: u16,
+    /// How fast it works, in 1024ths of the fastest CPU, as kernels know it.
+    pub capacity: u64,
+}
+
+impl Default for Place {
+    /// The first CPU of a machine whose CPUs are alike.
+    fn default() -> Place {
+        Place {
+            core: 0,
+            llc: 0,
+            node: 0,
+            capacity: FULL_CAPACITY,
+        }
+    }
 }
 
 /// Facts of a machine: of all of it, and of what placeholders stand for.
@@ -28,9 +43,6 @@ pub struct Facts {
     /// CPUs in the order of their cores, all threads of one beside each other.
     packed: Vec<usize>,
 }
-
-/// All CPUs are equally fast here (`SCHED_CAPACITY_SCALE`).
-const CAPACITY: i128 = 1024;
 
 /// Names of facts of CPUs, caches, nodes and orders.
 const OF_PARTS: &[&str] = &[
@@ -60,6 +72,7 @@ impl Facts {
             core: attach.place(cpu).core,
             llc: attach.place(cpu).llc,
             node: attach.node(cpu),
+            capacity: attach.capacity(cpu),
         };
         Facts::of_places((0..attach.cpus()).map(CpuId).map(place).collect())
     }
@@ -80,6 +93,7 @@ impl Facts {
             });
             sizes.max().unwrap_or(0)
         };
+        let capacities: u64 = places.iter().map(|place| place.capacity).sum();
         let machine = BTreeMap::from([
             ("cpus", cpus),
             ("last_cpu", cpus - 1),
@@ -102,7 +116,7 @@ impl Facts {
             ("no_smt", 1 - smt),
             ("numa", numa),
             ("no_numa", 1 - numa),
-            ("capacities", cpus * CAPACITY),
+            ("capacities", capacities.into()),
         ]);
         let (distance, lower, upper) = smt_word(&places);
         let machine = BTreeMap::from_iter(machine.into_iter().chain([
@@ -220,7 +234,7 @@ impl Facts {
                 let first = self.under(place.llc).take_while(|cpu| *cpu < 64);
                 first.map(|cpu| 1_i128 << cpu).sum()
             }
-            _ => CAPACITY,
+            _ => place.capacity.into(),
         })
     }
 
@@ -371,6 +385,7 @@ mod tests {
             core: cpu % 8,
             llc: cpu % 8 / 2,
             node: cpu % 8 / 4,
+            ..Place::default()
         };
         Facts::of_places((0..16).map(place).collect())
     }
@@ -416,6 +431,7 @@ mod tests {
                     core: llc,
                     llc,
                     node: 0,
+                    ..Place::default()
                 })
                 .collect(),
         );

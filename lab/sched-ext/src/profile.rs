@@ -530,6 +530,7 @@ mod tests {
             core: cpu / 2,
             llc: cpu / 4,
             node: cpu / 4,
+            ..Place::default()
         };
         Facts::of_places((0..8).map(place).collect())
     }

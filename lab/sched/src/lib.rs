@@ -169,6 +169,7 @@ fn eevdf(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Box<dyn Scheduler>,
 
 const NO_GROUPS: &str = "its kernel knows no groups: weights do not count";
 const NO_SUCH_POLICY: &str = "its kernel has no such policy: tasks are played as usual ones";
+const NO_CLAMPS: &str = "its kernel does not clamp utilization, which came with Linux 5.3";
 const ONE_POOL: &str = "all CPUs draw a quota from one pool without slices, and keep no burst";
 /// Before 2.6.25 nothing limits real-time tasks, so that they starve others there as here.
 const LINUX24_DEVIATES: &[(&str, &str)] = &[
@@ -177,6 +178,7 @@ const LINUX24_DEVIATES: &[(&str, &str)] = &[
     ("autogroup", NO_GROUPS),
     ("policy batch", NO_SUCH_POLICY),
     ("policy idle", NO_SUCH_POLICY),
+    ("uclamp", NO_CLAMPS),
 ];
 const O1_DEVIATES: &[(&str, &str)] = &[
     ("group", NO_GROUPS),
@@ -186,6 +188,7 @@ const O1_DEVIATES: &[(&str, &str)] = &[
         "policy idle",
         "its kernel has no such policy: tasks are batch ones of nice 19",
     ),
+    ("uclamp", NO_CLAMPS),
 ];
 const CFS_DEVIATES: &[(&str, &str)] = &[
     (
@@ -193,13 +196,22 @@ const CFS_DEVIATES: &[(&str, &str)] = &[
         "autogroups came with 2.6.38: a session is no group",
     ),
     ("quota", ONE_POOL),
+    ("uclamp", NO_CLAMPS),
 ];
-const COMPILED_DEVIATES: &[(&str, &str)] =
-    &[("autogroup", "schedulers of sched_ext do not see sessions")];
-const BROKEN_DEVIATES: &[(&str, &str)] = &[(
-    "policy fifo or rr",
-    "real-time tasks have a large weight, and are no class of their own",
-)];
+const COMPILED_DEVIATES: &[(&str, &str)] = &[
+    ("autogroup", "schedulers of sched_ext do not see sessions"),
+    (
+        "uclamp",
+        "schedulers of sched_ext would have to read it from the task, and find nothing",
+    ),
+];
+const BROKEN_DEVIATES: &[(&str, &str)] = &[
+    (
+        "policy fifo or rr",
+        "real-time tasks have a large weight, and are no class of their own",
+    ),
+    ("uclamp", "it does not clamp utilization"),
+];
 
 const NO_DEADLINES: &[(&str, &str)] = &[(
     "policy deadline",

@@ -11,10 +11,11 @@ mod latencies;
 mod replacement;
 mod tree;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
-use warmq_machine::{MachineDescription, Observed, costs_taken_from};
+use warmq_machine::{
+    MachineDescription, Observed, ObservedNodes, ObservedSpeeds, costs_taken_from,
+};
 use warmq_units::{Bytes, CpuId, Hertz, thousandths};
 
 pub use error::HostError;
@@ -22,6 +23,7 @@ pub use latencies::{Latencies, set_latencies};
 use tree::Tree;
 
 const SMALL_CORES: &str = "sys/devices/cpu_atom";
+const NODES: &str = "sys/devices/system/node";
 const CPUINFO: &str = "proc/cpuinfo";
 /// The machine whose costs are those of a virtual one: to it, interrupts and timers are calls of a
 /// hypervisor.
@@ -38,17 +40,20 @@ pub fn read(root: &Path) -> Result<MachineDescription, HostError> {
     let tree = Tree::new(root);
     let online = cpus::online(tree)?;
     let (page, huge_page) = page_sizes(tree)?;
+    let speeds = speeds(tree, &online)?;
     let observed = Observed {
         name: "host".to_owned(),
         title: title(tree, online.len()),
         seen_by: "/sys and /proc of the machine".to_owned(),
-        clock: clock(tree, online[0])?,
+        clock: clock(tree, online[speeds.fastest()])?,
         cpus: cpus::places(tree, &online)?,
         caches: cpus::caches(tree, &online)?,
         memory: memory(tree)?,
         page,
         huge_page,
-        left_out: left_out(tree, &online)?,
+        nodes: nodes(tree, &online)?,
+        left_out: left_out(tree, &speeds),
+        speeds,
     };
     let mut machine = observed.describe().map_err(|flaw| HostError {
         path: root.join(cpus::CPUS),
@@ -76,7 +81,7 @@ fn is_virtual(tree: Tree<'_>) -> bool {
     flags.is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-/// The clock: what cpufreq calls the base or else the highest frequency, or else what
+/// The clock: what cpufreq calls the base or else the highest frequency of `cpu`, or else what
 /// /proc/cpuinfo says of the first CPU. A virtual machine often has the latter only.
 fn clock(tree: Tree<'_>, cpu: CpuId) -> Result<Option<Hertz>, HostError> {
     for file in ["base_frequency", "cpuinfo_max_freq"] {
@@ -135,15 +140,59 @@ fn page_sizes(tree: Tree<'_>) -> Result<(Option<Bytes>, Option<Bytes>), HostErro
     Ok((Some(Bytes(page)), Some(Bytes(huge_page))))
 }
 
-/// What the models lack of this machine: CPUs of unlike speed. Arm's kernels give each CPU a
-/// capacity (topology_normalize_cpu_scale()), and the drivers of performance counters on hybrid
-/// Intel processors show which CPUs are small cores.
-fn left_out(tree: Tree<'_>, online: &[CpuId]) -> Result<Vec<String>, HostError> {
-    let capacity =
-        |cpu: &CpuId| tree.optional_number(&format!("{}/cpu{}/cpu_capacity", cpus::CPUS, cpu.0));
-    let capacities = online.iter().map(capacity);
-    let capacities = capacities.collect::<Result<BTreeSet<_>, _>>()?;
-    let unlike = capacities.len() > 1 || tree.has(SMALL_CORES);
+/// How fast the CPUs work. Kernels of Arm, and of hybrid processors without SMT, give each CPU a
+/// capacity (`topology_normalize_cpu_scale()`, `hybrid_init_cpu_capacity_scaling()`). Others say
+/// how high each goes, which counts where the drivers of performance counters show that some are
+/// small cores: elsewhere, that is of no use to a kernel without its own driver.
+fn speeds(tree: Tree<'_>, online: &[CpuId]) -> Result<ObservedSpeeds, HostError> {
+    let of_each = |file: &str| {
+        let number =
+            |cpu: &CpuId| tree.optional_number(&format!("{}/cpu{}/{file}", cpus::CPUS, cpu.0));
+        let numbers: Result<Vec<Option<u64>>, HostError> = online.iter().map(number).collect();
+        numbers
+    };
+    let capacities = of_each("cpu_capacity")?;
+    let mhz = match tree.has(SMALL_CORES) {
+        true => of_each("cpufreq/cpuinfo_max_freq")?,
+        false => Vec::new(),
+    };
+    let mhz = mhz.into_iter().map(|khz| khz.map(|khz| khz / 1_000));
+    Ok(ObservedSpeeds::of(capacities, mhz.collect()))
+}
+
+/// The memory nodes of the CPUs, where the kernel knows some.
+fn nodes(tree: Tree<'_>, online: &[CpuId]) -> Result<ObservedNodes, HostError> {
+    if !tree.has(&format!("{NODES}/online")) {
+        return Ok(ObservedNodes::default());
+    }
+    let numbers: Vec<CpuId> = tree.list(&format!("{NODES}/online"))?.iter().collect();
+    let mut nodes = ObservedNodes {
+        of_cpus: vec![None; online.len()],
+        ..ObservedNodes::default()
+    };
+    for node in &numbers {
+        let cpus = tree.list(&format!("{NODES}/node{}/cpulist", node.0))?;
+        let known = nodes.of_cpus.iter_mut().zip(online);
+        for (known, _) in known.filter(|(_, cpu)| cpus.contains(**cpu)) {
+            *known = Some(node.0.into());
+        }
+        let distances = tree.optional(&format!("{NODES}/node{}/distance", node.0))?;
+        let distances = distances.unwrap_or_default();
+        let distances = distances.split_whitespace().map(str::parse);
+        for (to, distance) in numbers.iter().zip(distances) {
+            if let Ok(distance) = distance {
+                let pair = (node.0.into(), to.0.into());
+                nodes.distances.insert(pair, distance);
+            }
+        }
+    }
+    Ok(nodes)
+}
+
+/// What the models lack of this machine: which CPUs are small cores, where the system does not say
+/// how slow these are.
+fn left_out(tree: Tree<'_>, speeds: &ObservedSpeeds) -> Vec<String> {
+    let unlike = *speeds == ObservedSpeeds::Alike && tree.has(SMALL_CORES);
     let what = "The CPUs of this machine are of unlike speed, and are modelled as equally fast.";
-    Ok(unlike.then(|| what.to_owned()).into_iter().collect())
+    unlike.then(|| what.to_owned()).into_iter().collect()
 }

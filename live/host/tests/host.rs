@@ -318,17 +318,63 @@ fn how_level_2_of_a_recent_core_replaces_follows_from_its_model() {
 }
 
 #[test]
-fn cpus_of_unlike_speed_are_said_to_be_left_out() {
-    let left_out = |name: &str, files: &[(&str, &str)]| {
+fn capacities_are_those_of_the_kernel_or_else_by_frequency_where_some_cores_are_small() {
+    // Of the cores of the first socket, and of the second.
+    let read = |name: &str, files: &[(&str, [&str; 2])], small: bool| {
         let tree = smt(name);
-        for (path, text) in files {
-            tree.write(path, text);
+        for (file, texts) in files {
+            (0..16).for_each(|cpu| tree.cpu(cpu, file, texts[usize::from(cpu / 4 % 2)]));
         }
-        tree.read().unwrap().left_out.len()
+        if small {
+            tree.write("sys/devices/cpu_atom/cpus", "2-3");
+        }
+        let machine = tree.read().unwrap();
+        let ends =
+            |all: Vec<u16>| [all.first().copied(), all.last().copied()].map(|one| one.unwrap_or(0));
+        (
+            ends(machine.capacities),
+            ends(machine.priorities),
+            machine.left_out.len(),
+        )
     };
-    let capacity = |cpu| format!("sys/devices/system/cpu/cpu{cpu}/cpu_capacity");
-    let (first, second) = (capacity(0), capacity(1));
-    assert_eq!(left_out("alike", &[]), 0);
-    assert_eq!(left_out("unlike", &[(&first, "1024"), (&second, "446")]), 1);
-    assert_eq!(left_out("hybrid", &[("sys/devices/cpu_atom/cpus", "1")]), 1);
+    let alike = ("cpu_capacity", ["1024"; 2]);
+    let unlike = ("cpu_capacity", ["446", "1024"]);
+    let highest = ("cpufreq/cpuinfo_max_freq", ["5100000", "3900000"]);
+    let none = ([0, 0], [0, 0], 0);
+    assert_eq!(read("alike", &[alike], false), none);
+    assert_eq!(
+        read("arm", &[unlike, highest], false),
+        ([446, 1024], [0, 0], 0)
+    );
+    let hybrid = ([1024, 783], [5100, 3900], 0);
+    assert_eq!(read("hybrid", &[alike, highest], true), hybrid);
+    // Without small cores, one core that goes higher is no other kind of it.
+    assert_eq!(read("favored", &[highest], false), none);
+    assert_eq!(read("unknown", &[], true), ([0, 0], [0, 0], 1));
+}
+
+/// Two nodes in each socket, as of AMD's NPS2.
+#[test]
+fn memory_nodes_are_those_of_the_system() {
+    let tree = smt("nodes");
+    tree.write("sys/devices/system/node/online", "0-3");
+    for (node, cpus) in ["0-1,8-9", "2-3,10-11", "4-5,12-13", "6-7,14-15"]
+        .iter()
+        .enumerate()
+    {
+        let far = |to: usize| match (node == to, node / 2 == to / 2) {
+            (true, _) => "10",
+            (false, true) => "12",
+            (false, false) => "32",
+        };
+        let distances = [0, 1, 2, 3].map(far).join(" ");
+        tree.write(&format!("sys/devices/system/node/node{node}/cpulist"), cpus);
+        tree.write(
+            &format!("sys/devices/system/node/node{node}/distance"),
+            &distances,
+        );
+    }
+    let machine = tree.read().unwrap();
+    assert_eq!(machine.nodes, [0, 0, 1, 1, 2, 2, 3, 3].repeat(2));
+    assert_eq!(machine.node_distances[1], [12, 10, 32, 32]);
 }

@@ -55,6 +55,10 @@ pub const ABOVE_TASKS: Attributes = Attributes {
     ..Attributes::USUAL
 };
 
+/// What helps where utilization cannot be clamped.
+pub const UCLAMP: &str = "play it on a kernel with CONFIG_UCLAMP_TASK, with uclamp_min no more than \
+                          uclamp_max, or leave the keys out";
+
 /// The number of the group at `place` among all groups of the scenario, from 1: 0 is the root.
 pub fn group_number(place: usize) -> u32 {
     1 + place as u32

@@ -50,6 +50,8 @@ fn machine() -> MachineDescription {
         miss_overlap: 4,
         smt_speed: 1_000,
         priorities: Vec::new(),
+        capacities: Vec::new(),
+        nodes: Vec::new(),
         node_distances: Vec::new(),
         card: None,
         steals: Vec::new(),

@@ -248,7 +248,7 @@ mod tests {
         assert!(set.sentence().contains("0.24 %"), "{}", set.sentence());
         assert_eq!(set.rows(&machine).len(), 2);
         // It is a machine as any other.
-        let text = machine.to_toml().unwrap();
+        let text = machine.to_toml();
         assert_eq!(read_toml("again", &text).unwrap().steals, machine.steals);
     }
 

@@ -67,11 +67,6 @@ pub struct Arguments {
 /// What cannot be played or written here.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut machine = machines::described()?;
-    // What cannot be written is refused before anything that takes time.
-    if let Err(irregular) = machine.to_toml() {
-        let help = "the costs of such a machine cannot be kept yet";
-        return Err(Failure::usage(irregular.to_string(), help));
-    }
     let out = arguments
         .out
         .as_deref()
@@ -101,7 +96,6 @@ fn keep(
     out: Option<(Unfinished, BufWriter<File>)>,
 ) -> Result<PathBuf, Failure> {
     let text = machine.to_toml();
-    let text = text.map_err(|irregular| Failure::usage(irregular.to_string(), ""))?;
     let folder = calibrated::folder()?;
     fs::create_dir_all(&folder).map_err(|error| Failure::system("make the folder", &error))?;
     let kept = folder.join(format!("{}.toml", when.replace([' ', ':'], "-")));

@@ -3,12 +3,13 @@
 mod cache;
 mod sharing;
 
-use warmq_units::{Bytes, Cycles, Duration};
+use warmq_units::{Bytes, CpuId, Cycles, Duration};
 
 use crate::cache::farthest_memory;
 use crate::description::{CacheDescription, CpuPlace, MachineDescription, Steal};
 use crate::error::Flaw;
-use crate::topology::LOCAL_DISTANCE;
+use crate::observed::renumbered;
+use crate::topology::{FULL_CAPACITY, LOCAL_DISTANCE};
 pub(crate) use cache::MOST_WAYS;
 use cache::{cache_key, check_cache};
 
@@ -43,7 +44,11 @@ impl MachineDescription {
         self.check_name()?;
         self.check_cpu()?;
         self.check_places()?;
-        self.check_priorities()?;
+        self.check_of_each("priorities", &self.priorities)?;
+        self.check_of_each("capacities", &self.capacities)?;
+        self.check_capacities()?;
+        self.check_of_each("nodes", &self.nodes)?;
+        self.check_nodes()?;
         self.check_distances()?;
         for cache in &self.caches {
             check_cache(cache, self.cpus.len())?;
@@ -110,14 +115,62 @@ impl MachineDescription {
         })
     }
 
-    /// Each CPU has a priority, or none has.
-    fn check_priorities(&self) -> Result<(), Flaw> {
-        let (given, cpus) = (self.priorities.len(), self.cpus.len());
+    /// Each CPU has one of `numbers`, or none has.
+    fn check_of_each(&self, name: &str, numbers: &[u16]) -> Result<(), Flaw> {
+        let (given, cpus) = (numbers.len(), self.cpus.len());
         demand(given == 0 || given == cpus, || {
-            let problem = format!("{given} priorities for {cpus} CPUs");
+            let problem = format!("{given} {name} for {cpus} CPUs");
             let help = "give each CPU one, in the order of their numbers, or leave the key out";
-            Flaw::new("topology.priorities", problem, help)
+            Flaw::new(format!("topology.{name}"), problem, help)
         })
+    }
+
+    fn check_capacities(&self) -> Result<(), Flaw> {
+        let range = 1..=FULL_CAPACITY;
+        let outside = |capacity: &&u16| !range.contains(&u64::from(**capacity));
+        let outside = self.capacities.iter().find(outside);
+        outside.map_or(Ok(()), |capacity| {
+            let problem = format!("{capacity} is no capacity");
+            let help = "give 1 to 1024, which the fastest CPU has";
+            Err(Flaw::new("topology.capacities", problem, help))
+        })
+    }
+
+    /// Checks that capacities are those that kernels have made of what firmware says
+    /// (`topology_normalize_cpu_scale()`): the fastest CPU of a whole machine has 1024. It may be
+    /// among those that a kernel leaves offline.
+    pub(crate) fn check_fastest(&self) -> Result<(), Flaw> {
+        let most = self.capacities.iter().max().copied();
+        let most = most.map_or(FULL_CAPACITY, u64::from);
+        demand(most == FULL_CAPACITY, || {
+            let problem = format!("the fastest CPU has a capacity of {most}");
+            let help = "kernels scale capacities until the fastest CPU has 1024: multiply all by \
+                        1024 over the greatest, and take its clock for that of the machine";
+            Flaw::new("topology.capacities", problem, help)
+        })
+    }
+
+    /// Memory nodes are counted as CPUs are met, and cut no core in two.
+    fn check_nodes(&self) -> Result<(), Flaw> {
+        let flaw = |problem: String, help: &str| {
+            let help = help.to_owned();
+            Flaw::new("topology.nodes", problem, help)
+        };
+        demand(renumbered(self.nodes.iter()) == self.nodes, || {
+            flaw(
+                "the numbers of memory nodes have gaps, or are out of order".to_owned(),
+                "count them from 0 without a gap, in the order of their first CPUs",
+            )
+        })?;
+        let of_core = |cpu: CpuId| self.siblings(cpu).map(|other| self.socket_or_node(other));
+        let cut = |cpu: &CpuId| of_core(*cpu).any(|node| node != self.socket_or_node(*cpu));
+        match self.cpu_ids().filter(|_| !self.nodes.is_empty()).find(cut) {
+            None => Ok(()),
+            Some(cpu) => {
+                let problem = format!("threads of the core of {cpu} are in several memory nodes");
+                Err(flaw(problem, "give all threads of a core the same node"))
+            }
+        }
     }
 
     /// Distances are those of ACPI's SLIT.
@@ -133,29 +186,13 @@ impl MachineDescription {
             flaw(
                 problem,
                 "give a list for each node, with its distance from each; each socket of \
-                           a machine with a directory is a node",
+                           a machine with a directory is a node, unless `nodes` lists others",
             )
         })?;
-        for (from, row) in rows.iter().enumerate() {
-            for (to, distance) in row.iter().enumerate() {
-                let range = match from == to {
-                    true => LOCAL_DISTANCE..=LOCAL_DISTANCE,
-                    false => LOCAL_DISTANCE + 1..=FARTHEST,
-                };
-                demand(range.contains(distance), || {
-                    let problem = format!("node {to} is {distance} from node {from}");
-                    flaw(
-                        problem,
-                        "give 10 for a node itself, and 11 to 254 for others",
-                    )
-                })?;
-                demand(rows[to][from] == *distance, || {
-                    let problem = format!("node {to} is {distance} from node {from}, but not back");
-                    flaw(problem, "give the same distance both ways")
-                })?;
-            }
+        match unsound_distance(rows) {
+            None => Ok(()),
+            Some((problem, help)) => Err(flaw(problem, help)),
         }
-        Ok(())
     }
 
     fn check_places(&self) -> Result<(), Flaw> {
@@ -274,6 +311,34 @@ impl MachineDescription {
         all.into_iter()
             .try_for_each(|(key, cycles)| check_cycles(&key, cycles))
     }
+}
+
+/// What is wrong with distances that are a square, and what helps.
+pub(crate) fn unsound_distance(rows: &[Vec<u16>]) -> Option<(String, &'static str)> {
+    let pairs = rows.iter().enumerate().flat_map(|(from, row)| {
+        let to = row.iter().enumerate();
+        to.map(move |(to, distance)| (from, to, *distance))
+    });
+    pairs.into_iter().find_map(|(from, to, distance)| {
+        let range = match from == to {
+            true => LOCAL_DISTANCE..=LOCAL_DISTANCE,
+            false => LOCAL_DISTANCE + 1..=FARTHEST,
+        };
+        let problem = format!("node {to} is {distance} from node {from}");
+        if !range.contains(&distance) {
+            return Some((
+                problem,
+                "give 10 for a node itself, and 11 to 254 for others",
+            ));
+        }
+        let back = rows[to][from] != distance;
+        back.then(|| {
+            (
+                problem + ", but not back",
+                "give the same distance both ways",
+            )
+        })
+    })
 }
 
 fn check_cycles(key: &str, cycles: Cycles) -> Result<(), Flaw> {

@@ -142,6 +142,8 @@ pub fn machine(cpus: u16, levels: &[Level], coherence: Coherence) -> MachineDesc
         miss_overlap: 1,
         smt_speed: 1_000,
         priorities: Vec::new(),
+        capacities: Vec::new(),
+        nodes: Vec::new(),
         node_distances: Vec::new(),
         card: None,
         steals: Vec::new(),

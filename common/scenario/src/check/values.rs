@@ -18,6 +18,8 @@ const LARGEST_REGION: u64 = 64 << 30;
 const LEAST_PERIOD: u64 = 1_000_000;
 /// Weights of cgroups (`cpu.weight`).
 const WEIGHTS: (u64, u64) = (1, 10_000);
+/// What utilization may be clamped to (`SCHED_CAPACITY_SCALE`).
+const UTILIZATIONS: (u64, u64) = (0, 1_024);
 /// The payload of the largest UDP datagram over IPv4.
 const LARGEST_DATAGRAM: u64 = 65_507;
 
@@ -260,8 +262,34 @@ impl Corner<'_, '_> {
             .flatten()
             .for_each(|amount| self.amount(amount));
         self.all([&task.slice, &task.end, &task.times].into_iter().flatten());
+        self.clamped(task);
         self.steps(&task.setup);
         self.steps(&task.body);
+    }
+
+    /// A task counts at least as what it counts at most, or less.
+    fn clamped(&mut self, task: &TaskKind) {
+        let bounds = [&task.uclamp_min, &task.uclamp_max];
+        bounds
+            .into_iter()
+            .flatten()
+            .for_each(|util| self.utilization(util));
+        let [Some(min), Some(max)] = bounds else {
+            return;
+        };
+        if let (Ok(least), Ok(most)) = (
+            self.bound.eval(min, &self.indexes),
+            self.bound.eval(max, &self.indexes),
+        ) && least > most
+        {
+            let what = format!("a utilization of {least} at least and {most} at most");
+            let help = "write a uclamp_min that is no more than uclamp_max";
+            self.findings.report(&min.spot, what, help);
+        }
+    }
+
+    fn utilization(&mut self, util: &Expr) {
+        self.within(util, UTILIZATIONS, "a utilization");
     }
 
     fn nice(&mut self, expr: &Expr) {
@@ -438,6 +466,7 @@ impl Corner<'_, '_> {
             Set::Rate(rate) => self.rate(rate),
             Set::Nice(nice) => self.nice(nice),
             Set::Slice(expr) | Set::Burst(expr) => self.all([expr]),
+            Set::UclampMin(util) | Set::UclampMax(util) => self.utilization(util),
             Set::Quota(quota) => self.more_than_zero(quota, "a quota"),
             Set::Group(group) => self.reference(group),
             Set::Fragment(Fragment::Number(number)) => self.fragment(number),

@@ -65,6 +65,8 @@ pub enum To {
     Nice(i8),
     Policy(Policy),
     Slice(Duration),
+    UclampMin(u16),
+    UclampMax(u16),
     /// The place of a group among all groups.
     Group(usize),
     Fragment(Option<u32>),
@@ -147,6 +149,8 @@ impl Bound {
             Set::Nice(nice) => To::Nice(self.nice(nice, indexes)?),
             Set::Policy(policy) => To::Policy(*policy),
             Set::Slice(slice) => To::Slice(time(slice)?),
+            Set::UclampMin(util) => To::UclampMin(number(util)? as u16),
+            Set::UclampMax(util) => To::UclampMax(number(util)? as u16),
             Set::Group(group) => To::Group(self.object_place(group, indexes)?),
             Set::Fragment(Fragment::None) => To::Fragment(None),
             Set::Fragment(Fragment::Number(fragment)) => {

@@ -23,6 +23,10 @@ pub struct Spec {
     pub nice: i8,
     /// The slice that it asks for.
     pub slice: Option<Duration>,
+    /// As what utilization it counts at least, in 1024ths of the fastest CPU.
+    pub uclamp_min: Option<u16>,
+    /// And at most.
+    pub uclamp_max: Option<u16>,
     /// The CPUs that it is bound to: an empty set where the machine lacks them.
     pub cpus: Option<CpuSet>,
     /// The process that its table names.
@@ -99,10 +103,10 @@ impl Bound {
                 .map(|group| self.object_place(group, at))
                 .transpose()
         };
-        let fragment = kind
-            .fragment
-            .as_ref()
-            .map(|fragment| self.eval(fragment, at));
+        let number = |expr: &Option<Expr>| {
+            let value = expr.as_ref().map(|expr| self.eval(expr, at));
+            value.transpose()
+        };
         Ok(Spec {
             policy: kind.policy,
             nice: kind
@@ -110,10 +114,12 @@ impl Bound {
                 .as_ref()
                 .map_or(Ok(0), |nice| self.nice(nice, at))?,
             slice: self.time(&kind.slice, at)?,
+            uclamp_min: number(&kind.uclamp_min)?.map(|util| util as u16),
+            uclamp_max: number(&kind.uclamp_max)?.map(|util| util as u16),
             cpus: self.cpus(cpus, &kind.cpus, at)?,
             process: place(&kind.process)?,
             group: place(&kind.group)?,
-            fragment: fragment.transpose()?.map(|number| number as u32),
+            fragment: number(&kind.fragment)?.map(|number| number as u32),
         })
     }
 

@@ -242,6 +242,8 @@ pub(super) fn set(table: &Table<'_, '_, '_>, name: &str) -> Option<Set> {
         "nice" => Set::Nice(table.get(name)?),
         "policy" => Set::Policy(table.get(name)?),
         "slice" => Set::Slice(table.get(name)?),
+        "uclamp_min" => Set::UclampMin(table.get(name)?),
+        "uclamp_max" => Set::UclampMax(table.get(name)?),
         "group" => Set::Group(table.get(name)?),
         "fragment" => Set::Fragment(table.get(name)?),
         "stop" => table.get(name).map(|()| Set::Stop)?,

@@ -56,6 +56,8 @@ fn task(key: &str, item: &Item<'_>, names: &Names) -> Option<TaskKind> {
         nice: table.get("nice"),
         policy: table.get("policy").unwrap_or(Policy::Normal),
         slice: table.get("slice"),
+        uclamp_min: table.get("uclamp_min"),
+        uclamp_max: table.get("uclamp_max"),
         cpus: table.get("cpus"),
         fragment: table.get("fragment"),
         end: table.get("end"),

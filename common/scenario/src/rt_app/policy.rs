@@ -27,6 +27,8 @@ const POLICIES: &[(&str, Class)] = &[
     ("SCHED_DEADLINE", Class::Deadline),
 ];
 
+/// What utilization may be clamped to (`SCHED_CAPACITY_SCALE`).
+const UTILIZATIONS: std::ops::RangeInclusive<i64> = 0..=1_024;
 /// The priority of real time where none is given.
 const REAL_TIME_PRIORITY: i64 = 10;
 
@@ -40,17 +42,18 @@ pub(super) struct Scheduling<'a> {
     policy: Option<(Item<'a>, Class)>,
     priority: Option<(Item<'a>, i64)>,
     slice: Option<(Item<'a>, i64)>,
+    /// As what utilization it counts at least, and at most.
+    clamps: [Option<(Item<'a>, i64)>; 2],
     /// Of SCHED_DEADLINE; none or 0: as the one before.
     period: Option<(Item<'a>, i64)>,
     deadline: Option<(Item<'a>, i64)>,
 }
 
-/// Keys of utilization clamping and of memory, and why they are not used.
-const UNUSED: &[(&str, &str)] = &[
-    ("util_min", "utilization is not clamped"),
-    ("util_max", "utilization is not clamped"),
-    ("nodes_membind", "memory is not bound to nodes"),
-];
+/// Keys of memory, and why they are not used.
+const UNUSED: &[(&str, &str)] = &[("nodes_membind", "memory is not bound to nodes")];
+
+/// Keys of utilization clamping, and ours.
+const CLAMPS: [(&str, &str); 2] = [("util_min", "uclamp_min"), ("util_max", "uclamp_max")];
 
 /// Keys of SCHED_DEADLINE, the older names behind.
 const PERIOD: [&str; 2] = ["dl-period", "period"];
@@ -61,7 +64,8 @@ pub(super) fn knows(key: &str) -> bool {
     let mut read = ["policy", "priority", "dl-runtime"]
         .into_iter()
         .chain(PERIOD)
-        .chain(DEADLINE);
+        .chain(DEADLINE)
+        .chain(CLAMPS.map(|(theirs, _)| theirs));
     read.any(|read| read == key) || UNUSED.iter().any(|(unused, _)| *unused == key)
 }
 
@@ -87,10 +91,13 @@ impl<'a> Scheduling<'a> {
             found => Some(found),
         };
         let (period, deadline) = (first(PERIOD), first(DEADLINE));
+        let clamps = CLAMPS.map(|(theirs, _)| numbered(theirs, UTILIZATIONS));
+        let [least, most] = clamps;
         let read = Scheduling {
             policy: policy?,
             priority: priority?,
             slice: slice?,
+            clamps: [least?, most?],
             period: period?,
             deadline: deadline?,
         };
@@ -159,7 +166,9 @@ impl<'a> Scheduling<'a> {
         self.say_unused(class, remarks);
         let slice = self.slice(class, remarks);
         let slice = slice.map(|slice| entry("slice", slice));
-        [policy, nice, slice].into_iter().flatten().collect()
+        let clamps = self.clamps().map(|(key, clamp)| entry(key, clamp));
+        let keys = [policy, nice, slice].into_iter().flatten();
+        keys.chain(clamps).collect()
     }
 
     /// The steps at the beginning of a phase, in which the class is `class`.
@@ -180,7 +189,17 @@ impl<'a> Scheduling<'a> {
         self.say_unused(class, remarks);
         let slice = self.slice(class, remarks);
         steps.extend(slice.map(|slice| step("slice", slice)));
+        steps.extend(self.clamps().map(|(key, clamp)| step(key, clamp)));
         steps
+    }
+
+    /// What utilization is clamped to, by our keys.
+    fn clamps(&self) -> impl Iterator<Item = (&'static str, Node)> + '_ {
+        let keys = CLAMPS.iter().zip(&self.clamps);
+        keys.filter_map(|((_, ours), clamp)| {
+            let (item, util) = clamp.as_ref()?;
+            Some((*ours, number(&item.node.place, *util)))
+        })
     }
 
     fn slice(&self, class: Class, remarks: &Remarks) -> Option<Node> {

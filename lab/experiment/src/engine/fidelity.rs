@@ -102,6 +102,7 @@ mod tests {
             body = [{ run = "1ms" }]
             [task.session]
             group = "session"
+            uclamp_min = 100
             body = [{ run = "1ms" }]
             "#,
         );

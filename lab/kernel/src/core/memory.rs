@@ -2,7 +2,9 @@
 
 use std::ops::AddAssign;
 
-use warmq_machine::{Access, Hierarchy, OutOfMemory, PhysicalMemory, Served};
+use warmq_machine::{
+    Access, FULL_CAPACITY, Hierarchy, MachineDescription, OutOfMemory, PhysicalMemory, Served,
+};
 use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
 
 use crate::words::{Region, Table, Touch};
@@ -82,6 +84,8 @@ pub(crate) struct Memory {
     page_shift: u32,
     /// The number of independent misses that overlap.
     overlap: u64,
+    /// How fast each CPU works, in 1024ths of the fastest; empty where all are alike.
+    capacities: Vec<u64>,
     regions: Table<Region, Vec<Address>>,
     counts: [AccessCounts; 2],
 }
@@ -102,9 +106,16 @@ impl Memory {
             line: line.0,
             page_shift: (page.0 / line.0).ilog2(),
             overlap: overlap.max(1),
+            capacities: Vec::new(),
             regions: Table::default(),
             counts: Default::default(),
         }
+    }
+
+    /// The same for CPUs as fast as those of `machine`.
+    pub(crate) fn waited_for_by(mut self, machine: &MachineDescription) -> Memory {
+        self.capacities = machine.capacities.iter().copied().map(u64::from).collect();
+        self
     }
 
     /// Time starts, and the caches are cold.
@@ -172,7 +183,8 @@ impl Memory {
         self.hierarchy.is_some()
     }
 
-    /// One access that the CPU waits for.
+    /// One access that the CPU waits for: how long the fastest CPU would work in that time, as
+    /// times of CPUs are work ([`Speeds`](crate::core::Speeds)).
     #[inline]
     pub(crate) fn access(
         &mut self,
@@ -187,7 +199,10 @@ impl Memory {
         };
         let outcome = hierarchy.access(cpu, address, access, at);
         self.counts[within as usize].count(outcome.served);
-        outcome.takes
+        match self.capacities.get(cpu.index()) {
+            None => outcome.takes,
+            Some(capacity) => Duration(outcome.takes.0 * capacity / FULL_CAPACITY),
+        }
     }
 
     /// A device writes `bytes` at position `first` of `region`, wrapping around its end.

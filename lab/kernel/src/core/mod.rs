@@ -17,7 +17,7 @@ mod quota;
 mod recorder;
 mod round_trip;
 mod semaphore;
-mod smt;
+mod speed;
 mod spinlock;
 mod statistic;
 mod steal;
@@ -29,7 +29,7 @@ mod time;
 
 pub use self::{cpu::*, memory::*, net::*, statistic::*, sync::*, task::*, time::*};
 pub(crate) use self::{
-    figures::*, groups::*, interrupt::*, operator::*, recorder::*, smt::*, steal::*,
+    figures::*, groups::*, interrupt::*, operator::*, recorder::*, speed::*, steal::*,
 };
 
 use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
@@ -159,6 +159,8 @@ pub(crate) struct Hardware {
     pub(crate) places: Vec<CpuPlace>,
     /// The memory node of each CPU.
     pub(crate) nodes: Vec<u16>,
+    /// The same, or its socket, also where all memory is on one bus.
+    pub(crate) sockets_or_nodes: Vec<u16>,
     /// The distances of nodes from one another, by the nodes.
     pub(crate) distances: Vec<Vec<u64>>,
     /// The first of the CPUs that each shares its level-2 cache with.
@@ -169,7 +171,9 @@ pub(crate) struct Hardware {
     pub(crate) card: Option<CardModel>,
     /// Size divided by associativity of the caches of CPU 0, innermost first.
     pub(crate) way_sizes: Vec<u64>,
-    pub(crate) smt: Option<Smt>,
+    pub(crate) speeds: Option<Speeds>,
+    /// What kernels know of how fast each CPU works, in 1024ths of the fastest.
+    pub(crate) capacities: Vec<u64>,
 }
 
 impl Core {

@@ -7,7 +7,7 @@ use warmq_units::{Address, CpuId, CpuSet, Duration, Instant, TaskId};
 
 use crate::words::{
     CpuTime, Fragment, GroupId, Mailbox, Mm, Operation, Policy, Role, Running, Step, TaskSpec,
-    Waiting,
+    Uclamp, Waiting,
 };
 
 /// The state of a task.
@@ -45,6 +45,7 @@ pub(crate) struct TaskStruct {
     pub(crate) nice: i8,
     pub(crate) policy: Policy,
     pub(crate) slice: Option<Duration>,
+    pub(crate) uclamp: Uclamp,
     pub(crate) group: GroupId,
     /// The affinity within the CPUs of its group; `None` is all CPUs.
     pub(crate) allowed: Option<CpuSet>,
@@ -106,6 +107,7 @@ impl TaskStruct {
             nice: spec.nice.clamp(-20, 19),
             policy: spec.policy,
             slice: spec.slice,
+            uclamp: spec.uclamp,
             group: spec.group,
             allowed,
             runnable_since: now,
@@ -181,6 +183,11 @@ impl<'a> View<'a> {
     /// The slice that it asks for; `None` is the scheduler's default.
     pub fn slice(&self) -> Option<Duration> {
         self.task.slice
+    }
+
+    /// Between which bounds its utilization counts.
+    pub fn uclamp(&self) -> Uclamp {
+        self.task.uclamp
     }
 
     /// Its task group.

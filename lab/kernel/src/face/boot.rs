@@ -68,6 +68,11 @@ impl Boot<'_> {
         self.core.hardware.places[cpu.index()]
     }
 
+    /// The memory node of `cpu`, or its socket, also on a bus.
+    pub fn socket_or_node(&self, cpu: CpuId) -> u16 {
+        self.core.hardware.sockets_or_nodes[cpu.index()]
+    }
+
     /// The receive buffer that the kernel gives each end of a stream by itself.
     pub fn stream_buffer(&self) -> Bytes {
         self.core.settings.stream_buffer

@@ -67,6 +67,15 @@ impl<'a> Attach<'a> {
         self.core.hardware.priorities[cpu.index()]
     }
 
+    /// How fast `cpu` works as kernels know it, in 1024ths of the fastest
+    /// (`arch_scale_cpu_capacity()`).
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    pub fn capacity(&self, cpu: CpuId) -> u64 {
+        self.core.hardware.capacities[cpu.index()]
+    }
+
     /// Whether somebody wants records in detail, as [`Context::record_detail`] makes them.
     pub fn wants_details(&self) -> bool {
         self.core.recorder.wants_details()
@@ -199,6 +208,11 @@ impl<'a> Context<'a> {
     /// Whether `cpu` was asked to reschedule at once, not lazily, and has not done so yet.
     pub fn must_reschedule(&self, cpu: CpuId) -> bool {
         self.core.cpus[cpu.index()].need_resched == NeedResched::Now
+    }
+
+    /// How fast `cpu` works as kernels know it, in 1024ths of the fastest.
+    pub fn capacity(&self, cpu: CpuId) -> u64 {
+        self.core.hardware.capacities[cpu.index()]
     }
 
     /// Whether this CPU is in an interrupt that came while it ran user code (`user_mode()` of

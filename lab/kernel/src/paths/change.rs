@@ -105,6 +105,8 @@ impl Engine {
             Change::Nice(task, nice) => self.core.task(task).nice == nice.clamp(-20, 19),
             Change::Policy(task, policy) => self.core.task(task).policy == policy,
             Change::Slice(task, slice) => self.core.task(task).slice == slice,
+            Change::UclampMin(task, min) => self.core.task(task).uclamp.min == min,
+            Change::UclampMax(task, max) => self.core.task(task).uclamp.max == max,
             Change::Group(task, group) => self.core.task(task).group == group,
             _ => false,
         }
@@ -129,6 +131,14 @@ impl Engine {
                 let took = self.reconsider(cpu, [task]);
                 self.set_weight(cpu, task);
                 took
+            }
+            Change::UclampMin(task, min) => {
+                self.core.task_mut(task).uclamp.min = min;
+                self.set_weight(cpu, task)
+            }
+            Change::UclampMax(task, max) => {
+                self.core.task_mut(task).uclamp.max = max;
+                self.set_weight(cpu, task)
             }
             Change::Slice(task, slice) => {
                 self.core.task_mut(task).slice = slice;

@@ -1,10 +1,10 @@
 //! Switching a machine on: the state, the scheduler, the workload's first tasks, and time.
 
-use warmq_machine::{Hierarchy, MachineDescription, PhysicalMemory};
+use warmq_machine::{FULL_CAPACITY, Hierarchy, MachineDescription, PhysicalMemory};
 use warmq_trace::Observer;
 use warmq_units::CpuId;
 
-use crate::core::{Core, Hardware, Memory, Recorder, Smt};
+use crate::core::{Core, Hardware, Memory, Recorder, Speeds};
 use crate::face::{Attach, Boot, BootError, MakeScheduler, Workload};
 use crate::paths::Engine;
 use crate::run::kernel::Kernel;
@@ -52,16 +52,26 @@ pub(crate) fn hardware(machine: &MachineDescription, settings: &Settings) -> (Ha
     let line = machine.caches[0].line;
     let page = machine.memory.page;
     let memory = Memory::new(hierarchy, physical, page, line, machine.miss_overlap);
+    let memory = memory.waited_for_by(machine);
+    let known_capacity = |cpu| match machine.knows_capacities() {
+        true => machine.capacity(cpu),
+        false => FULL_CAPACITY,
+    };
     let hardware = Hardware {
         clock: machine.clock,
         places: machine.cpus.clone(),
         nodes: machine.cpu_ids().map(|cpu| machine.node(cpu)).collect(),
+        sockets_or_nodes: machine
+            .cpu_ids()
+            .map(|cpu| machine.socket_or_node(cpu))
+            .collect(),
         distances: distances(machine),
         clusters: machine.cpu_ids().map(|cpu| machine.cluster(cpu)).collect(),
         priorities: machine.cpu_ids().map(|cpu| machine.priority(cpu)).collect(),
         card: machine.card,
         way_sizes: way_sizes(machine),
-        smt: Smt::of(machine),
+        speeds: Speeds::of(machine),
+        capacities: machine.cpu_ids().map(known_capacity).collect(),
     };
     (hardware, memory)
 }

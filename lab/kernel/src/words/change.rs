@@ -13,6 +13,10 @@ pub enum Change {
     Policy(TaskId, Policy),
     /// The slice that a task asks for; `None` is the scheduler's default.
     Slice(TaskId, Option<Duration>),
+    /// As what utilization a task counts at least, from 0 to 1024.
+    UclampMin(TaskId, u16),
+    /// And at most.
+    UclampMax(TaskId, u16),
     /// The group of a task.
     Group(TaskId, GroupId),
     /// The CPUs that a task may use. CPUs that the machine lacks are ignored; if none is left,

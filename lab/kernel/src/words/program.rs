@@ -370,6 +370,18 @@ impl Task {
             .await;
     }
 
+    /// Changes as what utilization `task` counts at least, from 0 to 1024.
+    pub async fn set_uclamp_min(&self, task: TaskId, min: u16) {
+        self.call(Operation::Change(Change::UclampMin(task, min)))
+            .await;
+    }
+
+    /// Changes as what utilization `task` counts at most, from 0 to 1024.
+    pub async fn set_uclamp_max(&self, task: TaskId, max: u16) {
+        self.call(Operation::Change(Change::UclampMax(task, max)))
+            .await;
+    }
+
     /// Moves `task` to `group`.
     pub async fn set_group(&self, task: TaskId, group: GroupId) {
         self.call(Operation::Change(Change::Group(task, group)))

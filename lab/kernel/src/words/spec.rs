@@ -1,5 +1,6 @@
 //! What a task is like when it is created.
 
+use warmq_machine::FULL_CAPACITY;
 use warmq_trace::Comm;
 use warmq_units::{CpuId, CpuSet, Duration};
 
@@ -53,6 +54,8 @@ pub struct TaskSpec {
     /// The slice that it asks for (`sched_attr::sched_runtime` of a SCHED_OTHER task, since Linux
     /// 6.12); `None` is the scheduler's default.
     pub slice: Option<Duration>,
+    /// What utilization it is taken to have.
+    pub uclamp: Uclamp,
     /// Its task group.
     pub group: GroupId,
     /// Which task of a scenario it is, if it is one.
@@ -60,6 +63,25 @@ pub struct TaskSpec {
     /// Its affinity; `None` is all CPUs. CPUs that the machine lacks are ignored; if none is left,
     /// the task may run on all CPUs.
     pub allowed: Option<CpuSet>,
+}
+
+/// Between which bounds the utilization of a task counts, in 1024ths of the fastest CPU
+/// (`sched_attr::sched_util_min`, `sched_util_max`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uclamp {
+    /// As how much it counts at least.
+    pub min: u16,
+    /// And at most.
+    pub max: u16,
+}
+
+impl Default for Uclamp {
+    fn default() -> Uclamp {
+        Uclamp {
+            min: 0,
+            max: FULL_CAPACITY as u16,
+        }
+    }
 }
 
 impl TaskSpec {
@@ -73,6 +95,7 @@ impl TaskSpec {
             nice: 0,
             policy: Policy::Other,
             slice: None,
+            uclamp: Uclamp::default(),
             group: GroupId::ROOT,
             role: None,
             allowed: None,
@@ -96,6 +119,11 @@ impl TaskSpec {
     pub fn slice(self, slice: Duration) -> TaskSpec {
         let slice = Some(slice);
         TaskSpec { slice, ..self }
+    }
+
+    /// The same counting as of a utilization within `uclamp`.
+    pub fn uclamp(self, uclamp: Uclamp) -> TaskSpec {
+        TaskSpec { uclamp, ..self }
     }
 
     /// The same as the task `role` of a scenario.

@@ -1,6 +1,7 @@
 //! Tests of the kernel itself, with the simplest possible scheduler.
 
 mod answers;
+mod capacities;
 mod cards;
 mod endings;
 mod fragments;

@@ -82,6 +82,8 @@ fn of_task(to: &To, task: TaskId, stage: &Stage) -> Option<Change> {
         To::Nice(nice) => Change::Nice(task, *nice),
         To::Policy(wanted) => Change::Policy(task, policy(wanted)),
         To::Slice(slice) => Change::Slice(task, Some(*slice)),
+        To::UclampMin(min) => Change::UclampMin(task, *min),
+        To::UclampMax(max) => Change::UclampMax(task, *max),
         To::Group(group) => Change::Group(task, stage.objects.groups[*group]),
         To::Fragment(number) => Change::Fragment(task, number.map(fragment)),
         To::Stopped(true) => Change::Stop(task),

@@ -64,6 +64,8 @@ impl Player {
             }
             To::Policy(wanted) => self.task.set_policy(id, policy(&wanted)).await,
             To::Slice(slice) => self.task.set_slice(id, Some(slice)).await,
+            To::UclampMin(min) => self.task.set_uclamp_min(id, min).await,
+            To::UclampMax(max) => self.task.set_uclamp_max(id, max).await,
             To::Group(place) => self.task.set_group(id, stage.objects.groups[place]).await,
             To::Nice(nice) => self.task.set_nice(id, nice).await,
             // No step sets anything else.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use warmq_kernel::{Boot, GroupId, Mm, Policy, Reserved, Role, Task, TaskSpec};
+use warmq_kernel::{Boot, GroupId, Mm, Policy, Reserved, Role, Task, TaskSpec, Uclamp};
 use warmq_scenario::{EvalError, ObjectKind, TaskKindId};
 use warmq_units::CpuSet;
 
@@ -53,12 +53,17 @@ impl Stage {
         let given = self.bound.spec(&self.cpus, kind, number)?;
         let process = given.process.map(|place| self.objects.processes[place]);
         let group = given.group.map(|place| self.objects.groups[place]);
+        let usual = Uclamp::default();
         let name = &self.scenario().task(kind).name;
         Ok(TaskSpec {
             background: !self.bound.is_awaited(kind),
             nice: given.nice,
             policy: policy(&given.policy),
             slice: given.slice,
+            uclamp: Uclamp {
+                min: given.uclamp_min.unwrap_or(usual.min),
+                max: given.uclamp_max.unwrap_or(usual.max),
+            },
             group: group.unwrap_or(GroupId::ROOT),
             allowed: given.cpus,
             ..TaskSpec::new(name, process.or(own)).role(role)

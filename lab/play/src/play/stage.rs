@@ -46,7 +46,8 @@ impl Stage {
         counters: &Counters,
         boot: &mut Boot<'_>,
     ) -> Result<Stage, Trouble> {
-        let places = (0..boot.cpus()).map(|cpu| boot.place(CpuId(cpu)));
+        let all = (0..boot.cpus()).map(CpuId);
+        let places = all.map(|cpu| (boot.place(cpu), boot.socket_or_node(cpu)));
         let cpus = crate::cpus(places);
         let objects = make(&bound, &cpus, boot)?;
         let compiled = bound.compile();

@@ -9,7 +9,7 @@ use crate::masks;
 use crate::state::{During, Here, Insert};
 use crate::words::{EBUSY, EINVAL, SLICE_DEFAULT, dsq, kick as kicks, pick};
 
-/// `SCX_CPUPERF_ONE`: all CPUs run as fast as they can.
+/// `SCX_CPUPERF_ONE`: all of a CPU, or of its clock.
 const FULL_SPEED: u64 = 1024;
 
 /// ns of a jiffy at HZ 250.
@@ -211,7 +211,14 @@ impl Here<'_, '_> {
     }
 }
 
+/// `scx_bpf_cpuperf_cap()`: the capacity of a CPU (`arch_scale_cpu_capacity()`).
 pub(super) fn capacity(here: &mut Here<'_, '_>, [cpu, ..]: Args) -> Answer {
+    let cpu = here.cpu_at(cpu);
+    Ok(cpu.map_or(FULL_SPEED, |cpu| here.context.capacity(cpu)))
+}
+
+/// `scx_bpf_cpuperf_cur()`: the part of its clock that a CPU has. Clocks do not change here.
+pub(super) fn speed(here: &mut Here<'_, '_>, [cpu, ..]: Args) -> Answer {
     here.cpu_at(cpu);
     Ok(FULL_SPEED)
 }

@@ -69,7 +69,7 @@ pub(crate) const KFUNCS: &[(&str, Run)] = &[
     ("__scx_bpf_select_cpu_and", cpus::select_and_args),
     ("scx_bpf_cpu_curr", cpus::current),
     ("scx_bpf_cpuperf_cap", cpus::capacity),
-    ("scx_bpf_cpuperf_cur", cpus::capacity),
+    ("scx_bpf_cpuperf_cur", cpus::speed),
     ("scx_bpf_cpuperf_set", nothing),
     ("scx_bpf_now", cpus::now),
     ("scx_bpf_events", tasks::events),

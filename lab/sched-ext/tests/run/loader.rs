@@ -29,6 +29,7 @@ fn facts() -> Facts {
         core: cpu,
         llc: cpu,
         node: 0,
+        ..Place::default()
     };
     Facts::of_places((0..2).map(place).collect())
 }

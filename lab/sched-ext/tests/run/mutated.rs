@@ -73,6 +73,7 @@ impl Base {
             core: cpu,
             llc: cpu / 2,
             node: 0,
+            ..Place::default()
         };
         let facts = Facts::of_places((0..CPUS).map(place).collect());
         source

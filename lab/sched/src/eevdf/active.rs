@@ -33,13 +33,15 @@ struct Need {
     gains_capacity: bool,
     /// Tasks were asked for that prefer the cache of the CPU that pulls.
     drawn: bool,
+    /// A task was asked for that needs a larger CPU.
+    misfits: bool,
 }
 
 impl Need {
     /// `need_active_balance()`.
     fn pushes(self) -> bool {
         let others = self.keeps_failing || self.gains_capacity || self.drawn;
-        self.packs || !self.breaks_cache && others
+        self.packs || self.misfits || !self.breaks_cache && others
     }
 }
 
@@ -57,6 +59,7 @@ impl State {
             keeps_failing: counted && domain.failed > domain.level.cache_nice_tries + 2,
             gains_capacity: idles && gains && self.has_reduced_capacity(from, pct),
             drawn: matches!(failed.pull.amount, Amount::Drawn(_)),
+            misfits: matches!(failed.pull.amount, Amount::Misfit(_)),
         }
         .pushes()
     }
@@ -183,6 +186,22 @@ mod tests {
                     ..at_home
                 },
                 false,
+            ),
+            (
+                "to a larger CPU",
+                Need {
+                    misfits: true,
+                    ..none
+                },
+                true,
+            ),
+            (
+                "to a larger CPU, from its cache",
+                Need {
+                    misfits: true,
+                    ..at_home
+                },
+                true,
             ),
             (
                 "to its cache",

@@ -9,9 +9,9 @@ use super::state::State;
 
 impl State {
     /// Whether the priority of `cpu` counts in `domain` (`sched_use_asym_prio()`): where threads
-    /// share a core, or all of its core idles.
+    /// share a core, or the rest of its core idles.
     fn priority_counts(&self, domain: &Domain, cpu: CpuId) -> bool {
-        domain.packs && (domain.level.shares_core || self.has_idle_core(cpu))
+        domain.packs && (domain.level.shares_core || self.siblings_idle(cpu))
     }
 
     /// Whether a task on `other` would better be on `cpu` (`sched_asym()`).

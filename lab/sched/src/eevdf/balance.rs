@@ -372,7 +372,9 @@ impl State {
     /// task pushed here, if that is what is left to do.
     fn pulled_nothing(&mut self, context: &mut Context<'_>, failed: Failed) {
         let (here, domain) = (failed.pull.here, failed.pull.domain);
-        let counts = failed.pull.idleness != Idleness::NewlyIdle;
+        // A task that needs a larger CPU says nothing of how busy the domain is.
+        let misfit = matches!(failed.pull.amount, Amount::Misfit(_));
+        let counts = failed.pull.idleness != Idleness::NewlyIdle && !misfit;
         let state = &mut self.cpu_mut(here).domains[domain];
         state.failed += u32::from(counts && !failed.held);
         let pushes = self.needs_push(&failed);

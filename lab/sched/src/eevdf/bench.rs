@@ -57,6 +57,8 @@ pub(super) fn bench(version: Version) -> State {
         tasks: Vec::new(),
         groups: Vec::new(),
         capacities: Vec::new(),
+        unlike: false,
+        clustered: false,
         nodes_balanced_until: warmq_units::Instant::START,
         nohz: Default::default(),
         stop_cost: Cycles(0),

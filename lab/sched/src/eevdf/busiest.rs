@@ -7,6 +7,7 @@ use warmq_units::CpuId;
 
 use super::balance::Idleness;
 use super::domains::{Domain, Group};
+use super::fits::is_greater;
 use super::load::CAPACITY;
 use super::state::State;
 
@@ -21,13 +22,19 @@ pub(super) enum Amount {
     Util(u64),
     /// So many tasks that prefer the cache of the CPU that pulls (`migrate_llc_task`).
     Drawn(u64),
+    /// So many tasks that need a larger CPU than theirs (`migrate_misfit`).
+    Misfit(u64),
 }
 
 impl Amount {
     pub(super) fn is_nothing(self) -> bool {
         matches!(
             self,
-            Amount::Tasks(0) | Amount::Load(0) | Amount::Util(0) | Amount::Drawn(0)
+            Amount::Tasks(0)
+                | Amount::Load(0)
+                | Amount::Util(0)
+                | Amount::Drawn(0)
+                | Amount::Misfit(0)
         )
     }
 
@@ -36,7 +43,7 @@ impl Amount {
     pub(super) fn takes(&mut self, load: u64, util: u64, failed: u32) -> bool {
         let shrunk = |value: u64| value >> failed.min(63);
         match self {
-            Amount::Tasks(left) | Amount::Drawn(left) => {
+            Amount::Tasks(left) | Amount::Drawn(left) | Amount::Misfit(left) => {
                 *left -= 1;
                 true
             }
@@ -65,7 +72,8 @@ pub(super) enum Fullness {
     #[default]
     HasSpare,
     FullyBusy,
-    /// It has a CPU whose only fair task has too little of it, as others take a part.
+    /// It has a CPU whose only fair task has too little of it, as others take a part; or where CPUs
+    /// are of unlike capacity, a task that needs a larger one.
     Misfit,
     /// It is a core on which several threads are busy, and the CPU that balances idles.
     SmtBusy,
@@ -97,6 +105,9 @@ pub(super) struct Standing {
     pub(super) priority: u16,
     pub(super) is_imbalanced: bool,
     pub(super) capacity: u64,
+    /// The least and the most capacity of one of its CPUs.
+    pub(super) least: u64,
+    pub(super) most: u64,
     pub(super) load: u64,
     pub(super) util: u64,
     /// Tasks that were runnable on average, in 1024ths; real-time tasks are not among them.
@@ -105,7 +116,7 @@ pub(super) struct Standing {
     /// Those that are fair.
     pub(super) fair: u64,
     pub(super) idle: u64,
-    /// The most load of a fair task that is alone on its CPU and has too little of that.
+    /// The most load of a fair task that has too little of its CPU.
     pub(super) misfit: u64,
     /// How many tasks prefer the cache of the CPU that balances, and whether one of them is to go
     /// there.
@@ -197,6 +208,18 @@ impl Standing {
         }
     }
 
+    /// Whether a CPU of unlike ones may pull from it: a task that needs a larger CPU only if it is
+    /// that, and has time for it; and none that is better off where it is
+    /// (`update_sd_pick_busiest()`).
+    fn is_within_reach(&self, local: &Standing, puller: Puller) -> bool {
+        use Fullness::{FullyBusy, HasSpare, Misfit};
+        if self.fullness == Misfit {
+            let larger = is_greater(puller.capacity, self.most);
+            return puller.core_idles && larger && local.fullness == HasSpare;
+        }
+        self.fullness > FullyBusy || !is_greater(self.least, puller.capacity)
+    }
+
     /// How many tasks it has more than `local`, by the number of their cores if those differ, where
     /// the CPU that balances idles (`sibling_imbalance()`).
     ///
@@ -219,11 +242,21 @@ impl Standing {
     }
 }
 
+/// The CPU that pulls.
+#[derive(Clone, Copy, Debug)]
+struct Puller {
+    capacity: u64,
+    /// The rest of its core idles, as far as that counts (`dst_core_idle`).
+    core_idles: bool,
+}
+
 /// How much less busy `local` has to be for something to move, in a domain.
 #[derive(Clone, Copy, Debug)]
 struct Terms {
     imbalance_pct: u64,
     shares_cache: bool,
+    /// Its CPUs are of unlike capacity.
+    unlike: bool,
     /// Where its groups are nodes: up to so many tasks in the one that pulls, others may have a few
     /// more (`imb_numa_nr`).
     nodes: Option<u64>,
@@ -289,6 +322,7 @@ fn mean_load(all: &[Standing]) -> u64 {
 fn amount(local: &Standing, busiest: &Standing, mean: u64, terms: Terms) -> Amount {
     use Fullness::{AsymPacking, Drawn, HasSpare, Imbalanced, Misfit, Overloaded, SmtBusy};
     match (local.fullness, busiest.fullness) {
+        (_, Misfit) if terms.unlike => Amount::Misfit(1),
         (_, Misfit) => Amount::Load(busiest.misfit),
         (_, AsymPacking) => Amount::Tasks(busiest.fair),
         (_, Drawn) => Amount::Drawn(1),
@@ -359,11 +393,19 @@ impl State {
         }
         let domain = &self.cpu(here).domains[number];
         let (local, others) = standings.split_first()?;
+        let unlike = domain.capacities.is_any();
+        let puller = Puller {
+            capacity: self.capacity(here),
+            core_idles: !self.rules.unlike_cores || self.siblings_idle(here),
+        };
+        let may_be_pulled = |standing: &Standing| {
+            standing.fair > 0 && (!unlike || standing.is_within_reach(local, puller))
+        };
         let mut best: Option<usize> = None;
         for (at, standing) in others
             .iter()
             .enumerate()
-            .filter(|(_, standing)| standing.fair > 0)
+            .filter(|(_, standing)| may_be_pulled(standing))
         {
             if best.is_none_or(|best| standing.is_busier_than(&others[best])) {
                 best = Some(at);
@@ -373,6 +415,7 @@ impl State {
         let terms = Terms {
             imbalance_pct: pct,
             shares_cache: domain.level.shares_cache,
+            unlike,
             nodes: domain.level.spans_nodes.then_some(domain.node_imbalance),
         };
         let amount = imbalance(local, &others[best], &standings, terms)?;
@@ -396,30 +439,35 @@ impl State {
             return;
         }
         let due = jiffies + self.interval(here, number, false);
-        let capacity = match number.checked_sub(1) {
-            Some(below) => self.capacity_below(context, here, below),
+        let parts = match number.checked_sub(1) {
+            Some(below) => self.capacities_below(context, here, below),
             None => {
                 let capacity = self.scaled_capacity(here);
                 self.cpu_mut(here).capacity = capacity;
-                capacity
+                vec![[capacity; 3]]
             }
         };
         let known = &mut self.capacities[own];
-        (known.capacity, known.due) = (capacity.max(1), due);
+        known.capacity = parts.iter().map(|[all, ..]| all).sum::<u64>().max(1);
+        known.least = parts.iter().map(|[_, least, _]| *least).min().unwrap_or(0);
+        known.most = parts.iter().map(|[.., most]| *most).max().unwrap_or(0);
+        known.due = due;
     }
 
-    fn capacity_below(&self, context: &Context<'_>, here: CpuId, below: usize) -> u64 {
+    /// What the parts have of which a group is made: in all, and the least and the most of a CPU.
+    fn capacities_below(&self, context: &Context<'_>, here: CpuId, below: usize) -> Vec<[u64; 3]> {
         let below = &self.cpu(here).domains[below];
         let is_online = |cpu: &&CpuId| context.is_online(**cpu);
         if below.level.spans_nodes {
             let cpus = below.span.iter().filter(is_online);
-            return cpus.map(|cpu| self.capacity(*cpu)).sum();
+            return cpus.map(|cpu| [self.capacity(*cpu); 3]).collect();
         }
         let groups = below.groups.iter();
         let online = groups.filter(|group| group.cpus.iter().any(|cpu| is_online(&cpu)));
-        online
-            .map(|group| self.capacities[group.capacity].capacity)
-            .sum()
+        let known = online.map(|group| &self.capacities[group.capacity]);
+        known
+            .map(|known| [known.capacity, known.least, known.most])
+            .collect()
     }
 
     /// `update_sg_lb_stats()`.
@@ -434,6 +482,8 @@ impl State {
         let idles = idleness != Idleness::Busy;
         let pct = domain.level.imbalance_pct;
         let known = &self.capacities[group.capacity];
+        let helps_misfit =
+            !self.rules.misfit_if_larger || is_greater(self.capacity(here), known.most);
         let mut standing = Standing {
             is_own,
             idles,
@@ -442,6 +492,8 @@ impl State {
             prefers_siblings: group.prefers_siblings,
             is_imbalanced: known.imbalanced,
             capacity: known.capacity,
+            least: known.least,
+            most: known.most,
             priority: self.cpu(group.preferred).priority,
             ..Standing::default()
         };
@@ -457,9 +509,19 @@ impl State {
                 continue;
             }
             standing.overloads |= self.nr_running(*cpu) > 1;
-            if idles && !is_own && self.has_reduced_capacity(*cpu, pct) {
-                standing.misfit = standing.misfit.max(self.load(*cpu));
+            if is_own {
+                continue;
             }
+            let misfit = match domain.capacities.is_any() {
+                true => {
+                    let misfit = self.cpu(*cpu).misfit;
+                    standing.overloads |= misfit > 0;
+                    misfit * u64::from(helps_misfit)
+                }
+                false if idles && self.has_reduced_capacity(*cpu, pct) => self.load(*cpu),
+                false => 0,
+            };
+            standing.misfit = standing.misfit.max(misfit);
         }
         standing.cpus = standing.cpus.max(1);
         standing.is_packed = !is_own && self.packs(here, domain, group, &standing);
@@ -497,6 +559,14 @@ impl State {
         best.map(|(cpu, _)| cpu)
     }
 
+    /// Whether the only task of `cpu`, one of unlike CPUs, may go to `here`, as that is larger;
+    /// from 7.3 on also off a core with busy siblings, or between clusters of one capacity.
+    fn may_leave_alone(&self, cpu: CpuId, here: CpuId) -> bool {
+        let is_alike = self.clustered && self.cpu(here).whole == self.cpu(cpu).whole;
+        let relieves = self.rules.misfit_if_larger && (is_alike || !self.siblings_idle(cpu));
+        relieves || is_greater(self.capacity(here), self.capacity(cpu))
+    }
+
     /// How much `cpu` has of what is to be pulled, and of which capacity; `None` if nothing could
     /// be pulled from it.
     fn to_pull(
@@ -506,10 +576,15 @@ impl State {
         amount: Amount,
     ) -> Option<(u64, u64)> {
         let fair = self.fair_tasks(cpu);
-        if fair == 0 || fair == 1 && self.is_preferred(domain, cpu, here) {
+        let alone_stays = || {
+            let larger = domain.capacities.is_any() && !self.may_leave_alone(cpu, here);
+            larger || self.is_preferred(domain, cpu, here)
+        };
+        if fair == 0 || fair == 1 && alone_stays() {
             return None;
         }
         match amount {
+            Amount::Misfit(_) => Some((self.cpu(cpu).misfit, 1)),
             Amount::Tasks(_) => Some((fair, 1)),
             Amount::Load(most) => {
                 let load = self.load(cpu);
@@ -530,6 +605,7 @@ mod tests {
     const ALONE: Terms = Terms {
         imbalance_pct: 117,
         shares_cache: true,
+        unlike: false,
         nodes: None,
     };
 
@@ -646,6 +722,131 @@ mod tests {
             amount(of(0, 0), squeezed, Idleness::Idle),
             Some(Amount::Load(1_024))
         );
+    }
+
+    /// A CPU of four little ones (446), four big ones (1024) beside them, with so many hogs.
+    fn four(each: u64, running: u64) -> Standing {
+        Standing {
+            cpus: 4,
+            cores: 4,
+            capacity: 4 * each,
+            least: each,
+            most: each,
+            load: running * CAPACITY,
+            util: running.min(4) * each,
+            runnable: running * CAPACITY,
+            running,
+            fair: running,
+            idle: 4u64.saturating_sub(running),
+            idles: true,
+            ..Standing::default()
+        }
+        .classify(117)
+    }
+
+    /// Of unlike CPUs, larger ones take what needs them, and smaller ones only what has to wait.
+    #[test]
+    fn who_pulls_from_whom_among_unlike_cpus() {
+        let needs_larger = |running| Standing {
+            misfit: CAPACITY,
+            ..four(446, running)
+        };
+        let (little, big) = (four(446, 0), four(1_024, 0));
+        let at = |capacity: u64, core_idles: bool| Puller {
+            capacity,
+            core_idles,
+        };
+        for (case, from, local, puller, expected) in [
+            (
+                "what needs a larger CPU",
+                needs_larger(1),
+                big,
+                at(1_024, true),
+                true,
+            ),
+            (
+                "to an equal one",
+                needs_larger(1),
+                little,
+                at(446, true),
+                false,
+            ),
+            (
+                "to a hardly larger one",
+                needs_larger(1),
+                little,
+                at(469, true),
+                false,
+            ),
+            (
+                "to one with a busy sibling",
+                needs_larger(1),
+                big,
+                at(1_024, false),
+                false,
+            ),
+            (
+                "to one that is squeezed",
+                needs_larger(1),
+                big,
+                at(400, true),
+                false,
+            ),
+            (
+                "to a full group",
+                needs_larger(1),
+                four(1_024, 4),
+                at(1_024, true),
+                false,
+            ),
+            (
+                "one of a big CPU",
+                four(1_024, 1),
+                little,
+                at(446, true),
+                false,
+            ),
+            (
+                "all big ones busy",
+                four(1_024, 4),
+                little,
+                at(446, true),
+                false,
+            ),
+            (
+                "one waits on a big one",
+                four(1_024, 5),
+                little,
+                at(446, true),
+                true,
+            ),
+            (
+                "one that fits a little CPU",
+                four(446, 1),
+                big,
+                at(1_024, true),
+                true,
+            ),
+        ] {
+            let from = from.classify(117);
+            assert_eq!(from.is_within_reach(&local, puller), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn what_needs_a_larger_cpu_is_asked_for_by_itself() {
+        let from = Standing {
+            misfit: 446,
+            ..four(446, 1)
+        };
+        let terms = Terms {
+            unlike: true,
+            ..ALONE
+        };
+        let found = moved(four(1_024, 0), from, Idleness::Idle, terms);
+        assert_eq!(found, Some(Amount::Misfit(1)));
+        let busy = moved(four(1_024, 1), from, Idleness::Busy, terms);
+        assert_eq!(busy, Some(Amount::Misfit(1)), "by a busy CPU, too");
     }
 
     /// Section 12 of the specification: an idle CPU takes half of the difference of the numbers of

@@ -6,6 +6,7 @@ use warmq_units::{Bytes, CpuId, TaskId};
 
 use crate::fair::tree::EntityId;
 
+use super::fits::Clamp;
 use super::pelt::Average;
 use super::queueing::Leaving;
 use super::state::{
@@ -34,6 +35,11 @@ impl TaskState {
             Set::Idle => (Class::Fair, Rank::Other, Policy::Idle, None),
         };
         (self.class, self.rank, self.policy) = (class, rank, policy);
+        let uclamp = view.uclamp();
+        self.clamp = Clamp {
+            least: uclamp.min.into(),
+            most: uclamp.max.into(),
+        };
         self.round_robin = matches!(view.policy(), Set::RoundRobin(_));
         self.left_cbs = self.cbs.or(self.left_cbs);
         self.cbs = times.map(|times| {
@@ -57,7 +63,7 @@ impl State {
         let view = context.task(child);
         let (cpu, weight, slice) = (view.last_cpu(), weight_of(view), view.slice());
         let queue = self.queue_of_task(context, child, cpu);
-        let now = self.cpu(cpu).clock;
+        let now = self.load_clock(cpu);
         let entity = self.entity_of(child);
         let state = self.task_mut(child);
         *state = TaskState {

@@ -81,8 +81,9 @@ impl State {
             context.touch(self.entities[entity].node, Access::Read);
             let (load, util) = (self.load_of(task), self.util_of(entity));
             let may_go = self.can_migrate(context, task, from, pull);
+            let stays = matches!(pull.amount, Amount::Misfit(_)) && self.fits(task, from);
             self.note(context, (task, pull), &may_go, &mut offer);
-            if may_go.is_err() || !offer.left.takes(load, util, failed) {
+            if may_go.is_err() || stays || !offer.left.takes(load, util, failed) {
                 offer.refused.push(task);
                 continue;
             }

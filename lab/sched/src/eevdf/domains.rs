@@ -5,7 +5,7 @@
 //! last-level cache, a socket, a memory node, and the nodes within each distance. A level that has
 //! no more CPUs than the one below is left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use warmq_kernel::Attach;
@@ -99,6 +99,9 @@ pub(super) struct Group {
 pub(super) struct Capacity {
     /// What of its CPUs is left to fair tasks, in 1024ths of one, as of when it was balanced last.
     pub(super) capacity: u64,
+    /// The least and the most of one of them (`min_capacity`, `max_capacity`).
+    pub(super) least: u64,
+    pub(super) most: u64,
     /// When that is due again, in jiffies (`next_update`).
     pub(super) due: i64,
     /// Below, tasks could not be moved as they may not run everywhere (`imbalance`).
@@ -115,6 +118,8 @@ pub(super) struct Domain {
     pub(super) groups: Vec<Group>,
     /// Its CPUs are packed by priority, as these differ (`SD_ASYM_PACKING`).
     pub(super) packs: bool,
+    /// Which of the machine's capacities its CPUs have.
+    pub(super) capacities: Unlike,
     /// Up to so many tasks in a node, others may have two fewer (`imb_numa_nr`).
     pub(super) node_imbalance: u64,
 
@@ -127,6 +132,36 @@ pub(super) struct Domain {
     pub(super) failed: u32,
     /// Whether looking for work pays for a CPU that is about to idle.
     pub(super) newidle: NewIdle,
+}
+
+/// In how far the CPUs of a domain are of unlike capacity (`asym_cpu_capacity_classify()`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Unlike {
+    /// They are alike.
+    No,
+    /// They differ (`SD_ASYM_CPUCAPACITY`).
+    Some,
+    /// They have all capacities that the machine has (`SD_ASYM_CPUCAPACITY_FULL`).
+    All,
+}
+
+impl Unlike {
+    fn of(attach: &Attach<'_>, span: &[CpuId]) -> Unlike {
+        let count = |cpus: &mut dyn Iterator<Item = CpuId>| {
+            let all: BTreeSet<u64> = cpus.map(|cpu| attach.capacity(cpu)).collect();
+            all.len()
+        };
+        let here = count(&mut span.iter().copied());
+        match here {
+            0 | 1 => Unlike::No,
+            _ if here < count(&mut cpus(attach)) => Unlike::Some,
+            _ => Unlike::All,
+        }
+    }
+
+    pub(super) fn is_any(self) -> bool {
+        self != Unlike::No
+    }
 }
 
 impl Domain {
@@ -164,8 +199,15 @@ impl Spans {
         spans.add(attach, &CACHE, |a, b| {
             attach.cluster(a) == attach.cluster(b)
         });
-        spans.add(attach, &CACHE, |a, b| place(a).llc == place(b).llc);
-        spans.add(attach, &SOCKET, |a, b| place(a).socket == place(b).socket);
+        // A node may be a part of a cache or of a socket, whose CPUs are not together then
+        // (`x86_topology()`, `tl_pkg_mask()`).
+        let near = |a, b| attach.node(a) == attach.node(b);
+        spans.add(attach, &CACHE, |a, b| {
+            place(a).llc == place(b).llc && near(a, b)
+        });
+        spans.add(attach, &SOCKET, |a, b| {
+            place(a).socket == place(b).socket && near(a, b)
+        });
         spans.add(attach, &NODE, |a, b| attach.node(a) == attach.node(b));
         for distance in distances(attach) {
             let level = match distance > RECLAIM_DISTANCE {
@@ -238,8 +280,7 @@ fn have_priorities(attach: &Attach<'_>) -> bool {
 fn distances(attach: &Attach<'_>) -> Vec<u64> {
     let from_first = cpus(attach).flat_map(|a| cpus(attach).map(move |b| (a, b)));
     let different = from_first.filter(|(a, b)| attach.node(*a) != attach.node(*b));
-    let all: std::collections::BTreeSet<u64> =
-        different.map(|(a, b)| attach.distance(a, b)).collect();
+    let all: BTreeSet<u64> = different.map(|(a, b)| attach.distance(a, b)).collect();
     all.into_iter().collect()
 }
 
@@ -256,6 +297,15 @@ pub(super) fn domains(attach: &Attach<'_>) -> (Vec<Vec<Domain>>, Vec<Capacity>) 
     (domains, capacities.all)
 }
 
+/// Whether a CPU shares a cache within a larger one (`SD_CLUSTER`).
+pub(super) fn are_clustered(domains: &[Domain]) -> bool {
+    let caches = domains.iter().map(|domain| domain.level);
+    caches
+        .filter(|level| level.shares_cache && !level.shares_core)
+        .count()
+        > 1
+}
+
 /// What groups know, by level and the first CPU that balances for the group.
 #[derive(Default)]
 struct Capacities {
@@ -264,10 +314,12 @@ struct Capacities {
 }
 
 impl Capacities {
-    fn number(&mut self, level: usize, first: CpuId, cpus: usize) -> usize {
+    fn number(&mut self, level: usize, first: CpuId, cpus: &[u64]) -> usize {
         *self.known.entry((level, first)).or_insert_with(|| {
             self.all.push(Capacity {
-                capacity: cpus as u64 * super::load::CAPACITY,
+                capacity: cpus.iter().sum(),
+                least: cpus.iter().copied().min().unwrap_or(0),
+                most: cpus.iter().copied().max().unwrap_or(0),
                 due: 0,
                 imbalanced: false,
             });
@@ -287,15 +339,18 @@ impl Spans {
         let span = self.span(level, cpu);
         let at = span.iter().position(|other| *other == cpu).unwrap_or(0);
         let mut groups: Vec<Group> = Vec::new();
+        let unlike = Unlike::of(attach, span);
         // From the CPU itself round to it.
         for other in span[at..].iter().chain(&span[..at]) {
             if !groups.iter().any(|group| group.cpus.contains(other)) {
-                groups.push(self.group(attach, (level, *other), span, capacities));
+                let group = self.group(attach, (level, *other), (span, unlike), capacities);
+                groups.push(group);
             }
         }
         Domain {
             level: self.levels[level].0,
             packs: self.levels[level].0.packs && have_priorities(attach),
+            capacities: unlike,
             node_imbalance: self.node_imbalance(attach, level, cpu),
             last_balance: 0,
             interval: span.len() as i64,
@@ -310,7 +365,7 @@ impl Spans {
         &self,
         attach: &Attach<'_>,
         (level, cpu): (usize, CpuId),
-        span: &[CpuId],
+        (span, unlike): (&[CpuId], Unlike),
         capacities: &mut Capacities,
     ) -> Group {
         let (below, cpus) = self.part(level, cpu, span);
@@ -325,18 +380,19 @@ impl Spans {
         };
         let child = below.map(|below| self.levels[below].0);
         let place = |cpu: CpuId| attach.place(cpu);
-        let cores: std::collections::BTreeSet<u16> =
-            cpus.iter().map(|cpu| place(*cpu).core).collect();
+        let cores: BTreeSet<u16> = cpus.iter().map(|cpu| place(*cpu).core).collect();
         let best = |best: CpuId, cpu: &CpuId| match attach.priority(*cpu) > attach.priority(best) {
             true => *cpu,
             false => best,
         };
+        let of_each: Vec<u64> = cpus.iter().map(|cpu| attach.capacity(*cpu)).collect();
         Group {
             cores: cores.len() as u64,
             is_smt: child.is_some_and(|child| child.shares_core),
-            prefers_siblings: child.is_some_and(|child| !child.spans_nodes),
+            // Among CPUs of unlike capacity, tasks need not be even (`sd_init()`).
+            prefers_siblings: child.is_some_and(|child| !child.spans_nodes) && !unlike.is_any(),
             preferred: cpus.iter().fold(cpus[0], best),
-            capacity: capacities.number(level, balances[0], cpus.len()),
+            capacity: capacities.number(level, balances[0], &of_each),
             balances,
             cpus,
         }
@@ -470,6 +526,58 @@ mod tests {
             places,
             [true, true, false],
             "new tasks go no farther than 30"
+        );
+    }
+
+    /// Two nodes in each of two sockets, as of AMD's NPS or Intel's SNC: the domains of a socket
+    /// are those of nodes that are near.
+    #[test]
+    fn nodes_may_be_parts_of_a_socket() {
+        let parts = |text: &str| {
+            let nodes = [0, 0, 1, 1, 2, 2, 3, 3].repeat(2);
+            let near = "[10, 12, 32, 32], [12, 10, 32, 32], [32, 32, 10, 12], [32, 32, 12, 10]";
+            let text = text.replace("[[10, 21], [21, 10]]", &format!("[{near}]"));
+            text.replacen(
+                "threads_per_core = 2",
+                &format!("threads_per_core = 2\nnodes = {nodes:?}"),
+                1,
+            )
+        };
+        let domains = &domains_of("two-nodes", parts)[0];
+        let found: Vec<_> = domains.iter().map(groups).collect();
+        let of_node = |node: u16| [2 * node, 2 * node + 1, 2 * node + 8, 2 * node + 9].to_vec();
+        let of_socket = |socket: u16| [of_node(2 * socket), of_node(2 * socket + 1)];
+        assert_eq!(found[0], [[0], [8]]);
+        assert_eq!(found[1], [[0, 8], [1, 9]], "the cache is cut by the nodes");
+        assert_eq!(found[2], of_socket(0));
+        let sockets = [0, 4]
+            .map(|first| -> Vec<u16> { (first..first + 4).chain(first + 8..first + 12).collect() });
+        assert_eq!(found[3], sockets);
+        let levels: Vec<&Level> = domains.iter().map(|domain| domain.level).collect();
+        assert_eq!(levels, [&THREADS, &CACHE, &NODES, &FAR_NODES]);
+    }
+
+    /// Pairs of CPUs under a cache each. Where CPUs are of unlike capacity, tasks need not be even.
+    #[test]
+    fn domains_know_whether_their_cpus_are_of_unlike_capacity() {
+        use Unlike::{All, No, Some};
+        let of = |capacities: &str| -> Vec<(Unlike, bool)> {
+            let alter = |text: &str| text.replacen("threads_per_core = 1", capacities, 1);
+            let domains = &domains_of("small-4llc", alter)[0];
+            let spread = |of: &Domain| of.groups.iter().any(|group| group.prefers_siblings);
+            let of = |domain: &Domain| (domain.capacities, spread(domain));
+            domains.iter().map(of).collect()
+        };
+        assert_eq!(of(""), [(No, false), (No, true)]);
+        let two = "capacities = [446, 446, 446, 446, 1024, 1024, 1024, 1024]";
+        assert_eq!(of(two), [(No, false), (All, false)]);
+        let three = "capacities = [250, 446, 446, 446, 1024, 1024, 1024, 1024]";
+        assert_eq!(of(three), [(Some, false), (All, false)]);
+        let preferred = format!("{two}\npriorities = [1, 1, 1, 1, 2, 2, 2, 2]");
+        assert_eq!(
+            of(&preferred),
+            [(No, false), (No, true)],
+            "kernels know priorities only"
         );
     }
 

@@ -22,12 +22,13 @@ struct Terms {
 
 /// Whether `group` is idler than `best` (`update_pick_idlest()`).
 fn is_idler(group: &Standing, best: &Standing) -> bool {
-    use Fullness::{FullyBusy, HasSpare, Overloaded};
+    use Fullness::{FullyBusy, HasSpare, Misfit, Overloaded};
     if group.fullness != best.fullness {
         return group.fullness < best.fullness;
     }
     match group.fullness {
         Overloaded | FullyBusy => group.average_load() < best.average_load(),
+        Misfit => group.most > best.most,
         HasSpare => {
             (group.idle, std::cmp::Reverse(group.util)) > (best.idle, std::cmp::Reverse(best.util))
         }
@@ -37,7 +38,7 @@ fn is_idler(group: &Standing, best: &Standing) -> bool {
 
 /// Whether a new task leaves the `local` group for `idlest` (`sched_balance_find_dst_group()`).
 fn leaves(local: &Standing, idlest: &Standing, terms: Terms) -> bool {
-    use Fullness::{FullyBusy, HasSpare, Overloaded};
+    use Fullness::{FullyBusy, HasSpare, Misfit, Overloaded};
     if local.fullness != idlest.fullness {
         return local.fullness > idlest.fullness;
     }
@@ -48,6 +49,7 @@ fn leaves(local: &Standing, idlest: &Standing, terms: Terms) -> bool {
             let is_near = terms.nodes.is_some() && theirs + imbalance >= own;
             !is_near && theirs < own + imbalance && 100 * own > terms.imbalance_pct * theirs
         }
+        Misfit => local.most < idlest.most,
         HasSpare => {
             let differ = local.idle.abs_diff(idlest.idle);
             let stays = terms.nodes.is_some_and(|allowed| {
@@ -93,7 +95,8 @@ impl State {
         let view = context.task(task);
         let usable = |cpu: &CpuId| view.may_run_on(*cpu);
         let pct = domain.level.imbalance_pct;
-        let standing = |group: &Group| self.standing_for_new(group, view, pct);
+        let unlike = domain.capacities.is_any();
+        let standing = |group: &Group| self.standing_for_new(group, view, (unlike, pct));
         let others = domain.groups[1..].iter();
         let mut best: Option<(&Group, Standing)> = None;
         for group in others.filter(|group| group.cpus.iter().any(usable)) {
@@ -121,18 +124,28 @@ impl State {
         Some(self.idlest_of(group, view, cpu)).filter(|idlest| *idlest != cpu)
     }
 
-    /// `update_sg_wakeup_stats()`: only CPUs where the task may run count.
-    fn standing_for_new(&self, group: &Group, view: View<'_>, pct: u64) -> Standing {
+    /// `update_sg_wakeup_stats()`: only CPUs where the task may run count. Where CPUs are `unlike`,
+    /// it should fit on one of them.
+    fn standing_for_new(
+        &self,
+        group: &Group,
+        view: View<'_>,
+        (unlike, pct): (bool, u64),
+    ) -> Standing {
         let known = &self.capacities[group.capacity];
         let mut standing = Standing {
             cpus: group.cpus.len() as u64,
             capacity: known.capacity,
+            most: known.most,
             is_imbalanced: known.imbalanced,
             ..Standing::default()
         };
+        let mut fits = !unlike;
         for cpu in group.cpus.iter().filter(|cpu| view.may_run_on(**cpu)) {
             self.count_cpu(*cpu, &mut standing);
+            fits |= self.fits(view.id(), *cpu);
         }
+        standing.misfit = u64::from(!fits);
         standing.classify(pct)
     }
 
@@ -219,6 +232,28 @@ mod tests {
         ] {
             assert_eq!(moves(local, other, nodes), expected, "{case}");
         }
+    }
+
+    /// Where a task fits nowhere, the largest CPUs are the best.
+    #[test]
+    fn a_child_that_needs_a_larger_cpu_goes_to_the_largest() {
+        let of = |most: u64, running: u64| {
+            Standing {
+                misfit: 1,
+                most,
+                ..node(running)
+            }
+            .classify(117)
+        };
+        let terms = Terms {
+            imbalance_pct: 117,
+            nodes: None,
+        };
+        assert!(is_idler(&of(1_024, 3), &of(446, 0)));
+        assert!(!is_idler(&of(446, 0), &of(446, 3)), "the first of equals");
+        assert!(leaves(&of(446, 0), &of(1_024, 3), terms));
+        assert!(!leaves(&of(1_024, 3), &of(446, 0), terms));
+        assert!(is_idler(&node(3), &of(1_024, 0)), "where it fits");
     }
 
     #[test]

@@ -67,12 +67,16 @@ struct Busy {
     /// CPUs under its cache that run tasks: its threads may be crowded on fewer cores than there
     /// are, and other caches may be idle. From here it is not known where, so whoever is woken
     /// finds out.
+    /// Where CPUs are of unlike capacity, this is of no account.
     busy_under_cache: usize,
+    /// Its task needs a larger CPU.
+    misfits: bool,
 }
 
 impl Busy {
     fn is_to_be_relieved(self) -> bool {
-        self.queued >= 2 || self.lacks_capacity || self.could_be_packed || self.busy_under_cache > 1
+        let crowded = self.queued >= 2 || self.lacks_capacity || self.busy_under_cache > 1;
+        crowded || self.could_be_packed || self.misfits
     }
 }
 
@@ -122,11 +126,16 @@ impl State {
         let there = self.cpu(cpu);
         let pct = there.domains.first().map(|least| least.level.imbalance_pct);
         let lacks = pct.is_some_and(|pct| self.lacks_capacity(cpu, pct));
+        let unlike = self.unlike_domain(cpu).is_some();
         Busy {
             queued: self.nr_running(cpu),
             lacks_capacity: lacks && self.fair_tasks(cpu) >= 1,
             could_be_packed: self.could_be_packed(cpu),
-            busy_under_cache: self.busy_under_cache(cpu),
+            busy_under_cache: match unlike {
+                true => 0,
+                false => self.busy_under_cache(cpu),
+            },
+            misfits: unlike && there.misfit > 0,
         }
     }
 
@@ -276,6 +285,14 @@ mod tests {
                 "with another under its cache",
                 Busy {
                     busy_under_cache: 2,
+                    ..alone
+                },
+                true,
+            ),
+            (
+                "with a task that needs a larger CPU",
+                Busy {
+                    misfits: true,
                     ..alone
                 },
                 true,

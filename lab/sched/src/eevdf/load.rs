@@ -22,13 +22,11 @@ impl State {
     /// there join them, and, if `contributes`, the queue's group learns of it.
     pub(super) fn update_load(&mut self, entity: EntityId, contributes: bool) {
         let queue = self.entities[entity].queue;
-        let now = self.now(queue);
-        let since = self.since(entity);
-        let state = &mut self.entities[entity];
-        let weight = down(state.weight);
-        if state.attached {
-            state.load.of_entity(now, weight, since);
+        let now = self.load_now(queue);
+        if self.entities[entity].attached {
+            self.age(entity);
         }
+        let weight = down(self.entities[entity].weight);
         let mut new = self.update_queue_load(queue, now);
         new |= self.propagate(entity);
         let state = &mut self.entities[entity];
@@ -42,6 +40,14 @@ impl State {
         if (contributes && new) || joins {
             self.contribute(queue, now);
         }
+    }
+
+    /// Brings the averages of `entity` up to date, which counts in its queue.
+    pub(super) fn age(&mut self, entity: EntityId) {
+        let now = self.load_now(self.entities[entity].queue);
+        let since = self.since(entity);
+        let state = &mut self.entities[entity];
+        state.load.of_entity(now, down(state.weight), since);
     }
 
     /// What counts for `entity` since it was brought up to date.
@@ -136,7 +142,7 @@ impl State {
         there.load.subtract(&state.load, weight);
         there.propagates = true;
         there.moved -= state.load.unweighted_sum() as i64;
-        let now = self.now(queue);
+        let now = self.load_now(queue);
         self.contribute(queue, now);
     }
 
@@ -153,7 +159,7 @@ impl State {
     pub(super) fn update_urgent_load(&mut self, cpu: CpuId) {
         let there = self.cpu(cpu);
         let current = there.current.map(|task| self.task(task).class);
-        let (now, runs) = (there.clock, current == Some(Class::Urgent));
+        let (now, runs) = (self.load_clock(cpu), current == Some(Class::Urgent));
         let since = Since {
             load: u64::from(runs),
             runnable: u64::from(runs),
@@ -162,23 +168,22 @@ impl State {
         self.cpu_mut(cpu).urgent_load.of_queue(now, since);
     }
 
-    /// What of `cpu` is left to fair tasks, in 1024ths, as of when it was balanced last
-    /// (`capacity_of()`).
+    /// What of `cpu` is left to fair tasks, in 1024ths of the fastest CPU, as of when it was
+    /// balanced last (`capacity_of()`).
     pub(super) fn capacity(&self, cpu: CpuId) -> u64 {
         self.cpu(cpu).capacity
     }
 
     /// The same as of now (`scale_rt_capacity()`).
     pub(super) fn scaled_capacity(&self, cpu: CpuId) -> u64 {
-        CAPACITY
-            .saturating_sub(self.cpu(cpu).urgent_load.util)
-            .max(1)
+        let there = self.cpu(cpu);
+        there.whole.saturating_sub(there.urgent_load.util).max(1)
     }
 
     /// Whether real-time tasks take so much of `cpu` that `pct` counts it as a smaller one
     /// (`check_cpu_capacity()`).
     pub(super) fn lacks_capacity(&self, cpu: CpuId, pct: u64) -> bool {
-        self.capacity(cpu) * pct < CAPACITY * 100
+        self.capacity(cpu) * pct < self.cpu(cpu).whole * 100
     }
 
     /// The same, where one fair task is there (`sched_reduced_capacity()`).
@@ -215,7 +220,7 @@ impl State {
     /// (`update_blocked_averages()`).
     pub(super) fn decay_blocked(&mut self, cpu: CpuId) {
         self.update_urgent_load(cpu);
-        let now = self.cpu(cpu).clock;
+        let now = self.load_clock(cpu);
         self.cpu_mut(cpu).decayed_at = self.jiffies(cpu);
         // A group is younger than the one around it.
         for group in (0..self.groups.len()).rev() {

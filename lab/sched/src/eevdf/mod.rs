@@ -46,6 +46,7 @@ mod deadline;
 mod detach;
 mod domains;
 mod effects;
+mod fits;
 mod flat;
 mod fork;
 mod groups;
@@ -86,7 +87,7 @@ use warmq_classes::Urgent;
 
 use self::cache_aware::CacheAware;
 use self::deadline::{SERVER_TIMER, SLICE_TIMER};
-use self::domains::domains;
+use self::domains::{are_clustered, domains};
 use self::effects::Effects;
 use self::idle::Nohz;
 use self::queueing::Leaving;
@@ -126,6 +127,11 @@ impl State {
             entities: Vec::new(),
             tasks: Vec::new(),
             groups: Vec::new(),
+            clustered: domains.iter().any(|domains| are_clustered(domains)),
+            unlike: domains
+                .iter()
+                .flatten()
+                .any(|domain| domain.capacities.is_any()),
             capacities,
             nodes_balanced_until: Instant::START,
             nohz: Nohz::default(),
@@ -146,12 +152,12 @@ impl State {
         for (cpu, domains) in (0..cpus).map(CpuId).zip(domains) {
             state.queues.push(Queue::new(cpu, attach.data(Bytes(line))));
             let (lock, root) = (attach.lock("rq_lock"), state.queues.len() - 1);
-            let mut cached = domains.iter().filter(|domain| domain.level.shares_cache);
             state.cpus.push(CpuState {
                 average_idle: 2 * state.rules.migration_cost,
                 most_idle_cost: state.rules.migration_cost,
                 priority: attach.priority(cpu),
-                scanned: cached.next_back().map_or(0, |domain| domain.span.len()),
+                whole: attach.capacity(cpu),
+                capacity: attach.capacity(cpu),
                 domains,
                 ..CpuState::new(
                     lock,
@@ -161,14 +167,27 @@ impl State {
                 )
             });
         }
+        for cpu in (0..cpus).map(CpuId) {
+            state.cpu_mut(cpu).scanned = state.scanned_span(cpu).len();
+        }
         Ok(state)
     }
 
     /// Brings the clock of `cpu` up to date (`update_rq_clock()`).
     fn sync(&mut self, context: &Context<'_>, cpu: CpuId) {
         let now = (context.now() - Instant::START).as_ns() as i64;
-        let clock = &mut self.cpu_mut(cpu).clock;
-        *clock = now.max(*clock);
+        self.advance_to(cpu, now);
+    }
+
+    /// The clock of `cpu` is `now`, unless it was beyond that.
+    fn advance_to(&mut self, cpu: CpuId, now: i64) {
+        let there = self.cpu_mut(cpu);
+        let passed = (now - there.clock).max(0);
+        there.clock += passed;
+        match there.current {
+            None => there.pace.catches_up(),
+            Some(_) => there.pace.runs(passed, there.whole),
+        }
     }
 
     /// Brings the clock of `cpu`, which is in `schedule()`, up to date, unless that was just done.
@@ -215,6 +234,9 @@ impl State {
         });
         let next = next.or_else(|| self.pick_fair(here));
         self.turn_to(here, next);
+        if let Some(next) = next.filter(|_| next != prev) {
+            self.note_misfit_of_fair(context, here, next);
+        }
         self.record_lags(self.cpu(here).root);
         self.effects.has_picked(here);
         let turn = next.and_then(|_| self.left_of_turn(here));

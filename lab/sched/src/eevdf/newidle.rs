@@ -90,6 +90,7 @@ impl State {
     pub(super) fn look_newly_idle(&mut self, context: &mut Context<'_>) -> Option<(CpuId, Pull)> {
         let here = context.cpu();
         let there = self.cpu_mut(here);
+        there.misfit = 0;
         there.idle_since = Some(there.clock);
         if there.wakeups_left > 0 || there.domains.is_empty() {
             return None;

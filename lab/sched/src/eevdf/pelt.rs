@@ -67,6 +67,42 @@ fn accumulated(periods: u64, first: u64, last: u64) -> u64 {
     decayed(first, periods) + MOST - decayed(MOST, periods) - PERIOD + last
 }
 
+/// How far the clock of a CPU's averages is behind its own, in ns.
+///
+/// Averages are of work: what a slower CPU runs takes longer, and counts as if it had taken as long
+/// as on the fastest. While it idles, the clock catches up; not with what would not have been idle
+/// on the fastest either (`update_rq_clock_pelt()`, `update_idle_rq_clock_pelt()`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pace {
+    /// With which it catches up.
+    late: i64,
+    /// With which it does not (`lost_idle_time`).
+    lost: i64,
+}
+
+impl Pace {
+    pub(super) fn behind(self) -> i64 {
+        self.late + self.lost
+    }
+
+    /// `passed` ns went by, in which a CPU of such a capacity ran something.
+    pub(super) fn runs(&mut self, passed: i64, capacity: u64) {
+        self.late += passed - ((passed * capacity as i64) >> UNIT);
+    }
+
+    /// The CPU idled.
+    pub(super) fn catches_up(&mut self) {
+        self.late = 0;
+    }
+
+    /// The CPU begins to idle, whose averages say that it ran all the time, or not.
+    pub(super) fn begins_to_idle(&mut self, was_full: bool) {
+        if was_full {
+            self.lost += std::mem::take(&mut self.late);
+        }
+    }
+}
+
 /// The averages of an entity or of a queue (`struct sched_avg`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Average {
@@ -138,6 +174,12 @@ impl Average {
             runnable: util,
             util,
         }
+    }
+
+    /// Whether these averages of a CPU say that it runs all the time.
+    pub(super) fn are_full(all: [&Average; 2]) -> bool {
+        let sum: u64 = all.iter().map(|average| average.util_sum).sum();
+        sum >= ((MOST - PERIOD) << UNIT) - MOST
     }
 
     /// Whether it is nothing, and time will not change that.
@@ -327,6 +369,24 @@ mod tests {
         }
         let sum = (1..10_000).fold(0, |sum, _| decayed(sum, 1) + PERIOD);
         assert!(sum.abs_diff(MOST) <= 1, "{sum}");
+    }
+
+    /// What a CPU of half the capacity runs in 10 ms counts for 5 ms; idling gives back the rest,
+    /// if it had idle time to give.
+    #[test]
+    fn a_slow_cpu_counts_what_it_did() {
+        let mut pace = Pace::default();
+        pace.runs(10 * MS, 1_024);
+        assert_eq!(pace.behind(), 0);
+        pace.runs(10 * MS, 512);
+        assert_eq!(pace.behind(), 5 * MS);
+        let mut full = pace;
+        pace.begins_to_idle(false);
+        pace.catches_up();
+        assert_eq!(pace.behind(), 0);
+        full.begins_to_idle(true);
+        full.catches_up();
+        assert_eq!(full.behind(), 5 * MS);
     }
 
     /// After 32 periods, 33.6 ms, half of what it will be.

@@ -4,6 +4,7 @@ use warmq_units::{CpuId, TaskId};
 
 use crate::fair::tree::EntityId;
 
+use super::pelt::Average;
 use super::queueing::Leaving;
 use super::state::{Class, QueueId, State, What};
 
@@ -96,7 +97,13 @@ impl State {
         self.cpu_mut(cpu).current = next;
         match next {
             Some(_) => self.end_resting(cpu),
-            None => self.begin_resting(cpu),
+            None => {
+                let there = self.cpu(cpu);
+                let root = &self.queues[there.root].load;
+                let was_full = Average::are_full([root, &there.urgent_load]);
+                self.cpu_mut(cpu).pace.begins_to_idle(was_full);
+                self.begin_resting(cpu);
+            }
         }
         if let Some(next) = next {
             self.set_current(next, common);

@@ -127,6 +127,12 @@ pub(super) struct Rules {
     pub(super) counts_delayed: bool,
     /// Whether the idle CPU that balances for all is one on an idle core, if there is one.
     pub(super) kicks_idle_core: bool,
+    /// Where CPUs are of unlike capacity, whether idle cores count among them, and wakeups look at
+    /// the fewer CPUs, the busier they are.
+    pub(super) unlike_cores: bool,
+    /// Whether a group counts as having a task that needs a larger CPU only for a CPU that is
+    /// larger, and a busy sibling makes a CPU smaller.
+    pub(super) misfit_if_larger: bool,
     /// What real-time tasks leave to fair ones (`rq->fair_server`).
     pub(super) fair_server: Reservation,
 }
@@ -222,6 +228,8 @@ impl Rules {
             ineligible_stay: chosen.flag("ineligible_stay"),
             counts_delayed: chosen.flag("counts_delayed"),
             kicks_idle_core: chosen.flag("kicks_idle_core"),
+            unlike_cores: chosen.flag("unlike_cores"),
+            misfit_if_larger: chosen.flag("misfit_if_larger"),
             fair_server: Reservation {
                 runtime: ns(chosen, "fair_server_runtime"),
                 period: ns(chosen, "fair_server_period"),

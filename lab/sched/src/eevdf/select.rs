@@ -47,7 +47,7 @@ impl State {
     }
 
     /// The same, or only SCHED_IDLE tasks are there (`sched_idle_cpu()`).
-    fn is_as_good_as_idle(&self, cpu: CpuId) -> bool {
+    pub(super) fn is_as_good_as_idle(&self, cpu: CpuId) -> bool {
         if self.is_idle(cpu) {
             return true;
         }
@@ -203,16 +203,21 @@ impl State {
         (last, target): (CpuId, CpuId),
     ) -> CpuId {
         let recent = std::mem::replace(&mut self.task_mut(task).recent_cpu, last);
+        self.refresh_demand(task);
         context.touch(self.cpu(target).line, Access::Read);
-        if self.is_as_good_as_idle(target) {
+        if self.is_as_good_as_idle(target) && self.suits(task, target) {
             return target;
         }
         let view = context.task(task);
         for near in [last, recent] {
             let usable = self.share_cache(near, target) && view.may_run_on(near);
-            if usable && self.is_as_good_as_idle(near) {
+            if usable && self.is_as_good_as_idle(near) && self.suits(task, near) {
                 return near;
             }
+        }
+        if let Some(domain) = self.unlike_domain(target) {
+            let found = self.idle_of_unlike(context, task, (domain, target));
+            return found.unwrap_or(target);
         }
         let idle_core = self.idle_core(context, task, target);
         if let Some(core) = idle_core {
@@ -241,11 +246,17 @@ impl State {
         self.after(target).find(idle)
     }
 
-    /// Whether all threads of the core of `cpu` are idle, as far as there are others
-    /// (`is_core_idle()`).
+    /// Whether all threads of the core of `cpu` are idle, itself as well, as far as there are
+    /// others.
     pub(super) fn has_idle_core(&self, cpu: CpuId) -> bool {
         let mut threads = self.threads(cpu).iter();
         threads.all(|thread| self.is_idle(*thread))
+    }
+
+    /// Whether the other threads of the core of `cpu` are idle (`is_core_idle()`).
+    pub(super) fn siblings_idle(&self, cpu: CpuId) -> bool {
+        let mut threads = self.threads(cpu).iter();
+        threads.all(|thread| *thread == cpu || self.is_idle(*thread))
     }
 
     /// The CPUs under the cache of `target`, from the one after it round to it.
@@ -280,8 +291,19 @@ impl State {
         None
     }
 
-    /// How many CPUs of a cache wakeups look at, by how busy they are on average, where `domain` of
-    /// `here` is that of a last-level cache. It is found out when that is balanced
+    /// Among which CPUs a wakeup near `cpu` looks for an idle one: those under its cache; from 7.2
+    /// on, where CPUs are of unlike capacity, those of all capacities, unless these span nodes
+    /// (`claim_asym_sched_domain_shared()`).
+    pub(super) fn scanned_span(&self, cpu: CpuId) -> &[CpuId] {
+        let unlike = self.unlike_domain(cpu).filter(|_| self.rules.unlike_cores);
+        match unlike.filter(|domain| !domain.level.spans_nodes) {
+            Some(domain) => &domain.span,
+            None => self.under_cache(cpu),
+        }
+    }
+
+    /// How many CPUs of those wakeups look at, by how busy they are on average, where `domain` of
+    /// `here` is theirs. It is found out when that is balanced
     /// (`update_idle_cpu_scan()`).
     ///
     /// ```text
@@ -289,13 +311,18 @@ impl State {
     /// ```
     pub(super) fn update_scanned(&mut self, context: &Context<'_>, here: CpuId, domain: usize) {
         let domain = &self.cpu(here).domains[domain];
-        let span = self.under_cache(here);
-        if domain.span.len() != span.len() || !domain.level.shares_cache {
+        let span = self.scanned_span(here);
+        if *domain.span != *span {
             return;
         }
         let cpus = span.len() as u64;
         let online = span.iter().filter(|cpu| context.is_online(**cpu));
-        let utils = online.map(|cpu| self.queues[self.cpu(*cpu).root].load.util.min(CAPACITY));
+        let utils = online.map(|cpu| {
+            self.queues[self.cpu(*cpu).root]
+                .load
+                .util
+                .min(self.cpu(*cpu).whole)
+        });
         let mean = utils.sum::<u64>() / cpus;
         let percent = domain.level.imbalance_pct;
         let used = mean * mean * percent * percent / (10_000 * CAPACITY);

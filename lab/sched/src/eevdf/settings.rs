@@ -382,6 +382,21 @@ fn balancing(version: Version) -> Vec<Setting> {
              or if there is none, the first that idles",
             "find_new_ilb() of 7.3.4, not of 7.2.12",
         ),
+        flag(
+            "unlike_cores",
+            version >= V7_2,
+            "where CPUs are of unlike capacity: whether wakeups prefer idle cores, and look at the fewer CPUs \
+             the busier they are, and whether a task that needs a larger CPU is pulled to an idle core only",
+            "select_idle_capacity(), asym_fits_cpu() and dst_core_idle in 7.2.12, not in 6.12.117",
+        ),
+        flag(
+            "misfit_if_larger",
+            version >= V7_3,
+            "where CPUs are of unlike capacity: whether a task that needs a larger CPU counts only for a CPU \
+             that balances and is larger, and a lone task may leave a core with busy siblings, or go to \
+             another cluster of the same capacity",
+            "update_sg_lb_stats() and sched_balance_find_src_rq() of 7.3.4, not of 7.2.12",
+        ),
     ]
 }
 

@@ -15,9 +15,10 @@ use super::balance::{Pass, Pull};
 use super::cache_aware::CacheAware;
 use super::domains::{Capacity, Domain};
 use super::effects::Effects;
+use super::fits::Clamp;
 use super::idle::{Kick, Nohz};
 use super::load::CAPACITY;
-use super::pelt::Average;
+use super::pelt::{Average, Pace};
 use super::rules::Rules;
 use super::weights::NICE_0;
 
@@ -189,9 +190,14 @@ pub(super) struct CpuState {
     pub(super) domains: Vec<Domain>,
     /// How high it boosts (`arch_asym_cpu_priority()`).
     pub(super) priority: u16,
-    /// What of it is left to fair tasks, in 1024ths, as of when it was balanced last
-    /// (`cpu_capacity`).
+    /// All of it, in 1024ths of the fastest CPU (`arch_scale_cpu_capacity()`).
+    pub(super) whole: u64,
+    /// What of that is left to fair tasks, as of when it was balanced last (`cpu_capacity`).
     pub(super) capacity: u64,
+    /// The load of its running task, if that needs a larger CPU (`misfit_task_load`).
+    pub(super) misfit: u64,
+    /// How far what it did is behind that of the fastest CPU.
+    pub(super) pace: Pace,
     /// When to balance next, in jiffies.
     pub(super) next_balance: i64,
     /// The most that looking for work before it idled took lately, in ns; at least the cost of a
@@ -245,6 +251,8 @@ pub(super) struct TaskState {
     pub(super) joining: Joining,
     pub(super) replenishment: Alarm,
     pub(super) policy: Policy,
+    /// Between which capacities it asks to be run.
+    pub(super) clamp: Clamp,
     pub(super) round_robin: bool,
     /// Ticks that are left of a SCHED_RR slice.
     pub(super) rr_slice: u64,
@@ -275,6 +283,10 @@ pub(super) struct State {
     pub(super) groups: Vec<GroupState>,
     /// What groups of domains know.
     pub(super) capacities: Vec<Capacity>,
+    /// Its CPUs are of unlike capacity (`sched_asym_cpucap_active()`).
+    pub(super) unlike: bool,
+    /// Some share a level-2 cache within a larger one (`sched_cluster_active`).
+    pub(super) clustered: bool,
     /// Until when a CPU balances a domain that spans nodes (`sched_balance_running`).
     pub(super) nodes_balanced_until: Instant,
     pub(super) nohz: Nohz,
@@ -326,6 +338,7 @@ impl CpuState {
             lock,
             root,
             line,
+            whole: CAPACITY,
             capacity: CAPACITY,
             server: Server::new(fair_server),
             ..CpuState::default()
@@ -391,6 +404,17 @@ impl State {
 
     pub(super) fn entity_of(&self, task: TaskId) -> EntityId {
         self.tasks[task.index()].entity
+    }
+
+    /// The clock of the CPU of `queue` by which averages count (`cfs_rq_clock_pelt()`).
+    pub(super) fn load_now(&self, queue: QueueId) -> i64 {
+        self.load_clock(self.queues[queue].cpu)
+    }
+
+    /// The clock of `cpu` by which averages count (`rq_clock_pelt()`).
+    pub(super) fn load_clock(&self, cpu: CpuId) -> i64 {
+        let there = self.cpu(cpu);
+        there.clock - there.pace.behind()
     }
 
     /// The clock of the CPU of `queue`.

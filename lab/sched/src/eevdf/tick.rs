@@ -26,6 +26,7 @@ impl State {
                 Class::Fair => {
                     self.tick_fair(current);
                     self.plan_scan(context, current);
+                    self.note_misfit(context, here, current);
                 }
                 Class::Urgent => self.tick_urgent(here, current),
             }

@@ -63,7 +63,7 @@ impl State {
             true => self.cpu(cpu).estimate,
             false => 0,
         };
-        used.max(expected).min(CAPACITY)
+        used.max(expected).min(self.cpu(cpu).whole)
     }
 
     /// How much of a CPU `entity` uses, or is expected to (`task_util_est()`).

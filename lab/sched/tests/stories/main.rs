@@ -36,3 +36,4 @@ mod stage;
 mod starvation;
 mod symmetry;
 mod told;
+mod unlike;

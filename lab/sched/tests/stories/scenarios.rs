@@ -23,14 +23,23 @@ pub fn played(text: &str, cpus: u16, ticks: u64) -> (Ending, Kernel<Watch>, Coun
 /// What is played without costs may work without end while time stands still; shipped scenarios
 /// are played with them.
 fn play(entry: &Entry, stage: Stage, ticks: u64) -> (Ending, Kernel<Watch>, Counters) {
+    let stage = stage.altered(|machine| machine.memory.size = Bytes::from_mb(1_024));
+    play_under("linux24", entry, stage, ticks)
+}
+
+fn play_under(
+    name: &str,
+    entry: &Entry,
+    stage: Stage,
+    ticks: u64,
+) -> (Ending, Kernel<Watch>, Counters) {
     let counters = Counters::default();
     let chosen = Chosen::new(entry.settings(), BTreeMap::new()).expect("nothing is chosen");
     let workload = entry
         .build(&chosen, &stage.site(), &counters)
         .expect("its defaults are sound");
     let start = |boot: &mut Boot<'_>| workload.start(boot);
-    let stage = stage.altered(|machine| machine.memory.size = Bytes::from_mb(1_024));
-    let (ending, kernel) = stage.plays(scheduler("linux24", &[]), ticks * 10, start);
+    let (ending, kernel) = stage.plays(scheduler(name, &[]), ticks * 10, start);
     (ending, kernel, counters)
 }
 
@@ -310,6 +319,42 @@ fn scripts_of_rt_app_are_played() {
         "fast" : { "policy" : "SCHED_FIFO", "delay" : 70000, "loop" : 1, "run" : 20000 },
     }, "global" : { "duration" : 1 } }"#;
     assert_eq!(scripted(delayed, 16), ["t...t..fft..t..."]);
+}
+
+/// A script as those of Arm are: a task begins light on a little CPU, grows heavy, and is moved to
+/// a big one, where it is done sooner; one that is held back stays.
+#[test]
+fn a_script_of_rt_app_migrates_a_heavy_task_up() {
+    let text = |keys: &str| {
+        format!(
+            r#"{{ "tasks" : {{ "grows" : {{ {keys}
+                "phases" : {{
+                    "light" : {{ "cpus" : [0], "loop" : 10, "run" : 1000, "timer" : {{ "ref" : "unique", "period" : 16000 }} }},
+                    "heavy" : {{ "cpus" : [0, 1, 2, 3], "loop" : 1, "run" : 400000 }}
+                }} }} }}, "global" : {{ "duration" : 2 }} }}"#
+        )
+    };
+    let busy_at_the_end = |keys: &str| {
+        let entry = Entry::of_scenario("story", "story.json", &text(keys));
+        let entry = entry.unwrap_or_else(|problems| panic!("{problems}"));
+        let unlike = stage(4).sharing(2).altered(|machine| {
+            machine.cpus.iter_mut().for_each(|place| place.socket = 0);
+            machine.capacities = vec![446, 446, 1_024, 1_024];
+            machine.memory.size = Bytes::from_mb(1_024);
+        });
+        let (_, kernel, _) = play_under("eevdf-7.3", &entry, unlike, 50);
+        let end = warmq_units::Instant::START + ms(500);
+        let lines = kernel.observer().0.0.lines_until(end);
+        lines.iter().position(|line| line.ends_with('g'))
+    };
+    assert!(
+        busy_at_the_end("").is_some_and(|cpu| cpu >= 2),
+        "it needs a big one"
+    );
+    assert!(
+        busy_at_the_end("\"util_max\" : 400,").is_some_and(|cpu| cpu < 2),
+        "held back"
+    );
 }
 
 /// What spins counts the time that others run, what runs does not.

@@ -12,7 +12,7 @@ use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 use crate::error::PlayError;
 use crate::notes::Notes;
 use crate::source::SenderThread;
-use crate::specs::{attributes_of, group_number};
+use crate::specs::{UCLAMP, attributes_of, group_number};
 use crate::stage::Stage;
 use crate::stage::slots::{Slot, TaskState};
 use crate::sys::clock::now_ns;
@@ -150,6 +150,8 @@ impl<'n> Changes<'n> {
                 let slice = Duration::from_ns(slice_ns);
                 change_attributes(slot, |_| ()).map(|()| vec![Record::Slice { task, slice }])
             }
+            To::UclampMin(min) => sched::set_uclamp(tid, Some(*min), None).map(|()| Vec::new()),
+            To::UclampMax(max) => sched::set_uclamp(tid, None, Some(*max)).map(|()| Vec::new()),
             To::Group(place) => {
                 let group = group_number(*place);
                 let moved = self.stage.groups.move_thread(tid, group);
@@ -185,7 +187,11 @@ impl<'n> Changes<'n> {
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
             Err(error) => {
                 let what = format!("a change of {} is refused", who());
-                Err(PlayError::refused(what, &error, "play it as root"))
+                let fix = match error.raw_os_error() {
+                    Some(libc::EOPNOTSUPP) => UCLAMP,
+                    _ => "play it as root",
+                };
+                Err(PlayError::refused(what, &error, fix))
             }
         }
     }

@@ -112,6 +112,7 @@ impl Performer {
             .store(attributes.slice_ns, Ordering::Relaxed);
         let set = attributes.apply(0);
         set.map_err(|error| self.refused("policy, nice value and slice", &error, POLICY))?;
+        self.set_uclamp(spec.uclamp_min, spec.uclamp_max)?;
         if let Some(fragment) = spec.fragment {
             warmq_hint::enter(APP, fragment);
         }

@@ -8,7 +8,7 @@ use warmq_scenario::{Quantity, Set};
 use super::birth::{CPUS, GROUP, POLICY};
 use super::{Left, PS_PER_NS, Performer};
 use crate::error::PlayError;
-use crate::specs::{attributes_of, group_number};
+use crate::specs::{UCLAMP, attributes_of, group_number};
 use crate::speed::spin;
 use crate::stage::slots::Mark;
 use crate::sys::clock::now_ns;
@@ -114,6 +114,8 @@ impl Performer {
                 self.change_attributes(|_| ())?;
                 self.tell(Mark::Slice, 0, slice.as_ns());
             }
+            To::UclampMin(min) => self.set_uclamp(Some(min), None)?,
+            To::UclampMax(max) => self.set_uclamp(None, Some(max))?,
             To::Group(place) => {
                 let group = group_number(place);
                 let joined = self.stage.groups.join(group);
@@ -135,6 +137,12 @@ impl Performer {
             now.apply(0)
         });
         set.map_err(|error| self.refused("policy, nice value and slice", &error, POLICY))
+    }
+
+    /// Clamps what utilization this task counts as, as far as bounds are given.
+    pub(super) fn set_uclamp(&self, min: Option<u16>, max: Option<u16>) -> Result<(), PlayError> {
+        let set = sched::set_uclamp(0, min, max);
+        set.map_err(|error| self.refused("uclamp_min and uclamp_max", &error, UCLAMP))
     }
 
     pub(super) fn set_nice_value(&self, nice: i8) -> Result<(), PlayError> {

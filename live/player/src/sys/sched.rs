@@ -132,6 +132,41 @@ impl Attributes {
     }
 }
 
+/// `struct sched_attr` with what utilization is clamped to, since Linux 5.3.
+#[repr(C)]
+struct ClampAttributes {
+    usual: libc::sched_attr,
+    util_min: u32,
+    util_max: u32,
+}
+
+/// Nothing else of the attributes changes.
+const KEEP: u64 = (libc::SCHED_FLAG_KEEP_POLICY | libc::SCHED_FLAG_KEEP_PARAMS) as u64;
+
+/// Sets as what utilization thread `tid` counts at least, and at most, as far as that is given; 0
+/// is the caller.
+///
+/// # Errors
+/// The kernel clamps none (EOPNOTSUPP), the bounds cross (EINVAL), or there is no such thread.
+pub fn set_uclamp(tid: i32, min: Option<u16>, max: Option<u16>) -> io::Result<()> {
+    let flag = |bound: Option<u16>, flag: i32| bound.map_or(0, |_| flag as u64);
+    let clamps =
+        flag(min, libc::SCHED_FLAG_UTIL_CLAMP_MIN) | flag(max, libc::SCHED_FLAG_UTIL_CLAMP_MAX);
+    if clamps == 0 {
+        return Ok(());
+    }
+    let mut attributes = ClampAttributes {
+        usual: empty(),
+        util_min: min.unwrap_or(0).into(),
+        util_max: max.unwrap_or(0).into(),
+    };
+    attributes.usual.size = size_of::<ClampAttributes>() as u32;
+    attributes.usual.sched_flags = KEEP | clamps;
+    // SAFETY: the structure is complete and says its size.
+    let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw mut attributes, 0) };
+    checked_long(answer).map(|_| ())
+}
+
 fn empty() -> libc::sched_attr {
     libc::sched_attr {
         size: size_of::<libc::sched_attr>() as u32,

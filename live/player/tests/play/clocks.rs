@@ -140,6 +140,21 @@ fn has(played: &Played, wanted: Record) {
     assert!(played.all().any(|record| *record == wanted), "{wanted:?}");
 }
 
+/// A kernel that clamps no utilization is named by what it lacks, whoever asks for it.
+#[test]
+fn utilization_is_clamped_or_the_kernel_lacks_that() {
+    let kind = "[task.one]\nuclamp_min = 100\ntimes = 1\nbody = [{ run = \"1us\" }]";
+    let step = "[task.one]\ntimes = 1\nbody = [{ uclamp_max = 600 }, { run = \"1us\" }]";
+    let change = "[task.one]\ntimes = 1\nbody = [{ sleep = \"100ms\" }]\n
+        [[change]]\nat = \"10ms\"\ntask = \"one\"\nset = { uclamp_min = 50, uclamp_max = 700 }";
+    for text in [kind, step, change] {
+        let played = play(text, "--warmup 0s --time 5s");
+        let clamps = played.code == Some(0);
+        let refused = played.code == Some(4) && played.said.contains("CONFIG_UCLAMP_TASK");
+        assert!(clamps || refused, "{text}: {}", played.said);
+    }
+}
+
 #[test]
 fn what_tasks_set_of_themselves_is_told() {
     let text = "

@@ -38,6 +38,7 @@ impl Site {
             core: cpu,
             llc: cpu / cpus,
             node: cpu / cpus / caches,
+            ..Place::default()
         };
         let places = (0..nodes * caches * cpus).map(place).collect();
         Site {

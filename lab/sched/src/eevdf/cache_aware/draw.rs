@@ -5,6 +5,7 @@ use warmq_units::{CpuId, TaskId};
 
 use super::super::balance::Idleness;
 use super::super::busiest::Standing;
+use super::super::domains::Domain;
 use super::super::state::State;
 use super::CacheAware;
 use super::policy::{Fill, Verdict};
@@ -80,13 +81,18 @@ impl State {
         let below = below.is_some_and(|below| self.cpu(here).domains[below].level.shares_cache);
         let shares = self.cpu(here).domains[domain].level.shares_cache;
         let records = below && !shares && idleness != Idleness::NewlyIdle;
-        let groups = &self.cpus[here.index()].domains[domain].groups;
+        let Domain {
+            groups, capacities, ..
+        } = &self.cpus[here.index()].domains[domain];
         let Some(aware) = &mut self.cache_aware else {
             return;
         };
         for (at, (group, standing)) in groups.iter().zip(standings).enumerate() {
             let first = group.cpus[0];
+            // A task that needs a larger CPU goes first.
+            let misfits = capacities.is_any() && standing.misfit > 0;
             standing.is_drawn = counts
+                && !misfits
                 && at > 0
                 && standing.preferring > 0
                 && aware.verdict(first, here, 0, true) == Verdict::Drawn;
@@ -112,6 +118,11 @@ impl State {
     ) -> bool {
         if !self.counts_caches(here, domain) {
             return false;
+        }
+        let unlike = self.cpu(here).domains[domain].capacities.is_any();
+        if unlike && !self.fits(task, here) && self.fits(task, from) {
+            // task_misfits_asym_cpu()
+            return self.cache_aware.is_some();
         }
         let util = self.used_by(task);
         let Some(aware) = &mut self.cache_aware else {

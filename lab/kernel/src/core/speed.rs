@@ -1,24 +1,30 @@
-//! SMT siblings: a CPU is slower while another on its core is busy.
+//! How fast CPUs work: by their capacity, and slower while another on their core is busy.
 
-use warmq_machine::MachineDescription;
+use warmq_machine::{FULL_CAPACITY, MachineDescription};
 use warmq_units::{CpuId, Duration, Instant};
 
 use crate::core::cpu::Cpu;
 use crate::core::{Core, Event};
 
-/// Speeds are in thousandths of what a CPU reaches while its siblings idle.
-const FULL: u64 = 1_000;
+/// Beside a sibling, speeds are in thousandths of what a CPU reaches while its siblings idle.
+const ALONE: u64 = 1_000;
+/// The speed of the fastest CPU while its siblings idle.
+const FULL: u64 = ALONE * FULL_CAPACITY;
 
-/// Which CPUs share a core, and how much they slow each other down.
-pub(crate) struct Smt {
-    /// The speed of a CPU while a sibling is busy.
-    speed: u64,
+/// How fast CPUs work, which share a core, and how much these slow each other down.
+///
+/// Work is in what the fastest CPU would take for it. What memory takes does not depend on the CPU
+/// that waits: [`Memory`](crate::core::memory::Memory) says it as the work that would take as long.
+pub(crate) struct Speeds {
+    /// The part of its speed that a CPU has while a sibling is busy.
+    beside_sibling: u64,
     siblings: Vec<Vec<CpuId>>,
+    capacities: Vec<u64>,
 }
 
-impl Smt {
-    /// `None` for a machine whose CPUs do not slow each other down.
-    pub(crate) fn of(machine: &MachineDescription) -> Option<Smt> {
+impl Speeds {
+    /// `None` for a machine whose CPUs are alike and do not slow each other down.
+    pub(crate) fn of(machine: &MachineDescription) -> Option<Speeds> {
         let cpus = || (0..machine.cpus.len() as u16).map(CpuId);
         let core = |cpu: CpuId| machine.cpus[cpu.index()].core;
         let siblings: Vec<Vec<CpuId>> = cpus()
@@ -29,27 +35,36 @@ impl Smt {
             })
             .collect();
         let any = siblings.iter().any(|of_one| !of_one.is_empty());
-        let speed = machine.smt_speed;
-        (any && speed < FULL).then_some(Smt { speed, siblings })
+        let slowed_down = any && machine.smt_speed < ALONE;
+        let differ = slowed_down || !machine.capacities.is_empty();
+        differ.then(|| Speeds {
+            beside_sibling: machine.smt_speed.max(1),
+            siblings,
+            capacities: cpus().map(|cpu| machine.capacity(cpu)).collect(),
+        })
     }
 }
 
 impl Core {
-    /// The speed of `cpu` now.
+    /// The speed of `cpu` now, in parts of [`FULL`].
     fn speed(&self, cpu: CpuId) -> u64 {
         let shares_core = self.cpus[cpu.index()].shares_core;
         debug_assert_eq!(shares_core, self.has_busy_sibling(cpu));
-        match &self.hardware.smt {
-            Some(smt) if shares_core => smt.speed.max(1),
-            _ => FULL,
-        }
+        let Some(speeds) = &self.hardware.speeds else {
+            return FULL;
+        };
+        let part = match shares_core {
+            true => speeds.beside_sibling,
+            false => ALONE,
+        };
+        part * speeds.capacities[cpu.index()]
     }
 
-    /// How long `cpu` takes at its present speed for work that takes `alone` while its siblings
-    /// idle.
+    /// How long `cpu` takes at its present speed for work that takes `alone` on the fastest CPU
+    /// while its siblings idle.
     #[inline]
     pub(crate) fn stretched(&self, cpu: CpuId, alone: Duration) -> Duration {
-        match self.hardware.smt {
+        match self.hardware.speeds {
             None => alone,
             Some(_) => scaled(alone, FULL, self.speed(cpu)),
         }
@@ -79,15 +94,15 @@ impl Core {
     /// from now on.
     #[inline]
     pub(crate) fn occupy_core(&mut self, cpu: CpuId, occupies: bool) {
-        if self.hardware.smt.is_some() && self.cpus[cpu.index()].occupies_core != occupies {
+        if self.hardware.speeds.is_some() && self.cpus[cpu.index()].occupies_core != occupies {
             self.change_speeds(cpu, occupies);
         }
     }
 
     fn change_speeds(&mut self, cpu: CpuId, occupies: bool) {
         let now = self.now();
-        let siblings = match &self.hardware.smt {
-            Some(smt) => smt.siblings[cpu.index()].clone(),
+        let siblings = match &self.hardware.speeds {
+            Some(speeds) => speeds.siblings[cpu.index()].clone(),
             None => return,
         };
         let left =
@@ -104,9 +119,9 @@ impl Core {
     fn has_busy_sibling(&self, cpu: CpuId) -> bool {
         let siblings = self
             .hardware
-            .smt
+            .speeds
             .iter()
-            .flat_map(|smt| &smt.siblings[cpu.index()]);
+            .flat_map(|speeds| &speeds.siblings[cpu.index()]);
         siblings
             .copied()
             .any(|sibling| self.cpus[sibling.index()].occupies_core)
