@@ -1,10 +1,11 @@
 """The player beside the programs whose scenarios it plays: work a second, unrecorded, in turn.
 
-usage: programs.py WARMQ [TRIES]
+usage: programs.py WARMQ [TRIES [PATTERN]]
 
-WARMQ is the release build of the command. Each pair is run TRIES times (5), one after the other. A
-program that is not installed is left out, and so is TCP where the kernel's congestion control is
-one that paces: the player chooses one that does not.
+WARMQ is the release build of the command. Each pair is run TRIES times (5), one after the other;
+with PATTERN, a regular expression, those pairs whose names it is found in. A program that is not
+installed is left out, and so is TCP where the kernel's congestion control is one that paces: the
+player chooses one that does not.
 """
 
 import json
@@ -25,7 +26,7 @@ SECONDS = 2
 
 
 def hackbench(groups, connection):
-    words = ["hackbench", "--pipe" if connection == "pipe" else "--inet"]
+    words = ["hackbench", *{"pipe": ["--pipe"], "inet": ["--inet"], "unix": []}[connection]]
     words += ["-f", "20", "-l", str(LOOPS), "-g", str(groups)]
     messages = 400 * LOOPS * groups
     played = {"groups": groups, "loops": LOOPS, "connection": connection}
@@ -37,12 +38,21 @@ def hackbench(groups, connection):
     return name, words, lambda said: messages / number(r"Time: ([\d.]+)", said), ours
 
 
-def messaging():
-    words = ["perf", "bench", "sched", "messaging", "-p", "-g", "4", "-l", str(LOOPS)]
-    _, _, _, ours = hackbench(4, "pipe")
+def messaging(connection):
+    options = {"pipe": ["-p"], "unix": []}[connection]
+    words = ["perf", "bench", "sched", "messaging", *options, "-g", "4", "-l", str(LOOPS)]
+    _, _, _, ours = hackbench(4, connection)
     total = r"Total time: ([\d.]+)"
     messages = 400 * LOOPS * 4
-    return "perf bench sched messaging", words, lambda said: messages / number(total, said), ours
+    return " ".join(words[:4] + options), words, lambda said: messages / number(total, said), ours
+
+
+def stressor(name):
+    """One of stress-ng's stressors, which counts operations of its own."""
+    words = ["stress-ng", f"--{name}", "1", "-t", str(SECONDS), "--metrics-brief"]
+    count = rf"\] {name} +\d+ +[\d.]+ +[\d.]+ +[\d.]+ +([\d.]+)"
+    ours = of_scenario(os.path.join(HERE, "programs", f"stress-{name}.toml"))
+    return f"stress-ng --{name}", words, lambda said: number(count, said), ours
 
 
 def of_scenario(file):
@@ -51,10 +61,11 @@ def of_scenario(file):
 
 def pairs():
     """Name, command, its work a second by what it printed, and the scenario with its options."""
-    for connection in ["pipe", "inet"]:
+    for connection in ["unix", "pipe", "inet"]:
         for groups in [1, 4, 10]:
             yield hackbench(groups, connection)
-    yield messaging()
+    for connection in ["unix", "pipe"]:
+        yield messaging(connection)
     yield (
         "perf bench sched pipe",
         ["perf", "bench", "sched", "pipe", "-l", "200000"],
@@ -69,12 +80,8 @@ def pairs():
         lambda said: cycles / number(r"took ([\d.]+)", said),
         of_scenario(os.path.join(HERE, "programs", "cyclictest.toml")),
     )
-    yield (
-        "stress-ng --pipe",
-        ["stress-ng", "--pipe", "1", "-t", str(SECONDS), "--metrics-brief"],
-        lambda said: number(r"\] pipe +\d+ +[\d.]+ +[\d.]+ +[\d.]+ +([\d.]+)", said),
-        of_scenario(os.path.join(HERE, "programs", "stress-pipe.toml")),
-    )
+    yield stressor("pipe")
+    yield stressor("futex")
     yield (
         "sysbench threads",
         ["sysbench", "threads", "--threads=4", f"--time={SECONDS}", "run"],
@@ -120,9 +127,10 @@ def paces():
 def main():
     warmq = os.path.abspath(sys.argv[1])
     tries = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    chosen = sys.argv[3] if len(sys.argv) > 3 else ""
     print(f"medians of {tries} runs a side, in turn; work a second; ! is more than 15 % off")
     print(f"{'':<28} {'program':>12} {'player':>12} {'ratio':>6}")
-    for name, words, work, ours in pairs():
+    for name, words, work, ours in (pair for pair in pairs() if re.search(chosen, pair[0])):
         if shutil.which(words[0]) is None:
             print(f"{name:<28} {words[0]} is not installed")
             continue

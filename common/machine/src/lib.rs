@@ -23,6 +23,7 @@ mod hwloc;
 mod memory;
 mod observed;
 mod overrides;
+mod pairs;
 mod shadow;
 mod shipped;
 mod sparse;
@@ -49,6 +50,7 @@ pub use observed::{
     ASSUMED, Observed, ObservedCache, ObservedCpu, ObservedNodes, ObservedSpeeds, ObservedWays,
 };
 pub use overrides::Overrides;
+pub use pairs::PairKind;
 pub use shipped::{builtin, builtin_names, costs_taken_from};
 pub use toml_machine::{NOT_GIVEN, read_toml};
 pub use topology::{FULL_CAPACITY, Layout};

@@ -1,7 +1,7 @@
 //! The language as tables: the keys of each kind of table, what their values are, and what the
 //! schema says of them. The reader reads by them, and the schema is made of them.
 
-use crate::object::{Card, Class, Then};
+use crate::object::{Card, Class, Family, Then};
 use crate::quantity::Quantity;
 
 /// What the value of a key is.
@@ -133,7 +133,7 @@ pub(crate) const MANY: &[Key] = &[
 pub(crate) fn of_class(class: Class) -> &'static [Key] {
     match class {
         Class::Region => REGION,
-        Class::Mutex | Class::Condition | Class::Process => &[],
+        Class::Mutex | Class::Condition | Class::Futex | Class::Process => &[],
         Class::Spinlock => SPINLOCK,
         Class::Semaphore => SEMAPHORE,
         Class::Barrier => BARRIER,
@@ -179,14 +179,13 @@ const PIPE: &[Key] = &[may("buffer", Size, "How many bytes it holds; 64KB.")];
 
 #[rustfmt::skip]
 const STREAM: &[Key] = &[
-    RECEIVE_BUFFER,
+    may("family", Words(&Family::WORDS), "TCP over loopback (inet), or a pair of Unix sockets; inet."),
+    may("buffer", Size, "Its receive buffer, of Unix sockets the send buffer; by default the kernel's own."),
     may("nagle", Switch, "True, or a setting that is, if short segments wait for one another: no TCP_NODELAY."),
 ];
 
-const DATAGRAM: &[Key] = &[RECEIVE_BUFFER];
-
 #[rustfmt::skip]
-const RECEIVE_BUFFER: Key = may("buffer", Size, "Its receive buffer; by default the kernel's own.");
+const DATAGRAM: &[Key] = &[may("buffer", Size, "Its receive buffer; by default the kernel's own.")];
 
 #[rustfmt::skip]
 const GROUP: &[Key] = &[

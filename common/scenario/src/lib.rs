@@ -50,7 +50,7 @@ pub use change::{Change, Occurs, Phase, SchedulerChoice, Set, Target};
 pub use expr::{Expr, Fault, SettingId, Spot};
 pub use fidelity::{Fidelity, Note, World};
 pub use object::{
-    Arrivals, Card, Class, Object, ObjectId, ObjectKind, Rate, Source, Spinlock, Then,
+    Arrivals, Card, Class, Family, Object, ObjectId, ObjectKind, Rate, Source, Spinlock, Then,
 };
 pub use place::Place;
 pub use quantity::Quantity;

@@ -42,6 +42,8 @@ pub enum ObjectKind {
     Spinlock(Spinlock),
     /// A condition variable.
     Condition,
+    /// A futex: a word that never changes, in which tasks wait and others wake them.
+    Futex,
     /// A SysV semaphore. Those that differ in the last index only are one set.
     Semaphore {
         /// Its value at the start.
@@ -62,9 +64,11 @@ pub enum ObjectKind {
         /// How many bytes it holds.
         buffer: Expr,
     },
-    /// Two connected ends over loopback.
+    /// Two connected ends.
     Stream {
-        /// The receive buffer of each end; none: the kernel's own.
+        /// What connects them.
+        family: Family,
+        /// The receive buffer of each end, of Unix sockets the send buffer; none: the kernel's own.
         buffer: Option<Expr>,
         /// Unless it is 0, short segments wait for one another, as without `TCP_NODELAY`.
         nagle: Expr,
@@ -115,6 +119,20 @@ pub enum ObjectKind {
         /// Its path.
         path: String,
     },
+}
+
+/// What connects the ends of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// TCP over loopback (AF_INET).
+    Inet,
+    /// A pair of Unix sockets (AF_UNIX).
+    Unix,
+}
+
+impl Family {
+    /// The words for these.
+    pub(crate) const WORDS: [&'static str; 2] = ["inet", "unix"];
 }
 
 /// A spin lock of user space: who finds it held looks at it again and again, and may be preempted
@@ -254,6 +272,7 @@ pub enum Class {
     Mutex,
     Spinlock,
     Condition,
+    Futex,
     Semaphore,
     Barrier,
     Queue,
@@ -269,11 +288,12 @@ pub enum Class {
 
 impl Class {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Class; 15] = [
+    pub const ALL: [Class; 16] = [
         Class::Region,
         Class::Mutex,
         Class::Spinlock,
         Class::Condition,
+        Class::Futex,
         Class::Semaphore,
         Class::Barrier,
         Class::Queue,
@@ -294,6 +314,7 @@ impl Class {
             Class::Mutex => "mutex",
             Class::Spinlock => "spinlock",
             Class::Condition => "condition",
+            Class::Futex => "futex",
             Class::Semaphore => "semaphore",
             Class::Barrier => "barrier",
             Class::Queue => "queue",
@@ -317,6 +338,7 @@ impl ObjectKind {
             ObjectKind::Mutex => Class::Mutex,
             ObjectKind::Spinlock(_) => Class::Spinlock,
             ObjectKind::Condition => Class::Condition,
+            ObjectKind::Futex => Class::Futex,
             ObjectKind::Semaphore { .. } => Class::Semaphore,
             ObjectKind::Barrier { .. } => Class::Barrier,
             ObjectKind::Queue { .. } => Class::Queue,

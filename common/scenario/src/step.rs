@@ -151,17 +151,19 @@ pub enum Action {
     Lock(Reference),
     /// Unlocks a mutex or a spin lock.
     Unlock(Reference),
-    /// Waits for a condition; the mutex is unlocked meanwhile.
+    /// Waits for a condition, or in a futex.
     Wait {
-        /// The condition.
-        condition: Reference,
-        /// The mutex.
-        mutex: Reference,
+        /// The condition or the futex.
+        on: Reference,
+        /// The mutex that is unlocked meanwhile. Invariant: there for a condition, and only then.
+        mutex: Option<Reference>,
+        /// For how long at most; none: until it is woken.
+        timeout: Option<Amount>,
     },
-    /// Wakes who waits for a condition.
+    /// Wakes who waits for a condition, or in a futex.
     Signal {
-        /// The condition.
-        condition: Reference,
+        /// The condition or the futex.
+        on: Reference,
         /// Everyone, not only one.
         all: bool,
     },

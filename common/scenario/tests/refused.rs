@@ -33,7 +33,7 @@ fn step(steps: &[&str]) -> String {
     let objects = "[settings]\nn = 3\nlong = \"2ms\"\nmode = { default = \"a\", choices = [\"a\", \"b\"] }\n\
                    [region.data]\nbytes = \"64KB\"\n[mutex.lock]\n[condition.ready]\n[pipe.line]\n\
                    [stream.link]\nfor = { i = \"n\" }\n[datagram.socket]\n[semaphore.free]\n\
-                   [timer.tick]\n[file.null]\npath = \"/dev/null\"\n[queue.work]\nholds = 3\n";
+                   [timer.tick]\n[futex.word]\n[file.null]\npath = \"/dev/null\"\n[queue.work]\nholds = 3\n";
     let scenario = |step: &&str| {
         format!("{objects}[task.t]\nbody = [{{ run = 1 }}, {step}]\n")
             .replace("run = 1 ", "run = \"1ms\" ")
@@ -149,6 +149,12 @@ fn nobody_waits_for_what_nobody_does() {
         "{ lower = \"free\" }",
         "{ lock = \"lock\" }, { wait = \"ready\", mutex = \"lock\" }",
         "{ signal = \"ready\" }, { wait = \"ready\", mutex = \"lock\" }",
+        "{ wait = \"ready\" }",
+        "{ wait = \"word\" }",
+        "{ signal = \"word\" }, { wait = \"word\" }",
+        "{ wait = \"word\", mutex = \"lock\", timeout = \"1ms\" }",
+        "{ wait = \"word\", timeout = 5 }",
+        "{ wait = \"line\" }",
         "{ unlock = \"lock\" }",
         "{ end = \"trip\" }",
         "{ begin = \"trip[0]\" }, { end = \"trip\" }",
@@ -202,6 +208,10 @@ fn objects_and_changes_are_checked() {
         "[stream.s]\nnagle = 1",
         "[stream.s]\nnagle = \"2ms\"",
         "[stream.s]\nnagle = \"delayed\"",
+        "[stream.s]\nfamily = \"ipx\"",
+        "[stream.s]\nfamily = \"unix\"\nnagle = true",
+        "[stream.s]\nfamily = \"unix\"\nbuffer = \"0B\"",
+        "[futex.f]\ninitial = 3",
         "[timer.t]\nmode = \"late\"",
         "[file.f]",
         "[file.f]\npath = \"\"",

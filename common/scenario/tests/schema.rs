@@ -80,7 +80,7 @@ fn what_is_wrong_in_itself_fits_neither() {
         step("{ run = { exponential = \"1ms\", among = [\"2ms\"] } }"),
         step("{ run = { pareto = \"1ms\" } }"),
         step("{ exit = false }"),
-        step("{ wait = \"c\" }"),
+        step("{ wait = \"c\", timeout = 5 }"),
         step("{ send = \"s\" }"),
         step("{ touch = \"r\", write = 25 }"),
         step("{ touch = \"r\", pattern = \"backwards\" }"),

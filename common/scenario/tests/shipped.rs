@@ -118,7 +118,7 @@ fn the_examples_of_the_documentation_are_sound() {
         .skip(1)
         .filter_map(|example| example.split("```").next());
     let examples: Vec<&str> = examples.collect();
-    assert_eq!(examples.len(), 10);
+    assert_eq!(examples.len(), 11);
     for example in examples {
         Scenario::read("example.toml", example)
             .unwrap_or_else(|problems| panic!("{problems}\n{example}"));

@@ -60,6 +60,8 @@ numbered! {
         Device = 13,
         /// A spin lock of user space, in its futex.
         Spinlock = 14,
+        /// A futex of user space.
+        Futex = 15,
     }
 }
 

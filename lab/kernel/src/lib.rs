@@ -33,8 +33,8 @@ mod run;
 mod words;
 
 pub use crate::core::{
-    AccessCounts, DatagramCounts, NeedResched, PacketCounts, Sampled, Statistic, Timeline, Timer,
-    View, Within,
+    AccessCounts, DatagramCounts, NeedResched, PacketCounts, Sampled, Statistic, Timeline, View,
+    Within,
 };
 pub use face::{
     Alarm, Attach, Boot, BootError, Callback, Context, Hint, MakeScheduler, Pick, Scheduler,
@@ -48,6 +48,6 @@ pub use words::{
     Misuse, Mm, Mode, Mutex, Nic, Object, Operator, Part, Policy, PollTime, Preemption, Program,
     ReceiveCharge, Region, Remote, RemotePeer, Reserved, Role, Rule, Running, Semaphore,
     SemaphoreLocks, Sender, Settings, Socket, SoftirqLimits, Span, Spinlock, Stall, Task,
-    TaskCpuTime, TaskSpec, Throttling, Touch, Uclamp, UnknownCost, Violation, Waiting, WakeContext,
-    Wakeup, Walks, Why, group_weight_of_nice, weight_of_nice,
+    TaskCpuTime, TaskSpec, Throttling, Timer, Touch, Uclamp, UnknownCost, Violation, Waiting,
+    WakeContext, Wakeup, Walks, Why, group_weight_of_nice, weight_of_nice,
 };

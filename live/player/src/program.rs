@@ -32,6 +32,7 @@ fn step_logs(step: &Do, marks: bool) -> bool {
         | Do::Lock(_)
         | Do::TakeSpinlock(_)
         | Do::Wait(_)
+        | Do::WaitInFutex(..)
         | Do::Lower(_)
         | Do::Barrier(_)
         | Do::Put(_)
@@ -46,6 +47,7 @@ fn step_logs(step: &Do, marks: bool) -> bool {
         | Do::Unlock(_)
         | Do::ReleaseSpinlock(_)
         | Do::Signal(..)
+        | Do::WakeInFutex(..)
         | Do::Raise(_)
         | Do::Exit
         | Do::Yield

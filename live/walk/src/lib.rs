@@ -8,8 +8,9 @@
 //!
 //! - [`settings`], [`layout`] and [`geometry`] are arithmetic; [`arena`] is the memory and the ring
 //!   of pointers through it, [`timing`] times a walk of it.
-//! - [`latency`] measures what the levels take, on chains of its own; [`calls`] what a system call
-//!   takes, [`mod@gaps`] what takes a CPU away.
+//! - [`latency`] measures what the levels take, on chains of its own; [`transfer`] what a line
+//!   takes from one CPU to another; [`calls`] what a system call takes, [`mod@gaps`] what takes a
+//!   CPU away.
 //! - [`sets`] finds out which lines share a set, by questions alone; [`evict`] answers them on the
 //!   real cache, with the latencies for a scale; [`placement`] puts both together and is what the
 //!   rest knows of sets: found, or unknown.
@@ -38,6 +39,7 @@ mod simulate;
 mod spread;
 mod thread;
 mod timing;
+mod transfer;
 mod translation;
 
 pub use calls::system_call_ns;
@@ -55,4 +57,5 @@ pub use settings::WalkSettings;
 pub use simulate::{SimulatedWalk, simulate_walk};
 pub use spread::Spread;
 pub use thread::allowed_cpus;
+pub use transfer::transfer_ns;
 pub use translation::Translation;

@@ -1,6 +1,7 @@
 //! `warmq calibrate`: what this machine's kernel and caches cost.
 
 mod away;
+mod transfers;
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -15,6 +16,7 @@ use warmq_machine::{Cost, MachineDescription};
 use warmq_units::{Bytes, Cycles, Duration, printable};
 
 use self::away::{Set, TIMER_TICK};
+use self::transfers::{Transfer, missing};
 use crate::failure::Failure;
 use crate::files::Unfinished;
 use crate::progress::Watch;
@@ -33,8 +35,9 @@ Measure what this machine's kernel and caches cost
 
 Plays short scenarios (experiments/costs) on this machine, several times, and looks for the costs \
 with which the lab takes as long for them: system calls, wakeups, switches within and across address \
-spaces, forks, pipes, datagrams, streams, timers, ticks, interrupts between CPUs, the way out of \
-idle; latencies of caches and memory; for how long a hypervisor takes CPUs away.
+spaces, forks, pipes, datagrams, streams, Unix sockets, futexes, timers, ticks, interrupts between \
+CPUs, the way out of idle; latencies of caches and memory, and of a line from one CPU to another, for \
+each kind of pair; for how long a hypervisor takes CPUs away.
 
 `--machine host` uses the newest measurement of this machine, which is kept below the user's cache \
 folder, and every run in the lab says so. It takes a minute or two, and no root. Take a machine that \
@@ -76,14 +79,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let when = Utc::now().format("%Y-%m-%d %H:%M").to_string();
     walk::measured_caches(&mut machine, Bytes::from_kb(8))?;
     let call = system_call(&mut machine, &kernel, &when)?;
+    let transfers = transfers::measure(&mut machine, &kernel, &when)?;
     let found = found(&mut machine, &kernel, arguments.tries, &when)?;
     let away = away::watch(&kernel, arguments.tries)?.set(&mut machine, &kernel, &when);
     let kept = keep(&machine, &when, out)?;
     match arguments.json {
-        true => print_json(&machine, &found, &away),
+        true => print_json(&machine, &transfers, &found, &away),
         false => {
-            output::print(&table(&machine, &call, &found, &away))?;
+            output::print(&table(&machine, (&call, &transfers), &found, &away))?;
             output::print(&remarks(&machine, &kernel, &found, &away))?;
+            missing(&transfers).map_or(Ok(()), |missing| output::print(&missing))?;
             output::print(&format!("Kept in {}.", printable(&kept)))
         }
     }
@@ -193,7 +198,12 @@ fn command(step: &Step) -> String {
     )
 }
 
-fn table(machine: &MachineDescription, call: &str, found: &[Found], away: &Set) -> String {
+fn table(
+    machine: &MachineDescription,
+    (call, transfers): (&str, &[Transfer]),
+    found: &[Found],
+    away: &Set,
+) -> String {
     let mut table = listing::table();
     table.set_header([
         "cost",
@@ -205,6 +215,9 @@ fn table(machine: &MachineDescription, call: &str, found: &[Found], away: &Set) 
         "play",
     ]);
     table.add_row([SYSTEM_CALL, "", call]);
+    for cells in transfers.iter().filter_map(Transfer::cells) {
+        table.add_row(cells);
+    }
     let time = |cycles: Cycles| machine.clock.time_of(cycles).to_string();
     for found in found {
         let us = |figure: f64| Duration((figure * 1e6) as u64).to_string();
@@ -292,8 +305,14 @@ fn assumed(machine: &MachineDescription, found: &[Found], away: &Set) -> String 
     assumed.join(", ")
 }
 
-fn print_json(machine: &MachineDescription, found: &[Found], away: &Set) -> Result<(), Failure> {
-    let rows = away.rows(machine);
+fn print_json(
+    machine: &MachineDescription,
+    transfers: &[Transfer],
+    found: &[Found],
+    away: &Set,
+) -> Result<(), Failure> {
+    let rows = transfers.iter().filter_map(Transfer::row);
+    let rows: Vec<_> = rows.chain(away.rows(machine)).collect();
     rows.iter().try_for_each(output::print_json)?;
     found.iter().try_for_each(|found| {
         output::print_json(&json!({

@@ -3,6 +3,7 @@
 use super::Findings;
 use crate::amount::{Amount, Draw};
 use crate::bind::Bound;
+use crate::object::Class;
 use crate::recorded::Moment;
 use crate::step::{Action, Step};
 use crate::task::{TaskKind, TaskKindId};
@@ -47,6 +48,10 @@ fn takes_time(bound: &Bound, steps: &[Step]) -> bool {
         }
         Action::Touch(_) | Action::Wait { .. } | Action::Lower(_) | Action::Barrier(_) => true,
         Action::Put(_) | Action::Take(_) | Action::Send { .. } | Action::Receive { .. } => true,
+        // A system call, also where nobody waits.
+        Action::Signal { on, .. } => {
+            bound.scenario().object(on.object).kind.class() == Class::Futex
+        }
         Action::Exit | Action::Write { .. } | Action::Reply { .. } => true,
         _ => false,
     })

@@ -37,7 +37,9 @@ fn follow(step: &Step, held: &mut Held, scenario: &Scenario, findings: &mut Find
                 *locked -= 1;
             }
         }
-        Action::Wait { mutex, .. } if held.get(&mutex.object).is_none_or(|locked| *locked == 0) => {
+        Action::Wait {
+            mutex: Some(mutex), ..
+        } if held.get(&mutex.object).is_none_or(|locked| *locked == 0) => {
             let what = format!("who waits must have locked `{}`", name(mutex.object));
             let help = format!("write {{ lock = \"{}\" }} before it", name(mutex.object));
             findings.report(&step.spot, what, help);

@@ -123,7 +123,7 @@ impl Corner<'_, '_> {
             ObjectKind::Barrier { tasks } => self.more_than_zero(tasks, "the number of tasks"),
             ObjectKind::Queue { holds } => self.more_than_zero(holds, "the room of a queue"),
             ObjectKind::Pipe { buffer } => self.more_than_zero(buffer, "a buffer"),
-            ObjectKind::Stream { buffer, nagle } => {
+            ObjectKind::Stream { buffer, nagle, .. } => {
                 self.receive_buffer(buffer.as_ref());
                 self.all([nagle]);
             }
@@ -150,8 +150,8 @@ impl Corner<'_, '_> {
             }
             ObjectKind::Autogroup { nice } => self.nice(nice),
             ObjectKind::Spinlock(spinlock) => self.spinlock(spinlock),
-            ObjectKind::Mutex | ObjectKind::Condition | ObjectKind::Process => {}
-            ObjectKind::Timer { .. } | ObjectKind::File { .. } => {}
+            ObjectKind::Mutex | ObjectKind::Condition | ObjectKind::Futex => {}
+            ObjectKind::Process | ObjectKind::Timer { .. } | ObjectKind::File { .. } => {}
         }
     }
 
@@ -375,11 +375,11 @@ impl Corner<'_, '_> {
             Action::Barrier(object) | Action::Put(object) | Action::Take(object) => {
                 self.reference(object)
             }
-            Action::Signal { condition, .. } => self.reference(condition),
-            Action::Wait { condition, mutex } => {
-                [condition, mutex]
-                    .into_iter()
-                    .for_each(|reference| self.reference(reference));
+            Action::Signal { on, .. } => self.reference(on),
+            Action::Wait { on, mutex, timeout } => {
+                self.reference(on);
+                mutex.iter().for_each(|mutex| self.reference(mutex));
+                timeout.iter().for_each(|span| self.amount(span));
             }
             Action::Send { to, bytes } => {
                 self.reference(to);

@@ -117,7 +117,9 @@ fn awaited(step: &Step) -> Option<(&Reference, &'static str)> {
         Action::Receive { from, .. } => Some((from, "sends to")),
         Action::Take(queue) => Some((queue, "puts into")),
         Action::Lower(semaphore) => Some((semaphore, "raises")),
-        Action::Wait { condition, .. } => Some((condition, "signals")),
+        Action::Wait {
+            on, timeout: None, ..
+        } => Some((on, "signals")),
         _ => None,
     }
 }
@@ -127,7 +129,7 @@ fn fed_by(step: &Step) -> Option<Awaited> {
     match &step.action {
         Action::Send { to, .. } => Some((to.object, to.end.map(other))),
         Action::Put(object) | Action::Raise(object) => Some((object.object, None)),
-        Action::Signal { condition, .. } => Some((condition.object, None)),
+        Action::Signal { on, .. } => Some((on.object, None)),
         _ => None,
     }
 }

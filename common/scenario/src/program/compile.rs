@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::source::GapsOf;
 use super::{Do, Draws, Edge, Lines, Link, Number, Op, Ops, Part, Parts, Program, Row};
-use super::{SourceProgram, StreamOf, TakeSpinlock, Timer, Touch, Which};
+use super::{SourceProgram, StreamOf, TakeSpinlock, Timer, Touch, Wait, Which};
 use crate::amount::{Amount, Draw, StreamName};
 use crate::bind::Bound;
 use crate::expr::{Expr, Spot};
@@ -155,10 +155,22 @@ impl Compiler<'_> {
                 Some(_) => Do::ReleaseSpinlock(self.which(lock)),
                 None => Do::Unlock(self.which(lock)),
             },
-            Action::Wait { condition, mutex } => {
-                Do::Wait(Box::new((self.which(condition), self.which(mutex))))
+            Action::Wait { on, mutex, timeout } => {
+                let timeout = timeout.as_ref();
+                let timeout = timeout.map(|span| self.draws(span, &mut program.streams));
+                match mutex {
+                    Some(mutex) => Do::Wait(Box::new(Wait {
+                        condition: self.which(on),
+                        mutex: self.which(mutex),
+                        timeout,
+                    })),
+                    None => Do::WaitInFutex(self.which(on), timeout.map(Box::new)),
+                }
             }
-            Action::Signal { condition, all } => Do::Signal(self.which(condition), *all),
+            Action::Signal { on, all } => match self.class(on) {
+                Class::Futex => Do::WakeInFutex(self.which(on), *all),
+                _ => Do::Signal(self.which(on), *all),
+            },
             Action::Raise(semaphore) => Do::Raise(self.which(semaphore)),
             Action::Lower(semaphore) => Do::Lower(self.which(semaphore)),
             Action::Barrier(barrier) => Do::Barrier(self.which(barrier)),
@@ -218,9 +230,12 @@ impl Compiler<'_> {
         }
     }
 
+    fn class(&self, reference: &Reference) -> Class {
+        self.bound.scenario().object(reference.object).kind.class()
+    }
+
     fn link(&self, reference: &Reference) -> Link {
-        let class = self.bound.scenario().object(reference.object).kind.class();
-        match (class, reference.end) {
+        match (self.class(reference), reference.end) {
             (Class::Pipe, _) => Link::Pipe,
             (Class::Datagram, _) => Link::Datagram,
             // What has ends is a stream.

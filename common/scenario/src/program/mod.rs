@@ -120,6 +120,17 @@ pub enum Link {
     Datagram,
 }
 
+/// A wait for a condition.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    /// The condition.
+    pub condition: Which,
+    /// The mutex that is unlocked meanwhile.
+    pub mutex: Which,
+    /// For how many picoseconds at most; none: until it is signalled.
+    pub timeout: Option<Draws>,
+}
+
 /// What a task does in one step.
 #[derive(Clone, Debug)]
 pub enum Do {
@@ -142,9 +153,13 @@ pub enum Do {
     /// Releases a spin lock.
     ReleaseSpinlock(Which),
     /// Waits for a condition with a mutex.
-    Wait(Box<(Which, Which)>),
+    Wait(Box<Wait>),
     /// Wakes one or all (true) that wait for a condition.
     Signal(Which, bool),
+    /// Waits in a futex, for so many picoseconds at most.
+    WaitInFutex(Which, Option<Box<Draws>>),
+    /// Wakes one or all (true) that wait in a futex.
+    WakeInFutex(Which, bool),
     /// Adds one to a semaphore.
     Raise(Which),
     /// Takes one from a semaphore.

@@ -12,7 +12,7 @@ use super::table::{Read, Table};
 use super::values::dimensions;
 use crate::expr::Expr;
 use crate::keys;
-use crate::object::{Arrivals, Card, Class, Object, ObjectKind, Rate, Source};
+use crate::object::{Arrivals, Card, Class, Family, Object, ObjectKind, Rate, Source};
 use crate::step::SpanId;
 
 pub(super) fn read(headings: &Headings<'_>, names: &Names) -> Vec<Object> {
@@ -53,6 +53,7 @@ impl Table<'_, '_, '_> {
             Class::Mutex => ObjectKind::Mutex,
             Class::Spinlock => ObjectKind::Spinlock(self.spinlock(name)?),
             Class::Condition => ObjectKind::Condition,
+            Class::Futex => ObjectKind::Futex,
             Class::Semaphore => ObjectKind::Semaphore {
                 initial: self.or("initial", 0)?,
             },
@@ -65,10 +66,7 @@ impl Table<'_, '_, '_> {
             Class::Pipe => ObjectKind::Pipe {
                 buffer: self.or("buffer", 64 << 10)?,
             },
-            Class::Stream => ObjectKind::Stream {
-                buffer: self.get("buffer"),
-                nagle: self.or("nagle", 0)?,
-            },
+            Class::Stream => self.stream()?,
             Class::Datagram => ObjectKind::Datagram {
                 buffer: self.get("buffer"),
             },
@@ -83,6 +81,22 @@ impl Table<'_, '_, '_> {
                 absolute: self.get("mode") == Some("absolute"),
             },
             Class::File => self.file()?,
+        })
+    }
+
+    fn stream(&self) -> Option<ObjectKind> {
+        let family = match self.get("family") {
+            Some("unix") => Family::Unix,
+            _ => Family::Inet,
+        };
+        if let (Family::Unix, Some(item)) = (family, self.item("nagle")) {
+            let what = "Unix sockets have no segments that wait for one another";
+            item.report(what, "leave `nagle` out, or `family`");
+        }
+        Some(ObjectKind::Stream {
+            family,
+            buffer: self.get("buffer"),
+            nagle: self.or("nagle", 0)?,
         })
     }
 

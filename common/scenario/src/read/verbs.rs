@@ -23,6 +23,7 @@ pub(crate) struct Verb {
     pub(super) read: fn(&mut Table<'_, '_, '_>) -> Option<Action>,
 }
 
+const WAITED_ON: &[Class] = &[Class::Condition, Class::Futex];
 const LOCKS: &[Class] = &[Class::Mutex, Class::Spinlock];
 const ENDS: crate::keys::Kind = Object(&[Class::Stream, Class::Pipe, Class::Datagram]);
 
@@ -44,13 +45,13 @@ pub(crate) const VERBS: &[Verb] = &[
            keys: &[], read: |table| table.get("lock").map(Action::Lock) },
     Verb { key: [must("unlock", Object(LOCKS), "Unlocks it.", "")],
            keys: &[], read: |table| table.get("unlock").map(Action::Unlock) },
-    Verb { key: [must("wait", Object(&[Class::Condition]), "Waits for a condition.", "")],
-           keys: &[must("mutex", Object(&[Class::Mutex]), "The mutex that is unlocked meanwhile.",
-                        "name the mutex that is unlocked while it waits")],
-           read: |table| Some(Action::Wait { condition: table.get("wait")?, mutex: table.get("mutex")? }) },
-    Verb { key: [must("signal", Object(&[Class::Condition]), "Wakes who waits for a condition.", "")],
+    Verb { key: [must("wait", Object(WAITED_ON), "Waits for a condition, or in a futex.", "")],
+           keys: &[may("mutex", Object(&[Class::Mutex]), "The mutex that is unlocked meanwhile, with a condition."),
+                   may("timeout", AmountOfTime, "For how long at most; until it is woken.")],
+           read: wait },
+    Verb { key: [must("signal", Object(WAITED_ON), "Wakes who waits for a condition, or in a futex.", "")],
            keys: &[may("all", Flag, "Everyone, not only one.")],
-           read: |table| Some(Action::Signal { condition: table.get("signal")?, all: table.flag("all") }) },
+           read: |table| Some(Action::Signal { on: table.get("signal")?, all: table.flag("all") }) },
     Verb { key: [must("raise", Object(&[Class::Semaphore]), "Adds one to a semaphore.", "")],
            keys: &[], read: |table| table.get("raise").map(Action::Raise) },
     Verb { key: [must("lower", Object(&[Class::Semaphore]), "Takes one from a semaphore.", "")],
@@ -167,6 +168,22 @@ fn touch(table: &mut Table<'_, '_, '_>) -> Option<Action> {
         write_percent: table.or("write", 0)?,
         region: region?,
     })))
+}
+
+fn wait(table: &mut Table<'_, '_, '_>) -> Option<Action> {
+    let (on, class): (Reference, Class) = table.get("wait")?;
+    match (class, table.item("mutex")) {
+        (Class::Futex, Some(item)) => {
+            item.report("who waits in a futex holds no mutex", "leave `mutex` out");
+        }
+        (Class::Condition, None) => {
+            let help = "name the mutex that is unlocked while it waits";
+            table.fields.required("mutex", help);
+        }
+        _ => {}
+    }
+    let (mutex, timeout) = (table.get("mutex"), table.get("timeout"));
+    Some(Action::Wait { on, mutex, timeout })
 }
 
 fn receive(table: &mut Table<'_, '_, '_>) -> Option<Action> {

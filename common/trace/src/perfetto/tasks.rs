@@ -182,6 +182,7 @@ pub(super) fn waits_for(cause: Cause, object: Option<u32>) -> String {
         Cause::Quota => "its group's next period",
         Cause::Device => "a device",
         Cause::Spinlock => "a spin lock",
+        Cause::Futex => "a futex",
     };
     match object {
         Some(object) => format!("waits for {what} (object {object})"),

@@ -14,6 +14,7 @@ mod steps;
 use std::collections::BTreeMap;
 
 use warmq_config::{Problems, Value};
+use warmq_kernel::Costs;
 use warmq_machine::{Cost, MachineDescription};
 use warmq_scenario::World;
 use warmq_units::{Cycles, Duration};
@@ -185,10 +186,8 @@ pub fn calibrate(
 }
 
 fn cost_of(machine: &MachineDescription, kernel: &str, cost: &str) -> Cycles {
-    let costs = machine.costs.get(kernel);
-    costs
-        .and_then(|costs| costs.get(cost))
-        .map_or(Cycles(0), |cost| cost.cycles)
+    let costs = machine.costs.get(kernel).cloned().unwrap_or_default();
+    Costs::new(costs).get(cost).unwrap_or(Cycles(0))
 }
 
 fn set_cost(machine: &mut MachineDescription, kernel: &str, name: &str, cycles: Cycles, who: &str) {

@@ -121,6 +121,8 @@ pub const STEPS: &[Step] = &[
     step("socket_send", CALLS, Span("piped")),
     step("socket_receive", CALLS, Span("unpiped")),
     step("network_packet", CALLS, Span("sent")),
+    step("unix_message", CALLS, Span("unix")),
+    step("futex", CALLS, Span("futex")),
     step("stream_call", STREAM, Span("closed")),
     step("stream_packet", STREAM, Span("open")),
     step("wakeup", WAKES, Span("wake")),

@@ -152,17 +152,11 @@ impl Core {
         }
     }
 
-    /// A packet of `bytes` for `socket` came up the protocol stack on `cpu`. What goes through a
-    /// pipe is no packet.
-    pub(crate) fn record_packet(&mut self, cpu: CpuId, socket: Socket, bytes: u64) {
-        if !self.recorder.wants_details() {
-            return;
-        }
-        let object = self.recorder.object(Part::Socket(socket));
-        if object.is_none_or(|object| object.cause != Cause::Pipe) {
-            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-            self.record(Record::Packet { cpu, bytes });
-        }
+    /// A packet of `bytes` came up the protocol stack on `cpu`. What goes through a pipe or a Unix
+    /// socket is no packet.
+    pub(crate) fn record_packet(&mut self, cpu: CpuId, bytes: u64) {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.record_detail(|_| Record::Packet { cpu, bytes });
     }
 
     /// `cpu` dropped a packet. The numbers of reasons differ from one release to the next, so that

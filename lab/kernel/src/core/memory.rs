@@ -162,6 +162,11 @@ impl Memory {
         Ok(region)
     }
 
+    /// Memory that has no pages yet: it must be grown before it is touched.
+    pub(crate) fn empty_region(&mut self) -> Region {
+        self.regions.add(Vec::new())
+    }
+
     /// Gives `region` more pages until it holds `bytes`; what is there stays where it is.
     pub(crate) fn grow(&mut self, region: Region, bytes: Bytes) -> Result<(), OutOfMemory> {
         let pages = &mut self.regions[region];

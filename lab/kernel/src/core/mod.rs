@@ -37,7 +37,7 @@ use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId};
 
 use crate::words::{
-    Ending, LockKind, Misuse, Mm, Nic, Origin, Remote, Rule, Settings, Socket, Stall, Times,
+    Ending, LockKind, Misuse, Mm, Nic, Origin, Remote, Rule, Settings, Socket, Stall, Timer, Times,
     Violation,
 };
 

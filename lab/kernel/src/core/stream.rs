@@ -63,6 +63,15 @@ impl Core {
         (bytes > 0).then(|| self.kernel_data(Bytes(bytes)))
     }
 
+    /// Memory for what is kept of messages to the Unix socket `socket`, from the first message on,
+    /// if that is modelled.
+    pub(crate) fn keep_unix_state(&mut self, socket: Socket) {
+        let bytes = u64::from(self.settings.pipe_lines) * self.memory.line();
+        if bytes > 0 && self.net.endpoints[socket].state.is_none() {
+            self.net.endpoints[socket].state = Some(self.kernel_data(Bytes(bytes)));
+        }
+    }
+
     /// Memory for what a pipe keeps, and its mutex in it, if that is modelled.
     pub(crate) fn pipe_state(&mut self) -> (Option<Address>, Option<LockId>) {
         let bytes = u64::from(self.settings.pipe_lines) * self.memory.line();
@@ -82,7 +91,8 @@ impl Core {
         self.write_states(cpu, states, lines)
     }
 
-    /// A write or a read on `cpu` writes what the pipe keeps whose read end is `socket`. Returns
+    /// A write or a read on `cpu` writes what the pipe keeps whose read end is `socket`, or what is
+    /// kept of messages to the Unix socket `socket`. Returns
     /// how long that takes.
     pub(crate) fn write_pipe(&mut self, cpu: CpuId, socket: Socket) -> Duration {
         let state = self.net.endpoints[socket].state;

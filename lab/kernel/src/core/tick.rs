@@ -2,18 +2,19 @@
 
 use warmq_units::{CpuId, Instant, TaskId};
 
-use crate::core::time::{Timer, TimerOwner};
+use crate::core::time::TimerOwner;
 use crate::core::{Core, Event};
-use crate::words::Mode;
+use crate::words::{Mode, Timer};
 
 impl Core {
     /// Arms a timer of `owner` that interrupts `cpu` at `at`.
     pub(crate) fn arm_timer(&mut self, cpu: CpuId, at: Instant, owner: TimerOwner) -> Timer {
         let timer = self.timers.arm(owner, cpu);
         let event = match owner {
-            TimerOwner::Sleep(_) | TimerOwner::Refill(_) | TimerOwner::Slack(_) => {
-                Event::Timer(timer)
-            }
+            TimerOwner::Sleep(_)
+            | TimerOwner::Wait(..)
+            | TimerOwner::Refill(_)
+            | TimerOwner::Slack(_) => Event::Timer(timer),
             TimerOwner::Scheduler(_) => Event::SchedulerTimer(timer),
         };
         self.schedule(at, event);

@@ -2,8 +2,8 @@
 
 use warmq_units::{CpuId, Duration, Instant};
 
-use crate::core::Timer;
 use crate::face::Context;
+use crate::words::Timer;
 
 /// A timer of a scheduler that is armed for one time, or for none.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@ use warmq_trace::Comm;
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
 use crate::core::{
-    Backlog, BarrierState, Card, ConditionState, Core, DEFAULT_RING, Endpoint, Measured,
+    Backlog, BarrierState, Card, ConditionState, Core, DEFAULT_RING, Endpoint, Link, Measured,
     MutexState, Peer, RemoteState, SEM, SpinlockState,
 };
 use crate::face::{Attach, Scheduler};
@@ -78,7 +78,8 @@ impl Boot<'_> {
         self.core.settings.stream_buffer
     }
 
-    /// The receive buffer that the kernel gives a datagram socket by itself.
+    /// The receive buffer that the kernel gives a datagram socket by itself; the send buffer of a
+    /// Unix socket is as large (`wmem_default`).
     pub fn datagram_buffer(&self) -> Bytes {
         self.core.settings.datagram_buffer
     }
@@ -157,10 +158,22 @@ impl Boot<'_> {
             let buffer = boot.core.memory.region(capacity)?;
             let (state, mutex) = boot.core.pipe_state();
             Ok(Endpoint {
-                pipe: true,
+                link: Link::Pipe,
                 state,
                 mutex,
                 ..Endpoint::new(peer, buffer, capacity)
+            })
+        })
+    }
+
+    /// A pair of Unix stream sockets, whose ends may have messages on their way that are charged
+    /// with `send_buffer`. None of their memory is taken before something is sent.
+    pub fn unix_pair(&mut self, send_buffer: Bytes) -> Result<(Socket, Socket), OutOfMemory> {
+        self.ends(|boot, peer| {
+            let buffer = boot.core.memory.empty_region();
+            Ok(Endpoint {
+                link: Link::Unix,
+                ..Endpoint::new(peer, buffer, send_buffer)
             })
         })
     }
@@ -328,7 +341,7 @@ impl Boot<'_> {
         }))
     }
 
-    /// A new condition variable.
+    /// A new condition variable, or a futex.
     pub fn condition(&mut self) -> Condition {
         self.core.sync.conditions.add(ConditionState::default())
     }

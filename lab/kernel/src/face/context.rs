@@ -5,9 +5,9 @@ use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
 
 use crate::core::{
-    AccessCounts, Core, Event, NeedResched, Softirq, Statistic, Timer, TimerOwner, View, Within,
+    AccessCounts, Core, Event, NeedResched, Softirq, Statistic, TimerOwner, View, Within,
 };
-use crate::words::{BusyWait, Costs, Group, GroupId, Mm, Preemption, Rule, UnknownCost};
+use crate::words::{BusyWait, Costs, Group, GroupId, Mm, Preemption, Rule, Timer, UnknownCost};
 
 /// What a scheduler may ask for when it is attached.
 pub struct Attach<'a> {

@@ -283,6 +283,7 @@ impl Engine {
                 Flow::Takes(took, Mode::System)
             }
             Step::ReleaseSocket(socket) => self.release_socket(cpu, socket),
+            Step::CancelTimeout(timeout) => self.cancel_timeout(timeout),
             Step::Semop { semaphore, up } => self.semop_locked(cpu, semaphore, up),
             Step::Answer(answer) => {
                 let current = self.core.cpu(cpu).current.expect("answers go to a task");

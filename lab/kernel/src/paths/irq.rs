@@ -4,10 +4,10 @@ use warmq_machine::Access;
 use warmq_trace::{Interrupt, Record};
 use warmq_units::{Address, CpuId, Duration, Instant, TaskId};
 
-use crate::core::{CARD_VECTORS, Event, NeedResched, Softirq, Timer, TimerOwner, Vector, Within};
+use crate::core::{CARD_VECTORS, Event, NeedResched, Softirq, TimerOwner, Vector, Within};
 use crate::face::Callback;
 use crate::paths::{Engine, Flow};
-use crate::words::{Balance, Mode, Nic, Run, Step, Waiting, wake};
+use crate::words::{Balance, Mode, Nic, Run, Step, Timer, Waiting, wake};
 
 /// Lines at the top of the kernel stack that entering the kernel writes: saved registers and the
 /// frames of a short call chain, some 200 bytes.
@@ -114,13 +114,16 @@ impl Engine {
         let left = self.core.times.timer_program;
         let here = self.core.cpu(cpu);
         here.stack.push(Step::Busy { left, user: false });
-        let handlers = here.expired.drain(..).rev().map(|owner| match owner {
-            TimerOwner::Sleep(task) => wake(task),
-            TimerOwner::Scheduler(token) => Step::SchedulerTimer(token),
-            TimerOwner::Refill(group) => Step::Refill(group),
-            TimerOwner::Slack(group) => Step::HandOutSlack(group),
-        });
-        here.stack.extend(handlers);
+        for owner in std::mem::take(&mut here.expired).into_iter().rev() {
+            let handler = match owner {
+                TimerOwner::Sleep(task) => Some(wake(task)),
+                TimerOwner::Wait(task, condition) => self.wait_is_over(task, condition),
+                TimerOwner::Scheduler(token) => Some(Step::SchedulerTimer(token)),
+                TimerOwner::Refill(group) => Some(Step::Refill(group)),
+                TimerOwner::Slack(group) => Some(Step::HandOutSlack(group)),
+            };
+            self.core.cpu(cpu).stack.extend(handler);
+        }
         Duration::ZERO
     }
 

@@ -4,6 +4,7 @@ mod answer;
 mod arrivals;
 mod bandwidth;
 mod change;
+mod condition;
 mod cpu_loop;
 mod engine;
 mod hold;
@@ -18,6 +19,7 @@ mod spinlock;
 mod start;
 mod steal;
 mod syscalls;
+mod unix;
 mod wakeup;
 
 pub(crate) use self::cpu_loop::{Flow, STEPS_AT_ONCE};

@@ -157,7 +157,7 @@ impl Engine {
                 backlog.acceptors.pop_front()
             }
             Packet::Data { socket, bytes } => {
-                self.core.record_packet(cpu, socket, bytes.0);
+                self.core.record_packet(cpu, bytes.0);
                 let endpoint = &mut self.core.net.endpoints[socket];
                 endpoint.filled += bytes.0;
                 endpoint.readers.pop_front()
@@ -177,7 +177,7 @@ impl Engine {
                 bytes,
                 from,
             } => {
-                self.core.record_packet(cpu, socket, bytes.0);
+                self.core.record_packet(cpu, bytes.0);
                 let true_size = self.core.true_size(Some(from.nic), bytes);
                 let from = Sender(Some(from));
                 let queued = self.core.queue_datagram(

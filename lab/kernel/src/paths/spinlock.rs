@@ -52,6 +52,7 @@ impl Engine {
             state.sleepers.push_back(current);
             self.sleep(cpu, current, Waiting::Spinlock(lock.0));
         }
+        self.push_futex_call(cpu);
         Flow::Next
     }
 
@@ -59,6 +60,7 @@ impl Engine {
     pub(crate) fn wake_in_spinlock(&mut self, cpu: CpuId, lock: Spinlock) -> Flow {
         let first = self.core.sync.spinlocks[lock].sleepers.pop_front();
         self.core.cpu(cpu).stack.extend(first.map(wake));
+        self.push_futex_call(cpu);
         Flow::Next
     }
 }

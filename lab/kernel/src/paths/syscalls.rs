@@ -3,12 +3,12 @@
 use warmq_machine::Access;
 use warmq_units::{Address, Bytes, CpuId, Duration, Instant, TaskId};
 
-use crate::core::{Datagram, Peer, TimerOwner};
+use crate::core::{Datagram, Link, Peer, TimerOwner};
 use crate::face::{Callback, Hint};
 use crate::paths::{Engine, Flow};
 use crate::words::{
     Barrier, Change, Listener, Misuse, Mode, Mutex, NewTask, Operation, Region, SEGMENT, Sender,
-    SenderSlot, Socket, Step, Touch, Waiting, wake,
+    SenderSlot, Socket, Step, Timer, Touch, Waiting, wake,
 };
 
 impl Engine {
@@ -104,28 +104,12 @@ impl Engine {
             Operation::SleepInSpinlock(lock) => self.sleep_in_spinlock(cpu, current, lock),
             Operation::WakeInSpinlock(lock) => self.wake_in_spinlock(cpu, lock),
             Operation::Semop { semaphore, up } => self.semop(cpu, semaphore, up),
-            Operation::Wait(condition, mutex) => {
-                self.core.sync.conditions[condition]
-                    .waiters
-                    .push_back(current);
-                self.core
-                    .cpu(cpu)
-                    .stack
-                    .push(Step::Perform(Operation::Lock(mutex)));
-                self.sleep(cpu, current, Waiting::Condition(condition.0));
-                self.unlock_mutex(cpu, current, mutex)
-            }
-            Operation::Notify { condition, all } => {
-                let waiters = &mut self.core.sync.conditions[condition].waiters;
-                let count = if all {
-                    waiters.len()
-                } else {
-                    waiters.len().min(1)
-                };
-                let woken: Vec<_> = waiters.drain(..count).rev().map(wake).collect();
-                self.core.cpu(cpu).stack.extend(woken);
-                Flow::Next
-            }
+            Operation::Wait {
+                condition,
+                mutex,
+                timeout,
+            } => self.wait(cpu, current, condition, mutex, timeout),
+            Operation::Notify { condition, all } => self.wake_waiters(cpu, condition, all),
             Operation::Meet(barrier) => self.meet(cpu, current, barrier),
             Operation::Spawn(child) => {
                 let NewTask { spec, program } = *child;
@@ -154,12 +138,16 @@ impl Engine {
     }
 
     fn sleep_for(&mut self, cpu: CpuId, current: TaskId, span: Duration) -> Flow {
-        let resolution = self.core.settings.timer_resolution.0.max(1);
-        let at = Instant((self.core.now() + span).0.next_multiple_of(resolution));
-        let owner = TimerOwner::Sleep(current);
-        self.core.arm_timer(cpu, at, owner);
+        self.arm_after(cpu, span, TimerOwner::Sleep(current));
         self.sleep(cpu, current, Waiting::Timer);
         Flow::Next
+    }
+
+    /// Arms a timer of `cpu` that expires after `span`, as exactly as the kernel's timers do.
+    pub(crate) fn arm_after(&mut self, cpu: CpuId, span: Duration, owner: TimerOwner) -> Timer {
+        let resolution = self.core.settings.timer_resolution.0.max(1);
+        let at = Instant((self.core.now() + span).0.next_multiple_of(resolution));
+        self.core.arm_timer(cpu, at, owner)
     }
 
     // Mutexes.
@@ -191,7 +179,7 @@ impl Engine {
         Flow::Next
     }
 
-    fn unlock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
+    pub(crate) fn unlock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
         let state = &mut self.core.sync.mutexes[mutex];
         if state.owner != Some(current) {
             let (mutex, owner) = (mutex.0, state.owner);
@@ -231,6 +219,9 @@ impl Engine {
         left: Bytes,
     ) -> Flow {
         let to = &mut self.core.net.endpoints[peer];
+        if to.link == Link::Unix {
+            return self.send_unix(cpu, current, (socket, peer), left);
+        }
         if to.closed || left.0 == 0 {
             return Flow::Next;
         }
@@ -338,7 +329,7 @@ impl Engine {
             self.sleep(cpu, current, Waiting::Socket(socket.0));
             return false;
         }
-        end.owned = self.core.settings.loopback.owned && end.is_loopback();
+        end.owned = self.core.settings.loopback.owned && end.may_be_owned();
         true
     }
 
@@ -366,14 +357,13 @@ impl Engine {
         }
         let endpoint = &mut self.core.net.endpoints[socket];
         endpoint.reserved -= bytes;
-        let (passed, pipe) = (endpoint.deliver(bytes), endpoint.pipe);
-        let state = endpoint.state.filter(|_| passed > 0 && !pipe);
-        self.core.delay_acknowledgement(socket);
-        if passed > 0 {
-            self.core.record_packet(cpu, socket, passed);
-        }
         // What stays with the sender's end comes to no softirq.
-        if passed > 0 && !pipe {
+        let passed = endpoint.deliver(bytes);
+        let comes = passed > 0 && endpoint.is_loopback();
+        let state = endpoint.state.filter(|_| comes);
+        self.core.delay_acknowledgement(socket);
+        if comes {
+            self.core.record_packet(cpu, passed);
             self.disable_softirqs(cpu);
         }
         self.wake_ends(cpu, socket);
@@ -439,7 +429,7 @@ impl Engine {
     /// Delivers the copied datagram to its socket, which queues or drops it.
     pub(crate) fn deliver_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
         self.disable_softirqs(cpu);
-        self.core.record_packet(cpu, socket, bytes);
+        self.core.record_packet(cpu, bytes);
         let datagram = Datagram {
             bytes: Bytes(bytes),
             from: Sender::default(),
@@ -506,12 +496,15 @@ impl Engine {
             return Flow::Next;
         }
         let endpoint = &mut self.core.net.endpoints[socket];
+        if endpoint.link == Link::Unix {
+            return self.receive_unix(cpu, socket, bytes);
+        }
         let (buffer, read, here) = (endpoint.buffer, endpoint.read, endpoint.state);
         let (received, loopback) = (endpoint.receive(bytes), endpoint.is_loopback());
         let (peer, capacity) = (endpoint.peer, endpoint.capacity);
         self.core.delay_acknowledgement(socket);
         if received.came > 0 {
-            self.core.record_packet(cpu, socket, received.came);
+            self.core.record_packet(cpu, received.came);
         }
         let touch = self.lines_of(buffer, read, bytes);
         let settings = &self.core.settings.loopback;
@@ -567,19 +560,24 @@ impl Engine {
     }
 
     /// Wakes the tasks that can continue with `socket`: a reader if there is data, a writer if
-    /// there is room. If several wait, each wakes the next if it leaves data or room.
+    /// there is room. If several wait, each wakes the next if it leaves data or room; all that wait
+    /// for the buffer of a Unix socket are woken at once (`unix_write_space()`).
     fn wake_ends(&mut self, cpu: CpuId, socket: Socket) {
         let endpoint = &mut self.core.net.endpoints[socket];
-        let writer = match endpoint.peer {
-            Peer::Local(_) if endpoint.wakes_sender() => endpoint.writers.pop_front(),
-            Peer::Local(_) | Peer::Remote { .. } | Peer::None => None,
+        let writers = match endpoint.peer {
+            Peer::Local(_) if endpoint.wakes_sender() => match endpoint.link {
+                Link::Unix => endpoint.writers.len(),
+                Link::Loopback | Link::Pipe => endpoint.writers.len().min(1),
+            },
+            Peer::Local(_) | Peer::Remote { .. } | Peer::None => 0,
         };
+        let writers: Vec<_> = endpoint.writers.drain(..writers).rev().collect();
         let reader = match endpoint.filled {
             0 => None,
             _ => endpoint.readers.pop_front(),
         };
         let sync = self.core.settings.sync_socket_wakeups;
-        let woken = writer.into_iter().chain(reader);
+        let woken = writers.into_iter().chain(reader);
         let woken = woken.map(|task| Step::Wake { task, sync });
         self.core.cpu(cpu).stack.extend(woken);
     }

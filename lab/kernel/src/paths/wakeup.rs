@@ -3,7 +3,7 @@
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
 
-use crate::core::State;
+use crate::core::{Link, State};
 use crate::face::Callback;
 use crate::paths::{Engine, Flow};
 use crate::words::{Rule, Socket, Step, Throttling, Waiting, WakeContext, Wakeup, Why};
@@ -183,7 +183,7 @@ impl Engine {
             slept,
             pipe: match slept {
                 Waiting::Data(end) | Waiting::Room(end) => {
-                    self.core.net.endpoints[Socket(end)].pipe
+                    self.core.net.endpoints[Socket(end)].link == Link::Pipe
                 }
                 _ => false,
             },

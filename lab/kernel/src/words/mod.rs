@@ -17,10 +17,12 @@ mod settings;
 mod spec;
 mod step;
 mod table;
+mod timer;
 mod weight;
 
 pub(crate) use self::table::*;
 pub use self::{
     answer::*, change::*, costs::*, ending::*, figures::*, group::*, note::*, object::*,
-    operation::*, operator::*, program::*, reason::*, settings::*, spec::*, step::*, weight::*,
+    operation::*, operator::*, program::*, reason::*, settings::*, spec::*, step::*, timer::*,
+    weight::*,
 };

@@ -50,7 +50,7 @@ handle!(
 );
 
 handle!(
-    /// A condition variable.
+    /// A condition variable, or a futex that tasks wait in.
     Condition, with a table
 );
 
@@ -256,7 +256,12 @@ pub(crate) enum Operation {
         semaphore: Semaphore,
         up: bool,
     },
-    Wait(Condition, Mutex),
+    /// Waits until it is notified, or a time is over. The mutex is unlocked meanwhile.
+    Wait {
+        condition: Condition,
+        mutex: Option<Mutex>,
+        timeout: Option<Duration>,
+    },
     Notify {
         condition: Condition,
         all: bool,

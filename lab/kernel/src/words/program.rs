@@ -320,7 +320,23 @@ impl Task {
 
     /// Unlocks `mutex`, sleeps until `condition` is notified, and locks `mutex` again.
     pub async fn wait(&self, condition: Condition, mutex: Mutex) {
-        self.call(Operation::Wait(condition, mutex)).await;
+        self.wait_at_most(condition, Some(mutex), None).await;
+    }
+
+    /// Sleeps until `condition` is notified, or `timeout` is over. `mutex` is unlocked before, and
+    /// locked again.
+    pub async fn wait_at_most(
+        &self,
+        condition: Condition,
+        mutex: Option<Mutex>,
+        timeout: Option<Duration>,
+    ) {
+        self.call(Operation::Wait {
+            condition,
+            mutex,
+            timeout,
+        })
+        .await;
     }
 
     /// Wakes the task that has waited longest for `condition`.

@@ -346,7 +346,8 @@ pub struct Settings {
     /// not modelled. Only sockets of a stream to this machine have them.
     pub socket_lines: u32,
     /// The cache lines of a pipe that a write and a read write under its mutex, for which CPUs
-    /// spin; 0: neither is modelled.
+    /// spin, and of a pair of Unix sockets those that a message in one direction writes; 0: not
+    /// modelled.
     pub pipe_lines: u32,
     /// What happens to the tasks of a group that has used up its quota.
     pub throttling: Throttling,
@@ -382,7 +383,8 @@ impl Settings {
     /// `Documentation/networking/net_cachelines/tcp_sock.rst` that are written, and those of
     /// `struct sock` with its lock, its queues, what its memory comes to, and whom it wakes. A pipe
     /// has three (`struct pipe_inode_info`: mutex, wait queues, head and tail) and the one of the
-    /// `struct pipe_buffer` in use.
+    /// `struct pipe_buffer` in use; a Unix socket three of the receiver (the lock of `struct
+    /// unix_sock`, the queue with its lock, the wait queue) and the sender's `sk_wmem_alloc`.
     pub fn linux6(seed: Seed) -> Settings {
         Settings {
             tick: Duration::from_ms(4),

@@ -9,7 +9,8 @@ use warmq_trace::Interrupt;
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 use crate::words::{
-    Balance, Fragment, GroupId, Locks, Look, Nic, Operation, Origin, Semaphore, Socket, Touch, Why,
+    Balance, Fragment, GroupId, Locks, Look, Nic, Operation, Origin, Semaphore, Socket, Timer,
+    Touch, Why,
 };
 
 /// How a CPU's time is spent.
@@ -211,6 +212,8 @@ pub(crate) enum Step {
     WritePipe(Socket),
     /// A send or a receive gives up its end of a stream (`release_sock()`).
     ReleaseSocket(Socket),
+    /// A wait is over: the timer that would have ended it is cancelled, if it has not expired.
+    CancelTimeout(Timer),
     /// `semop()` with the lock held.
     Semop {
         semaphore: Semaphore,

@@ -286,7 +286,7 @@ fn a_cpu_that_polls_in_idle_is_sent_no_interrupt() {
 #[test]
 fn a_cpu_that_halts_takes_an_interrupt_when_it_is_out_of_that() {
     let some = costs(&[("idle_poll", 90), ("reschedule_interrupt", 600)]);
-    let mut on = stage(2).costs(with_halt_exit(&some, 2_000));
+    let mut on = stage(2).costs(with(&some, &[("halt_exit", 2_000)]));
     on.settings.idle_loop = IdleLoop::Poll;
     let (story, exit) = wakes_an_idle_cpu(on);
     assert_eq!(interrupts_sent(&story), 1);

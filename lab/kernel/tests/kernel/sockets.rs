@@ -188,3 +188,99 @@ fn a_send_costs_its_segments_and_its_lines() {
     assert_eq!(sent(1_448), 100 + 1_000 + 2_000 + 46 * 10);
     assert_eq!(sent(1_449), 100 + 1_000 + 2 * 2_000 + 46 * 10);
 }
+
+/// What fits into the usual send buffer of a Unix socket in messages of 100 bytes under Linux 6.
+const MESSAGES: u64 = 278;
+
+#[test]
+fn a_unix_socket_passes_every_byte_and_neither_packets_nor_softirqs() {
+    let named = [
+        ("socket_send", 10),
+        ("socket_receive", 10),
+        ("stream_packet", 1_000),
+    ];
+    let story = stage(1)
+        .costs(costs(&named))
+        .plays(|boot: &mut Boot<'_>| -> Started {
+            let (near, far) = boot.unix_pair(Bytes(212_992))?;
+            boot.task(called("one"), move |task: Task| async move {
+                task.send(near, Bytes(100)).await;
+                task.send(near, Bytes(100)).await;
+                assert_eq!(task.receive(far, Bytes(150)).await, Bytes(150));
+                assert_eq!(task.receive(far, Bytes(150)).await, Bytes(50));
+                task.send(far, Bytes(7)).await;
+                assert_eq!(task.receive(near, Bytes(150)).await, Bytes(7));
+                task.close(far).await;
+                assert_eq!(task.receive(near, Bytes(1)).await, Bytes(0));
+            })?;
+            Ok(())
+        });
+    assert_eq!(story.ending, Ending::WorkDone);
+    assert_eq!(story.spent(0, Mode::Softirq).as_ns(), 0);
+    assert_eq!(story.spent(0, Mode::System).as_ns(), 6 * 10);
+}
+
+/// A buffer is full, and two tasks wait to send one message more. A third takes messages, and says
+/// when who goes on.
+#[test]
+fn senders_wait_until_a_quarter_of_their_buffer_is_left_and_go_on_together() {
+    let said = Said::default();
+    let speaker = said.clone();
+    let story = stage(1).plays(move |boot: &mut Boot<'_>| -> Started {
+        let (near, far) = boot.unix_pair(Bytes(212_992))?;
+        boot.task(called("filler"), move |task: Task| async move {
+            for _ in 0..MESSAGES {
+                task.send(near, Bytes(100)).await;
+            }
+        })?;
+        for name in ["one", "two"] {
+            let said = speaker.clone();
+            boot.task(called(name), move |task: Task| async move {
+                task.send(near, Bytes(100)).await;
+                said.say(name);
+            })?;
+        }
+        let said = speaker.clone();
+        boot.task(called("receiver"), move |task: Task| async move {
+            task.compute(us(100_000)).await;
+            for taken in 1..=MESSAGES + 2 {
+                task.receive(far, Bytes(100)).await;
+                if (205..212).contains(&taken) {
+                    said.say(taken.to_string());
+                    task.yield_now().await;
+                }
+            }
+        })?;
+        Ok(())
+    });
+    assert_eq!(story.ending, Ending::WorkDone);
+    // A quarter of 212,992 bytes are 69 messages of 768, and 209 of 278 are taken then.
+    let expected = [
+        "205", "206", "207", "208", "209", "one", "two", "210", "211",
+    ];
+    assert_eq!(said.all(), expected);
+}
+
+/// What a send and a receive of a byte through a Unix socket take in the kernel, in ns.
+fn of_a_byte(named: &[(&str, u64)]) -> u64 {
+    let story = stage(1)
+        .costs(costs(named))
+        .plays(|boot: &mut Boot<'_>| -> Started {
+            let (near, far) = boot.unix_pair(Bytes(212_992))?;
+            boot.task(called("one"), move |task: Task| async move {
+                task.send(near, Bytes(1)).await;
+                task.receive(far, Bytes(1)).await;
+            })?;
+            Ok(())
+        });
+    story.spent(0, Mode::System).as_ns()
+}
+
+#[test]
+fn a_message_costs_as_much_as_a_call_of_a_stream_unless_the_machine_says_otherwise() {
+    assert_eq!(of_a_byte(&[("stream_call", 300)]), 600);
+    assert_eq!(
+        of_a_byte(&[("stream_call", 300), ("unix_message", 500)]),
+        1_000
+    );
+}

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use warmq_kernel::*;
+use warmq_units::Duration;
 
 use crate::support::*;
 
@@ -181,4 +182,89 @@ fn a_barrier_lets_all_go_at_once_and_opens_again() {
         .concat();
     assert_eq!(story.ending, Ending::WorkDone);
     assert_eq!(said.all(), [round.clone(), round].concat());
+}
+
+/// A task waits in a futex for `timeout` at most, and another wakes it after 500 us, if `wakes`.
+/// Returns how the run ended, and when the wait did, in us.
+fn waits_in_a_futex(timeout: Option<u64>, wakes: bool) -> (Ending, u64) {
+    let mut on = stage(2).costs(costs(&[("timer_program", 1_000)]));
+    on.settings.timer_resolution = Duration::from_us(1);
+    let story = on.plays(move |boot: &mut Boot<'_>| -> Started {
+        let futex = boot.condition();
+        boot.task(called("waiter"), move |task: Task| async move {
+            task.wait_at_most(futex, None, timeout.map(Duration::from_us))
+                .await;
+        })?;
+        boot.task(called("waker"), move |task: Task| async move {
+            task.compute(us(500)).await;
+            if wakes {
+                task.notify_one(futex).await;
+            }
+        })?;
+        Ok(())
+    });
+    let woken = matches!(story.ending, Ending::WorkDone).then(|| story.exit_us(0));
+    (story.ending, woken.unwrap_or_default())
+}
+
+#[test]
+fn a_wait_ends_by_a_wakeup_or_after_its_timeout() {
+    assert_eq!(waits_in_a_futex(None, true), (Ending::WorkDone, 500));
+    let (_, early) = waits_in_a_futex(Some(200), true);
+    assert_eq!(early, 200);
+    // The timer that is not needed any more is cancelled, which takes 1 us.
+    assert_eq!(waits_in_a_futex(Some(900), true).1, 501);
+    // The timer's interrupt programs the next one, which takes 1 us, too.
+    assert_eq!(waits_in_a_futex(Some(900), false).1, 901);
+    let (ending, _) = waits_in_a_futex(None, false);
+    assert!(matches!(
+        ending,
+        Ending::Stalled(Stall::WaitsForEver { .. })
+    ));
+}
+
+#[test]
+fn who_waits_for_a_condition_in_vain_has_the_mutex_again() {
+    let said = Said::default();
+    let speaker = said.clone();
+    let story = stage(2).plays(move |boot: &mut Boot<'_>| -> Started {
+        let (mutex, condition) = (boot.mutex(), boot.condition());
+        let says = speaker.clone();
+        boot.task(called("waiter"), move |task: Task| async move {
+            task.lock(mutex).await;
+            let timeout = Some(Duration::from_us(100));
+            task.wait_at_most(condition, Some(mutex), timeout).await;
+            says.say("in vain");
+            task.unlock(mutex).await;
+        })?;
+        let says = speaker.clone();
+        boot.task(called("holder"), move |task: Task| async move {
+            task.compute(us(50)).await;
+            task.lock(mutex).await;
+            task.compute(us(200)).await;
+            says.say("released");
+            task.unlock(mutex).await;
+            task.notify_all(condition).await;
+        })?;
+        Ok(())
+    });
+    assert_eq!(said.all(), ["released", "in vain"]);
+    assert_eq!(story.ending, Ending::WorkDone);
+}
+
+#[test]
+fn a_call_of_a_futex_costs_what_the_machine_says() {
+    let took = |own| {
+        let story = stage(1)
+            .costs(costs(&[("system_call", 100), ("futex", own)]))
+            .plays(|boot: &mut Boot<'_>| -> Started {
+                let futex = boot.condition();
+                boot.task(called("waker"), move |task: Task| async move {
+                    task.notify_one(futex).await;
+                })?;
+                Ok(())
+            });
+        story.spent(0, Mode::System).as_ns()
+    };
+    assert_eq!([0, 250].map(took), [100, 350]);
 }

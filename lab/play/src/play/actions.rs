@@ -1,6 +1,6 @@
 //! What each step asks of the simulated kernel.
 
-use warmq_kernel::{Socket, Task, Touch};
+use warmq_kernel::{Condition, Socket, Task, Touch};
 use warmq_scenario::program::{self, APP, Do, Draws, Lines, Link, Number, Which};
 use warmq_scenario::{End, Quantity, TaskReference};
 use warmq_units::{Bytes, Cycles, Duration};
@@ -25,17 +25,26 @@ impl Player {
             Do::Unlock(mutex) => self.task.unlock(objects.mutexes[self.place(mutex)?]).await,
             Do::TakeSpinlock(step) => self.take_spinlock(step).await?,
             Do::ReleaseSpinlock(lock) => self.release_spinlock(lock).await?,
-            Do::Wait(both) => {
-                let condition = objects.conditions[self.place(&both.0)?];
-                let mutex = objects.mutexes[self.place(&both.1)?];
-                self.task.wait(condition, mutex).await;
+            Do::Wait(wait) => {
+                let condition = objects.conditions[self.place(&wait.condition)?];
+                let mutex = objects.mutexes[self.place(&wait.mutex)?];
+                let timeout = self.timeout(wait.timeout.as_ref())?;
+                self.task
+                    .wait_at_most(condition, Some(mutex), timeout)
+                    .await;
+            }
+            Do::WaitInFutex(futex, timeout) => {
+                let futex = objects.futexes[self.place(futex)?];
+                let timeout = self.timeout(timeout.as_deref())?;
+                self.task.wait_at_most(futex, None, timeout).await;
             }
             Do::Signal(condition, all) => {
                 let condition = objects.conditions[self.place(condition)?];
-                match all {
-                    true => self.task.notify_all(condition).await,
-                    false => self.task.notify_one(condition).await,
-                }
+                self.notify(condition, *all).await;
+            }
+            Do::WakeInFutex(futex, all) => {
+                let futex = objects.futexes[self.place(futex)?];
+                self.notify(futex, *all).await;
             }
             Do::Raise(object) => {
                 self.task
@@ -83,6 +92,18 @@ impl Player {
             _ => self.task.compute(Cycles(work)).await,
         }
         Ok(())
+    }
+
+    async fn notify(&self, condition: Condition, all: bool) {
+        match all {
+            true => self.task.notify_all(condition).await,
+            false => self.task.notify_one(condition).await,
+        }
+    }
+
+    fn timeout(&mut self, timeout: Option<&Draws>) -> Result<Option<Duration>, Left> {
+        let span = timeout.map(|span| self.draw(span)).transpose()?;
+        Ok(span.map(Duration))
     }
 
     /// Writes come first, then reads: which of the accesses write makes no difference to caches.

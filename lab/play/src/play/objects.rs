@@ -6,7 +6,7 @@ use warmq_kernel::{
     Barrier, Boot, Condition, GroupId, Limits, Mm, Mutex, Object, Part, Region, Semaphore, Socket,
 };
 use warmq_scenario::program::{Cpus, GroupSpec, Spinning};
-use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind};
+use warmq_scenario::{Bound, Expr, Family, ObjectId, ObjectKind};
 use warmq_trace::Cause;
 use warmq_units::{Bytes, Instant};
 
@@ -32,6 +32,7 @@ pub(super) struct Objects {
     pub(super) mutexes: Vec<Mutex>,
     pub(super) spinlocks: Vec<SpinlockSet>,
     pub(super) conditions: Vec<Condition>,
+    pub(super) futexes: Vec<Condition>,
     pub(super) semaphores: Vec<Semaphore>,
     pub(super) barriers: Vec<Barrier>,
     pub(super) queues: Vec<Queue>,
@@ -138,6 +139,11 @@ impl Maker<'_, '_> {
                 self.part(one, Cause::Condition, Part::Condition(condition));
                 self.objects.conditions.push(condition);
             }
+            ObjectKind::Futex => {
+                let futex = self.boot.condition();
+                self.part(one, Cause::Futex, Part::Condition(futex));
+                self.objects.futexes.push(futex);
+            }
             ObjectKind::Barrier { tasks } => {
                 let tasks = self.eval(tasks, one)?;
                 let barrier = self.boot.barrier(tasks);
@@ -151,11 +157,15 @@ impl Maker<'_, '_> {
                 self.ends(one, Cause::Pipe, ends);
                 self.objects.pipes.push(ends);
             }
-            ObjectKind::Stream { buffer, nagle } => {
-                let own = self.boot.stream_buffer();
-                let buffer = self.buffer(buffer.as_ref(), own, one)?;
-                let nagle = self.eval(nagle, one)? != 0;
-                let ends = self.boot.stream(buffer, nagle)?;
+            ObjectKind::Stream {
+                family,
+                buffer,
+                nagle,
+            } => {
+                let ends = match family {
+                    Family::Inet => self.inet_stream(buffer.as_ref(), nagle, one)?,
+                    Family::Unix => self.unix_stream(buffer.as_ref(), one)?,
+                };
                 self.ends(one, Cause::Socket, ends);
                 self.objects.streams.push(ends);
             }
@@ -177,6 +187,31 @@ impl Maker<'_, '_> {
             | ObjectKind::Source(_) => {}
         }
         Ok(())
+    }
+
+    fn inet_stream(
+        &mut self,
+        buffer: Option<&Expr>,
+        nagle: &Expr,
+        one: &One<'_>,
+    ) -> Result<(Socket, Socket), Trouble> {
+        let buffer = self.buffer(buffer, self.boot.stream_buffer(), one)?;
+        let nagle = self.eval(nagle, one)? != 0;
+        Ok(self.boot.stream(buffer, nagle)?)
+    }
+
+    /// Kernels double a send buffer that they are given (`SO_SNDBUF`), and make it no smaller than
+    /// `SOCK_MIN_SNDBUF`.
+    fn unix_stream(
+        &mut self,
+        buffer: Option<&Expr>,
+        one: &One<'_>,
+    ) -> Result<(Socket, Socket), Trouble> {
+        const LEAST: u64 = 4_608;
+        let given = buffer.map(|given| self.eval(given, one)).transpose()?;
+        let doubled = given.map(|given| Bytes(given.saturating_mul(2).max(LEAST)));
+        let buffer = doubled.unwrap_or(self.boot.datagram_buffer());
+        Ok(self.boot.unix_pair(buffer)?)
     }
 
     fn region(&mut self, bytes: &Expr, one: &One<'_>) -> Result<(), Trouble> {

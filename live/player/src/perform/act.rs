@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
-use warmq_scenario::program::{APP, Do, Draws, Link, Number, Which};
+use warmq_scenario::program::{APP, Do, Draws, Link, Number, Wait, Which};
 use warmq_scenario::{End, SpanReference};
 use warmq_trace::Cause;
 
@@ -34,7 +34,9 @@ impl Performer {
             Do::Unlock(mutex) => self.mutex(mutex)?.1.unlock(),
             Do::TakeSpinlock(step) => self.take_spinlock(step)?,
             Do::ReleaseSpinlock(lock) => self.release_spinlock(lock)?,
-            Do::Wait(both) => self.wait(&both.0, &both.1)?,
+            Do::Wait(wait) => self.wait(wait)?,
+            Do::WaitInFutex(futex, timeout) => self.wait_in_futex(futex, timeout.as_deref())?,
+            Do::WakeInFutex(futex, all) => self.objects.futexes[self.place(futex)?].wake(*all),
             Do::Signal(condition, all) => self.condition(condition)?.1.signal(*all),
             Do::Raise(semaphore) => self.raise(semaphore)?,
             Do::Lower(semaphore) => self.lower(semaphore)?,
@@ -111,13 +113,32 @@ impl Performer {
         }
     }
 
-    fn wait(&self, condition: &Which, mutex: &Which) -> Result<(), Left> {
-        let (place, waited) = self.condition(condition)?;
-        let (_, mutex) = self.mutex(mutex)?;
-        self.waiting(Cause::Condition, Some((condition, place)), || {
-            waited.wait(mutex)
-        });
+    fn wait(&mut self, wait: &Wait) -> Result<(), Left> {
+        let (place, condition) = self.condition(&wait.condition)?;
+        let (_, mutex) = self.mutex(&wait.mutex)?;
+        let timeout = self.timeout(wait.timeout.as_ref())?;
+        self.waiting(
+            Cause::Condition,
+            Some((&wait.condition, place)),
+            || match timeout {
+                Some(ns) => condition.wait_at_most(mutex, ns),
+                None => condition.wait(mutex),
+            },
+        );
         Ok(())
+    }
+
+    fn wait_in_futex(&mut self, which: &Which, timeout: Option<&Draws>) -> Result<(), Left> {
+        let place = self.place(which)?;
+        let (futex, timeout) = (self.objects.futexes[place], self.timeout(timeout)?);
+        self.waiting(Cause::Futex, Some((which, place)), || futex.wait(timeout));
+        Ok(())
+    }
+
+    /// In nanoseconds.
+    fn timeout(&mut self, timeout: Option<&Draws>) -> Result<Option<u64>, Left> {
+        let span = timeout.map(|span| self.draw(span)).transpose()?;
+        Ok(span.map(|ps| ps / PS_PER_NS))
     }
 
     fn semaphore(&self, which: &Which) -> Result<(usize, Semaphore), Left> {

@@ -225,6 +225,9 @@ mod tests {
         [stream.s]
         for = { n = 2 }
         [datagram.d]
+        [futex.f]
+        [stream.u]
+        family = \"unix\"
         [task.one]
         nice = 0
         every = { uniform = [\"1ns\", \"2ns\"] }
@@ -248,6 +251,8 @@ mod tests {
             { send = \"p\", bytes = \"i * 10B + 1B\" }, { receive = \"p\", bytes = \"i * 10B + 1B\" },
             { send = \"s[i % 2].near\", bytes = \"9B\" }, { receive = \"s[i % 2].far\", bytes = \"9B\" },
             { send = \"d\", bytes = \"9B\" }, { receive = \"d\" },
+            { send = \"u.far\", bytes = \"9B\" }, { receive = \"u.near\", bytes = \"9B\" },
+            { signal = \"f\", all = true }, { wait = \"f\", timeout = \"1ns\" },
             { count = \"n\", by = \"i * i\" },
             { end = \"part[i]\" },
           ] },

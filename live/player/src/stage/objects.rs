@@ -5,13 +5,14 @@ use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use warmq_scenario::program::{Cpus, Spinning};
-use warmq_scenario::{Bound, EvalError, Expr, ObjectId, ObjectKind, Quantity};
+use warmq_scenario::{Bound, EvalError, Expr, Family, ObjectId, ObjectKind, Quantity};
 use warmq_units::Bytes;
 
 use crate::error::PlayError;
 use crate::notes::Notes;
 use crate::speed::Speed;
 use crate::sys::files::{allow_descriptors, open_to_write, pipe};
+use crate::sys::futex::Futex;
 use crate::sys::ipc::{Barrier, Condition, Mutex, Semaphore, new_set};
 use crate::sys::memory::{Shared, shared};
 use crate::sys::sockets;
@@ -65,6 +66,8 @@ pub struct Objects {
     pub spinlocks: Vec<SpinlockSet>,
     /// Conditions.
     pub conditions: Vec<&'static Condition>,
+    /// Futexes.
+    pub futexes: Vec<&'static Futex>,
     /// SysV semaphores.
     pub semaphores: Vec<Semaphore>,
     /// Barriers.
@@ -192,6 +195,9 @@ impl Maker<'_> {
                         Ok(())
                     })?)
             }
+            ObjectKind::Futex => objects
+                .futexes
+                .extend(self.each_new(|_: &Futex, _| Ok(()))?),
             ObjectKind::Semaphore { initial } => {
                 objects.semaphores.extend(self.semaphores(initial)?);
             }
@@ -206,8 +212,15 @@ impl Maker<'_> {
             }
             ObjectKind::Queue { holds } => objects.queues.extend(self.queues(holds)?),
             ObjectKind::Pipe { buffer } => objects.pipes.extend(self.pipes(buffer)?),
-            ObjectKind::Stream { buffer, nagle } => {
-                let made = self.streams(buffer.as_ref(), nagle)?;
+            ObjectKind::Stream {
+                family,
+                buffer,
+                nagle,
+            } => {
+                let made = match family {
+                    Family::Inet => self.streams(buffer.as_ref(), nagle)?,
+                    Family::Unix => self.unix_pairs(buffer.as_ref())?,
+                };
                 objects.streams.extend(made);
             }
             ObjectKind::Datagram { buffer } => {
@@ -360,6 +373,14 @@ impl Maker<'_> {
             }
         }
         Ok(made)
+    }
+
+    fn unix_pairs(&self, buffer: Option<&Expr>) -> Result<Vec<(i32, i32)>, PlayError> {
+        let one = |number| {
+            let bytes = self.buffer(buffer, number)?;
+            sockets::unix_pair(bytes).map_err(|error| self.refused(&error))
+        };
+        (0..self.count()).map(one).collect()
     }
 
     fn datagrams(&self, buffer: Option<&Expr>) -> Result<Vec<(i32, u16)>, PlayError> {

@@ -5,6 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 
 use super::checked;
+use super::futex::after;
 use super::memory::Shared;
 
 /// A mutex of pthreads.
@@ -80,6 +81,7 @@ impl Condition {
             libc::pthread_condattr_init(attributes.as_mut_ptr());
             let shared = libc::PTHREAD_PROCESS_SHARED;
             libc::pthread_condattr_setpshared(attributes.as_mut_ptr(), shared);
+            libc::pthread_condattr_setclock(attributes.as_mut_ptr(), libc::CLOCK_MONOTONIC);
             libc::pthread_cond_init(self.0.get(), attributes.as_ptr());
         }
     }
@@ -89,6 +91,19 @@ impl Condition {
         // SAFETY: both were initialised.
         unsafe {
             libc::pthread_cond_wait(self.0.get(), mutex.0.get());
+        }
+    }
+
+    /// The same, for `timeout_ns` at most.
+    pub fn wait_at_most(&self, mutex: &Mutex, timeout_ns: u64) {
+        let end_ns = after(timeout_ns);
+        let end = libc::timespec {
+            tv_sec: (end_ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (end_ns % 1_000_000_000) as libc::c_long,
+        };
+        // SAFETY: both were initialised, the condition with the clock that `end` is of.
+        unsafe {
+            libc::pthread_cond_timedwait(self.0.get(), mutex.0.get(), &raw const end);
         }
     }
 

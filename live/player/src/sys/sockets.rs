@@ -1,14 +1,17 @@
-//! TCP streams and UDP sockets over loopback, as raw descriptors that forked processes inherit.
+//! TCP streams and UDP sockets over loopback, and pairs of Unix sockets, as raw descriptors that
+//! forked processes inherit.
 
 use std::io::{self, Error};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 
 use rustix::io::{Errno, retry_on_intr};
-use rustix::net::sockopt::{set_socket_recv_buffer_size, set_tcp_congestion};
+use rustix::net::sockopt::{
+    set_socket_recv_buffer_size, set_socket_send_buffer_size, set_tcp_congestion,
+};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, recvfrom, send,
-    sendto, socket_with,
+    sendto, socket_with, socketpair,
 };
 
 use super::files::{opened, progress, received};
@@ -74,6 +77,22 @@ impl Streams {
         far.set_nodelay(!nagle)?;
         Ok((near.into_raw_fd(), far.into_raw_fd()))
     }
+}
+
+/// A pair of Unix stream sockets, whose send buffers are `bytes` as the option SO_SNDBUF has it,
+/// which the kernel doubles, or the kernel's own.
+///
+/// # Errors
+/// No descriptor is left.
+pub fn unix_pair(bytes: Option<u64>) -> io::Result<(i32, i32)> {
+    let flags = SocketFlags::CLOEXEC;
+    let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    if let Some(bytes) = bytes {
+        let bytes = bytes.min(i32::MAX as u64) as usize;
+        set_socket_send_buffer_size(&near, bytes)?;
+        set_socket_send_buffer_size(&far, bytes)?;
+    }
+    Ok((near.into_raw_fd(), far.into_raw_fd()))
 }
 
 /// A UDP socket that tasks receive from, and the port that others send to.

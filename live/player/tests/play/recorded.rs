@@ -51,16 +51,24 @@ fn each_task_sleeps_for_the_reason_that_its_step_says() {
         [pipe.p]
         [stream.t]
         [datagram.d]
+        [futex.f]
+        [stream.u]
+        family = \"unix\"
         [task.clock]
         every = \"1ms\"
         body = [
           { lock = \"m\" }, { signal = \"c\", all = true }, { unlock = \"m\" }, { raise = \"s\" }, { put = \"q\" },
           { send = \"p\", bytes = \"1B\" }, { send = \"t.near\", bytes = \"1B\" }, { send = \"d\", bytes = \"1B\" }, { barrier = \"b\" },
+          { signal = \"f\" }, { send = \"u.near\", bytes = \"1B\" },
         ]
         [task.condition]
         body = [{ lock = \"m\" }, { wait = \"c\", mutex = \"m\" }, { unlock = \"m\" }]
         [task.semaphore]
         body = [{ lower = \"s\" }]
+        [task.futex]
+        body = [{ wait = \"f\" }]
+        [task.unix]
+        body = [{ receive = \"u.far\", bytes = \"1B\" }]
         [task.queue]
         body = [{ take = \"q\" }]
         [task.pipe]
@@ -78,12 +86,14 @@ fn each_task_sleeps_for_the_reason_that_its_step_says() {
     };
     for (task, cause, object) in [
         ("condition", Cause::Condition, Some(1)),
-        ("semaphore", Cause::Semaphore, Some(2)),
-        ("barrier", Cause::Barrier, Some(3)),
-        ("queue", Cause::Queue, Some(4)),
-        ("pipe", Cause::Pipe, Some(5)),
-        ("stream", Cause::Socket, Some(6)),
-        ("datagram", Cause::Socket, Some(7)),
+        ("semaphore", Cause::Semaphore, Some(3)),
+        ("futex", Cause::Futex, Some(2)),
+        ("unix", Cause::Socket, Some(8)),
+        ("barrier", Cause::Barrier, Some(4)),
+        ("queue", Cause::Queue, Some(5)),
+        ("pipe", Cause::Pipe, Some(6)),
+        ("stream", Cause::Socket, Some(7)),
+        ("datagram", Cause::Socket, Some(9)),
         ("timer", Cause::Timer, None),
     ] {
         let causes = causes(&played, played.tasks(task)[0]);

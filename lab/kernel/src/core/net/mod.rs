@@ -2,6 +2,7 @@
 
 mod card;
 mod socket;
+mod unix;
 
 pub use self::{card::*, socket::*};
 

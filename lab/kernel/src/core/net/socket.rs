@@ -17,11 +17,9 @@ use crate::words::{
 #[derive(Default)]
 pub(crate) struct Endpoint {
     pub(crate) peer: Peer,
-    /// It is an end of a pipe: no protocol runs in a softirq between a writer and the reader that
-    /// it wakes.
-    pub(crate) pipe: bool,
+    pub(crate) link: Link,
     /// What the protocols keep of it: `Settings::socket_lines` cache lines, `Settings::pipe_lines`
-    /// of a pipe; none: not modelled.
+    /// of a pipe and of a Unix socket; none: not modelled.
     pub(crate) state: Option<Address>,
     /// The mutex of a pipe from which this end reads; none: not modelled.
     pub(crate) mutex: Option<LockId>,
@@ -64,9 +62,10 @@ pub(crate) struct Endpoint {
     pub(crate) readers: VecDeque<TaskId>,
     /// Senders that wait for room in this buffer.
     pub(crate) writers: VecDeque<TaskId>,
-    /// Datagrams that wait to be received, oldest first; empty on a stream.
+    /// Datagrams that wait to be received, oldest first, and messages of a Unix socket; empty on
+    /// other streams.
     pub(crate) queued: VecDeque<Datagram>,
-    /// The true sizes of all queued datagrams.
+    /// The true sizes of all queued datagrams; of messages also of those that are being copied in.
     pub(crate) queued_true: u64,
     pub(crate) datagrams: DatagramCounts,
     /// Bytes that a card has written for this socket.
@@ -75,6 +74,19 @@ pub(crate) struct Endpoint {
     pub(crate) in_flight: u64,
     /// Bytes that arrived at the remote peer and were not yet received there.
     pub(crate) sent_out: u64,
+}
+
+/// What is between the two ends of a connection on this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// The loopback device: protocols run in a softirq between a sender and the receiver that it
+    /// wakes.
+    #[default]
+    Loopback,
+    /// A pipe.
+    Pipe,
+    /// A pair of Unix sockets.
+    Unix,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,7 +143,13 @@ impl Endpoint {
 
     /// Whether it is an end of a stream over loopback.
     pub(crate) fn is_loopback(&self) -> bool {
-        matches!(self.peer, Peer::Local(_)) && !self.pipe
+        matches!(self.peer, Peer::Local(_)) && self.link == Link::Loopback
+    }
+
+    /// Whether calls own it ([`Loopback::owned`](crate::Loopback)): of a Unix socket only receives
+    /// ask (`unix_sock::iolock`).
+    pub(crate) fn may_be_owned(&self) -> bool {
+        matches!(self.peer, Peer::Local(_)) && self.link != Link::Pipe
     }
 
     /// Bytes that were sent and not received yet, those among them that are being copied.
@@ -161,6 +179,10 @@ impl Endpoint {
 
     /// Bytes that were sent come here, or stay with the sender's end. Returns how many come here.
     pub(crate) fn deliver(&mut self, bytes: u64) -> u64 {
+        if self.link == Link::Unix {
+            self.queue_message(Bytes(bytes));
+            return bytes;
+        }
         let passed = self.passes(bytes);
         self.filled += passed;
         self.unsent += bytes - passed;
@@ -240,7 +262,10 @@ impl Endpoint {
     /// Whether there is so much room that a sender that waits for it is woken: any, and if there is
     /// a send buffer a third of that (`sk_stream_is_writeable()`).
     pub(crate) fn wakes_sender(&self) -> bool {
-        self.room() > self.send_buffer / 3
+        match self.link {
+            Link::Unix => self.is_writable(),
+            _ => self.room() > self.send_buffer / 3,
+        }
     }
 }
 

@@ -36,8 +36,8 @@ pub(crate) struct SpinlockState {
     pub(crate) line: Address,
 }
 
-/// A condition variable: the waiting tasks in the order of arrival, each with the mutex to be
-/// locked again.
+/// A condition variable, or a futex: the waiting tasks in the order of arrival. Each of a condition
+/// variable has on its stack that it locks the mutex again.
 #[derive(Default)]
 pub(crate) struct ConditionState {
     pub(crate) waiters: VecDeque<TaskId>,

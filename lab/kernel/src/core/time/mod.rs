@@ -3,4 +3,5 @@
 mod timeline;
 mod timer;
 
-pub use self::{timeline::*, timer::*};
+pub use self::timeline::*;
+pub(crate) use self::timer::*;

@@ -2,20 +2,15 @@
 
 use warmq_units::{CpuId, TaskId};
 
-use crate::words::GroupId;
-
-/// A handle of an armed timer, with which it can be cancelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timer {
-    index: u32,
-    generation: u32,
-}
+use crate::words::{Condition, GroupId, Timer};
 
 /// What happens when a timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerOwner {
     /// The sleep of a task ends.
     Sleep(TaskId),
+    /// The wait of a task ends, if it waits any more.
+    Wait(TaskId, Condition),
     /// The scheduler is called with this token.
     Scheduler(u64),
     /// The period of a group with a quota ends.
