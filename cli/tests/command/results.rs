@@ -53,6 +53,17 @@ fn every_line_of_json_is_a_row_with_exactly_these_keys() {
 }
 
 #[test]
+fn notes_stand_beside_lines_of_json() {
+    let ran = trial("json-notes").run("run trial.toml --json --quick --machine host");
+    assert!(
+        ran.err.contains("note: Costs of this machine are"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(rows(&ran.fine()).len(), 2);
+}
+
+#[test]
 fn a_quick_run_is_a_part_of_the_full_one_and_seeds_can_be_chosen() {
     let folder = trial("quick");
     let quick = rows(&folder.run("run trial.toml --json --quick").fine());

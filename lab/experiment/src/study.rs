@@ -108,9 +108,12 @@ impl Study {
         ]
     }
 
-    /// What was not played as the workloads say.
+    /// What is to be said of the experiments, and what was not played as the workloads say.
     pub fn notes(&self) -> impl Iterator<Item = &String> {
-        self.outcomes.iter().flat_map(|outcome| &outcome.notes)
+        let of_runs = self.outcomes.iter().flat_map(|outcome| &outcome.notes);
+        let experiments = self.experiments.iter();
+        let of_experiments = experiments.flat_map(|experiment| &experiment.notes);
+        of_experiments.chain(of_runs)
     }
 
     /// Runs in all.

@@ -20,6 +20,19 @@ use crate::sys::process;
 use crate::sys::sched::{self, Attributes};
 use crate::trace::affinity;
 
+const AS_ROOT: &str = "play it as root";
+const RESERVED: &str = "deadline tasks have reserved these CPUs: let them ask for less, or leave them \
+                        the CPUs that they run on";
+
+/// What may help where the system refuses a change with `error`; `usual` if nothing is known.
+fn fix(error: &io::Error, usual: &'static str) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EOPNOTSUPP) => UCLAMP,
+        Some(libc::EBUSY) => RESERVED,
+        _ => usual,
+    }
+}
+
 /// What was changed so far.
 pub struct Changes<'n> {
     stage: &'static Stage,
@@ -187,11 +200,7 @@ impl<'n> Changes<'n> {
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
             Err(error) => {
                 let what = format!("a change of {} is refused", who());
-                let fix = match error.raw_os_error() {
-                    Some(libc::EOPNOTSUPP) => UCLAMP,
-                    _ => "play it as root",
-                };
-                Err(PlayError::refused(what, &error, fix))
+                Err(PlayError::refused(what, &error, fix(&error, AS_ROOT)))
             }
         }
     }
@@ -228,7 +237,7 @@ impl<'n> Changes<'n> {
             };
             done.map_err(|error| {
                 let what = format!("a change of group {number} is refused");
-                PlayError::refused(what, &error, "play it as root")
+                PlayError::refused(what, &error, fix(&error, AS_ROOT))
             })?;
         }
         Ok(())
@@ -253,7 +262,8 @@ impl<'n> Changes<'n> {
             set_online(cpu, online).map_err(|error| {
                 let way = if online { "online" } else { "offline" };
                 let what = format!("{cpu} cannot be taken {way}");
-                PlayError::refused(what, &error, "play it as root, on a CPU that can")
+                let usual = "play it as root, on a CPU that can";
+                PlayError::refused(what, &error, fix(&error, usual))
             })?;
             match online {
                 true => self.offline.remove(cpu),
