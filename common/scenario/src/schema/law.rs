@@ -69,11 +69,22 @@ fn bound() -> Json {
         let kinds = ["number", "string"].map(|kind| Json::from([("type", kind.into())]));
         any_of(kinds).with("description", what)
     };
+    let releases = Json::from([("pattern", r"^\d+\.\d+$".into())]);
+    let since = Json::from([
+        ("type", "object".into()),
+        ("propertyNames", releases),
+        ("additionalProperties", limit()),
+    ]);
+    let since = since.with(
+        "description",
+        "The limit of the kernel's own scheduler, by the release of Linux that it begins with.",
+    );
     let figure = "A figure that `warmq metrics FILE` lists, or PHASE.FIGURE.";
     object(Json::from([
         ("figure", described("string", figure)),
         ("at_least", limit()),
         ("at_most", limit()),
+        ("since", since),
     ]))
     .with("required", texts(["figure"]))
 }
