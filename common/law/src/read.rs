@@ -227,6 +227,10 @@ fn limits_since(
         return None;
     }
     let mut limits = Vec::new();
+    if table.entries().next().is_none() {
+        table.report("no release is named", "write one: since = { \"7.3\" = 55 }");
+        return None;
+    }
     for (entry, item) in table.entries() {
         let Ok(release) = entry.key.parse() else {
             item.report("this is no release of Linux", "write one: \"7.3\"");
@@ -437,6 +441,10 @@ mod tests {
             (
                 "figure = \"hog_share\"\nat_least = 40\nat_most = 50\nsince = { \"7.3\" = 30 }",
                 "write two bounds",
+            ),
+            (
+                "figure = \"hog_share\"\nat_least = 40\nsince = {}",
+                "no release is named",
             ),
             (
                 "figure = \"hog_share\"\nat_least = \"90 % of hog_share\"",

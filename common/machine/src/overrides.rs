@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warmq_units::Bytes;
+use warmq_units::{Bytes, CpuId};
 
 use crate::description::MachineDescription;
 use crate::error::Flaw;
@@ -67,6 +67,7 @@ impl MachineDescription {
             let help = format!("give a number from 1 to {}", self.cpus.len());
             return Err(Flaw::new("cpus", problem, help));
         }
+        let kept = self.nodes_of_first(cpus);
         self.cpus.truncate(usize::from(cpus));
         self.priorities.truncate(usize::from(cpus));
         self.capacities.truncate(usize::from(cpus));
@@ -76,11 +77,23 @@ impl MachineDescription {
         }
         self.caches.retain(|cache| !cache.cpus.is_empty());
         number_without_gaps(&mut self.cpus);
-        let nodes = self.nodes();
-        self.node_distances.truncate(nodes);
-        for row in &mut self.node_distances {
-            row.truncate(nodes);
+        if !self.node_distances.is_empty() {
+            let of_kept = |row: &Vec<u16>| kept.iter().map(|node| row[*node]).collect();
+            let rows = kept.iter().map(|node| &self.node_distances[*node]);
+            self.node_distances = rows.map(of_kept).collect();
         }
         Ok(())
+    }
+
+    /// The memory nodes of the first `cpus` CPUs, in the order in which they are numbered anew.
+    fn nodes_of_first(&self, cpus: u16) -> Vec<usize> {
+        let mut nodes = Vec::new();
+        for cpu in (0..cpus).map(CpuId) {
+            let node = usize::from(self.node(cpu));
+            if !nodes.contains(&node) {
+                nodes.push(node);
+            }
+        }
+        nodes
     }
 }

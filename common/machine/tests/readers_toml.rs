@@ -103,6 +103,25 @@ fn nodes_have_distances_and_cpus_priorities() {
 }
 
 #[test]
+fn the_first_cpus_have_the_distances_of_their_own_nodes() {
+    let keys = "sockets = [2, 2, 0, 0, 1, 1]\ncores = [0, 1, 2, 3, 4, 5]\n\
+                llcs = [2, 2, 0, 0, 1, 1]\n\
+                distances = [[10, 11, 40], [11, 10, 12], [40, 12, 10]]\n";
+    let text = SMT
+        .replacen("sockets = 2\n", keys, 1)
+        .replacen("llcs_per_socket = 2\n", "", 1)
+        .replacen("cores_per_llc = 2\n", "", 1)
+        .replacen("threads_per_core = 2\n", "", 1)
+        .replacen("smt_speed_permille = 610\n", "", 1);
+    let machine = read(&text).unwrap();
+    assert_eq!(machine.distance(CpuId(0), CpuId(2)), 40);
+    let first = warmq_machine::Overrides::default().first_cpus(4);
+    let first = machine.with_overrides(&first).unwrap();
+    assert_eq!(first.distance(CpuId(0), CpuId(2)), 40);
+    assert_eq!(first.node_distances, [[10, 40], [40, 10]]);
+}
+
+#[test]
 fn memory_nodes_may_be_other_than_sockets() {
     let nodes = [0, 0, 1, 1, 2, 2, 3, 3].repeat(2);
     let with = |keys: &str| {
@@ -123,6 +142,10 @@ fn memory_nodes_may_be_other_than_sockets() {
         ),
         ([0, 0, 2, 2, 3, 3, 4, 4].repeat(2), "without a gap"),
         ([[0; 8], [1; 8]].concat(), "all threads of a core"),
+        (
+            [0, 0, 0, 1, 1, 1, 1, 1].repeat(2),
+            "put all CPUs of a shared cache into one",
+        ),
         (vec![0, 1], "give each CPU one"),
     ] {
         let problem = only(with(&format!("nodes = {nodes:?}")).unwrap_err().list);

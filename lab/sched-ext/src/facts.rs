@@ -53,6 +53,7 @@ const OF_PARTS: &[&str] = &[
     "sibling",
     "next_sibling",
     "capacity",
+    "fast",
     "llc_cpus",
     "llc_word",
     "near_llc",
@@ -64,6 +65,21 @@ const OF_PARTS: &[&str] = &[
     "packed_order",
     "value",
 ];
+
+/// By how many percent the fastest CPU under a cache must beat the slowest.
+const UNLIKE: u64 = 5;
+
+/// Whether the CPU at `place` is in the upper half of the capacities under its cache, as scx_warmq
+/// has it.
+fn is_fast(places: &[Place], place: &Place) -> bool {
+    let under = places.iter().filter(|other| other.llc == place.llc);
+    let all = under.map(|other| other.capacity);
+    let (least, most) = all.fold((u64::MAX, 0), |(least, most), one| {
+        (least.min(one), most.max(one))
+    });
+    let alike = most * 100 < least * (100 + UNLIKE);
+    alike || place.capacity == most || 2 * place.capacity > least + most
+}
 
 impl Facts {
     /// Those of the machine that a scheduler is attached to.
@@ -117,6 +133,11 @@ impl Facts {
             ("numa", numa),
             ("no_numa", 1 - numa),
             ("capacities", capacities.into()),
+            // Whether CPUs under one cache are of unlike capacity.
+            (
+                "unlike",
+                places.iter().any(|place| !is_fast(&places, place)).into(),
+            ),
         ]);
         let (distance, lower, upper) = smt_word(&places);
         let machine = BTreeMap::from_iter(machine.into_iter().chain([
@@ -182,9 +203,8 @@ impl Facts {
         let at = |placeholder: &str| of.get(placeholder).copied();
         let number = |at: usize| at as i128;
         match name {
-            "cpu" | "core" | "sibling" | "next_sibling" | "capacity" | "llc_cpus" | "llc_word" => {
-                self.of_cpu(name, at("cpu")?)
-            }
+            "cpu" | "core" | "sibling" | "next_sibling" | "capacity" | "fast" | "llc_cpus"
+            | "llc_word" => self.of_cpu(name, at("cpu")?),
             "near_cpu" => self
                 .near_cpus(at("cpu")?)
                 .get(at("other")?)
@@ -228,6 +248,7 @@ impl Facts {
             }
             // In a ring.
             "next_sibling" => (cpu + 1..all).chain(0..=cpu).find(same)? as i128,
+            "fast" => is_fast(&self.places, place).into(),
             "llc_cpus" => self.under(place.llc).count() as i128,
             // Those of its cache among the first 64.
             "llc_word" => {
@@ -403,6 +424,26 @@ mod tests {
             facts.get(name, &of).expect("a fact")
         };
         (0..count).map(&mut one).collect()
+    }
+
+    /// As live/scx/src/topology.rs has them.
+    #[test]
+    fn fast_cpus_are_the_upper_half_of_capacities_that_differ_under_a_cache() {
+        for (capacities, fast) in [
+            ([1024, 1024, 1024, 1024], [1, 1, 1, 1]),
+            ([1024, 446, 446, 446], [1, 0, 0, 0]),
+            ([325, 870, 1024, 1024], [0, 1, 1, 1]),
+            ([1024, 1023, 1000, 990], [1, 1, 1, 1]),
+        ] {
+            let place = |capacity| Place {
+                capacity,
+                ..Place::default()
+            };
+            let facts = Facts::of_places(capacities.map(place).to_vec());
+            assert_eq!(all(&facts, "fast", &[], "cpu"), fast, "{capacities:?}");
+            let unlike = facts.get("unlike", &Of::new()).unwrap();
+            assert_eq!(unlike, i128::from(fast.contains(&0)));
+        }
     }
 
     #[test]

@@ -53,6 +53,7 @@ impl MachineDescription {
         for cache in &self.caches {
             check_cache(cache, self.cpus.len())?;
         }
+        self.check_caches_in_nodes()?;
         self.check_lines_and_order()?;
         let chains = self.chains()?;
         self.check_chains(&chains)?;
@@ -171,6 +172,31 @@ impl MachineDescription {
                 Err(flaw(problem, "give all threads of a core the same node"))
             }
         }
+    }
+
+    /// A shared cache is inside one node (or socket, where no nodes are listed), or has whole ones.
+    fn check_caches_in_nodes(&self) -> Result<(), Flaw> {
+        let node = |cpu: &CpuId| self.socket_or_node(*cpu);
+        let cuts = |cache: &&CacheDescription| {
+            let inside = |cpu: &CpuId| cache.cpus.contains(cpu);
+            let first = node(&cache.cpus[0]);
+            let several = cache.cpus.iter().any(|cpu| node(cpu) != first);
+            let touched = |cpu: &CpuId| cache.cpus.iter().any(|other| node(other) == node(cpu));
+            several && self.cpu_ids().any(|cpu| touched(&cpu) && !inside(&cpu))
+        };
+        let Some(cache) = self.caches.iter().find(cuts) else {
+            return Ok(());
+        };
+        let (key, part) = match self.nodes.is_empty() {
+            true => ("topology.sockets", "sockets"),
+            false => ("topology.nodes", "memory nodes"),
+        };
+        let problem = format!(
+            "the level-{} cache of {} has parts of several {part}",
+            cache.level, cache.cpus[0]
+        );
+        let help = "put all CPUs of a shared cache into one, or all CPUs of each into one cache";
+        Err(Flaw::new(key, problem, help))
     }
 
     /// Distances are those of ACPI's SLIT.

@@ -198,6 +198,8 @@ impl State {
             self.effects.request(cpu, super::effects::Urgency::Now);
         } else if to == cpu {
             // It may run nowhere: it waits until a CPU is back.
+        } else if runnable && context.task(task).on_cpu().is_some() {
+            // Its CPU is switching away from it: it moves when that is done (`put_prev()`).
         } else if runnable {
             self.sync(context, to);
             self.deactivate(task, Leaving::Moves);

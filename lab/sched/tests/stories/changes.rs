@@ -1,6 +1,9 @@
 //! What changes while a scenario is played. A tick is 10 ms, and a letter stands for each.
 
-use crate::scenarios::chart;
+use warmq_kernel::Ending;
+
+use crate::scenarios::{chart, play_under, story};
+use crate::stage::stage;
 
 #[test]
 fn a_stopped_task_does_not_run_until_it_continues() {
@@ -162,6 +165,35 @@ fn a_frozen_group_does_not_run_with_all_that_is_in_it() {
         set = { group = "outer" }
     "#;
     assert_eq!(chart(text, 2, 16), ["xx.......xxxxxxx", "yy....yyyyyy..yy"]);
+}
+
+/// A CPU that goes offline may be switching away from a task that can run: that moves when the
+/// switch is over, and no other CPU runs it before.
+#[test]
+fn who_is_being_switched_away_from_stays_until_that_is_done() {
+    let toggled = |cpu: u16, every_us: u64| {
+        let change = |online: bool| {
+            format!(
+                "[[change]]\nevery = \"{every_us}us\"\ncpu = \"cpu {cpu}\"\n\
+                 set = {{ online = {online} }}\n"
+            )
+        };
+        change(false) + &change(true)
+    };
+    let tasks = "[pipe.s]\n\
+        [task.w]\nbody = [{ send = \"s\", bytes = \"13B\" }]\n\
+        [task.r]\nbody = [{ receive = \"s\", bytes = \"13B\" }]\n";
+    for every_us in [83, 89, 97, 101] {
+        let text = format!(
+            "{tasks}{}{}",
+            toggled(0, every_us),
+            toggled(1, every_us + 2)
+        );
+        for name in ["cfs", "eevdf-6.12", "eevdf-7.3"] {
+            let (ending, ..) = play_under(name, &story(&text), stage(2).real(), 10);
+            assert_eq!(ending, Ending::TimeUp, "{name}, each {every_us} us");
+        }
+    }
 }
 
 #[test]

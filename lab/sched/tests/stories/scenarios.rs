@@ -27,7 +27,7 @@ fn play(entry: &Entry, stage: Stage, ticks: u64) -> (Ending, Kernel<Watch>, Coun
     play_under("linux24", entry, stage, ticks)
 }
 
-fn play_under(
+pub fn play_under(
     name: &str,
     entry: &Entry,
     stage: Stage,
