@@ -130,6 +130,7 @@ fn a_task_that_waits_for_a_mutex_says_which() {
     }
 }
 
+/// A task that waits for a CPU stops when it has one, and not at all if it is continued before.
 #[test]
 fn a_stopped_task_waits_to_be_continued() {
     let text = "
@@ -140,7 +141,7 @@ fn a_stopped_task_waits_to_be_continued() {
         task = \"t\"
         set = { stop = true }
         [[change]]
-        at = \"20ms\"
+        at = \"150ms\"
         task = \"t\"
         set = { continue = true }";
     let Some(played) = recorded(text, 200) else {
