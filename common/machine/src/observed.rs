@@ -97,11 +97,24 @@ pub struct ObservedNodes {
     pub distances: BTreeMap<(u64, u64), u16>,
 }
 
+/// Whether some CPUs are of several parts of a machine, and not all CPUs of each; `parts` has the
+/// part of each CPU.
+pub fn cuts_parts(cpus: &[CpuId], parts: &[u16]) -> bool {
+    let within: BTreeSet<u16> = cpus.iter().map(|cpu| parts[cpu.index()]).collect();
+    let whole = parts.iter().filter(|part| within.contains(part)).count();
+    within.len() > 1 && whole > cpus.len()
+}
+
 impl ObservedNodes {
     /// Those of CPUs at `places`: that of each, unless they are the sockets, and how far they are
     /// from each other. What no model can have is as if it were not known: threads of a core in
-    /// several nodes, and distances that are not those of a table of ACPI, as of some hypervisors.
-    fn described(&self, places: &[CpuPlace]) -> (Vec<u16>, Vec<Vec<u16>>) {
+    /// several nodes, parts of several nodes under one cache, and distances that are not those of a
+    /// table of ACPI, as of some hypervisors.
+    fn described(
+        &self,
+        places: &[CpuPlace],
+        caches: &[CacheDescription],
+    ) -> (Vec<u16>, Vec<Vec<u16>>) {
         let known: Option<Vec<u64>> = self.of_cpus.iter().copied().collect();
         let Some(known) = known.filter(|known| known.len() == places.len()) else {
             return (Vec::new(), Vec::new());
@@ -113,7 +126,8 @@ impl ObservedNodes {
             .zip(nodes.iter().copied())
             .collect();
         let cores: BTreeSet<u16> = places.iter().map(|place| place.core).collect();
-        if of_cores.len() > cores.len() {
+        let cut = |cache: &CacheDescription| cuts_parts(&cache.cpus, &nodes);
+        if of_cores.len() > cores.len() || caches.iter().any(cut) {
             return (Vec::new(), Vec::new());
         }
         let sockets = renumbered(places.iter().map(|place| place.socket));
@@ -250,7 +264,7 @@ impl Observed {
             .max()
             .unwrap_or(Cycles(1));
         let cpus = places(&self.cpus, &caches);
-        let (nodes, node_distances) = self.nodes.described(&cpus);
+        let (nodes, node_distances) = self.nodes.described(&cpus, &caches);
         let machine = MachineDescription {
             name: name_from(&self.name),
             cpus,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use warmq_config::{Fields, Item};
 use warmq_units::{CpuId, Cycles};
 
-use crate::check::MOST_CPUS;
 use crate::description::{CacheDescription, CpuPlace, Inclusion, Replacement};
 use crate::toml_machine::{Sources, note_source, required, some_of};
 
@@ -49,15 +48,15 @@ pub struct Level {
     cache: CacheDescription,
 }
 
-/// The levels of the machine in ascending order; one with a problem is left out. Several tables of
-/// a level are for some CPUs each.
-pub fn read_levels(root: &Fields<'_>, sources: &mut Sources) -> Vec<Level> {
+/// The levels of a machine of so many `cpus` in ascending order; one with a problem is left out.
+/// Several tables of a level are for some CPUs each.
+pub fn read_levels(root: &Fields<'_>, cpus: usize, sources: &mut Sources) -> Vec<Level> {
     if root.find("cache").is_none() {
         root.report("`cache` is missing", "add a table [[cache]] for each level");
     }
     let mut levels: Vec<Level> = Vec::new();
     for fields in root.tables("cache") {
-        let level = read_level(&fields, sources);
+        let level = read_level(&fields, cpus, sources);
         fields.finish();
         let Some(level) = level else { continue };
         let number = level.cache.level;
@@ -93,7 +92,7 @@ pub fn caches(levels: &[Level], cpus: &[CpuPlace]) -> Vec<CacheDescription> {
     caches
 }
 
-fn read_level(fields: &Fields<'_>, sources: &mut Sources) -> Option<Level> {
+fn read_level(fields: &Fields<'_>, cpus: usize, sources: &mut Sources) -> Option<Level> {
     let within = |most: u64| move |item: &Item<'_>| item.integer(0..=most);
     let level = required(fields, "level", "level = 1", within(u64::from(u8::MAX)));
     let per = required(fields, "per", "per = \"cpu\"", |item| item.choice(&PER));
@@ -101,7 +100,7 @@ fn read_level(fields: &Fields<'_>, sources: &mut Sources) -> Option<Level> {
     let ways = required(fields, "ways", "ways = 4", within(u64::from(u32::MAX)));
     let line = required(fields, "line", "line = 64", Item::bytes);
     let latency = required(fields, "latency_cycles", "latency_cycles = 4", Item::count);
-    let of = fields.item("cpus").map(|item| cpus_of(&item));
+    let of = fields.item("cpus").map(|item| cpus_of(&item, cpus));
     let replacement = fields.item("replacement");
     let replacement = replacement.map_or(Some(Replacement::Lru), |item| item.choice(&REPLACEMENT));
     let inclusion = fields.item("inclusion");
@@ -143,9 +142,9 @@ fn note_one_of_several(fields: &Fields<'_>, group: &str, sources: &mut Sources) 
     }
 }
 
-/// A list of CPUs.
-fn cpus_of(item: &Item<'_>) -> Option<Vec<CpuId>> {
-    let last = MOST_CPUS as u64 - 1;
+/// A list of some of so many CPUs.
+fn cpus_of(item: &Item<'_>, cpus: usize) -> Option<Vec<CpuId>> {
+    let last = cpus.saturating_sub(1) as u64;
     let cpu = |item: &Item<'_>| Some(CpuId(item.integer(0..=last)? as u16));
     some_of(item)?.iter().map(cpu).collect()
 }

@@ -90,7 +90,8 @@ fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
     let card = read_card(root, &mut sources);
     let steals = read_steals(root, &mut sources);
     let costs = read_costs(root);
-    let levels = read_levels(root, &mut sources);
+    let count = layout.as_ref().map(|topology| topology.cpus.len());
+    let levels = read_levels(root, count.unwrap_or(MOST_CPUS), &mut sources);
     let (topology, (clock, miss_overlap), name) = (layout?, cpu?, name?);
     let Topology {
         one_llc_per_socket,

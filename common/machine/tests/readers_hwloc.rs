@@ -342,6 +342,18 @@ fn memory_nodes_below_a_package_are_read_with_their_distances() {
     // Distances that are none of ACPI's are not known, as is a node of half a core.
     let alike = of(&split.replace("10 12 12 10", "10 10 10 10"));
     assert_eq!((alike.nodes(), alike.node_distances.len()), (2, 0));
+    // Nor are nodes of which a shared cache has parts.
+    let cut = SMT_V2
+        .replace(
+            "os_index=\"0\" cpuset=\"0x00000f0f\"",
+            "os_index=\"0\" cpuset=\"0x00000505\"",
+        )
+        .replace(
+            "os_index=\"1\" cpuset=\"0x0000f0f0\"",
+            "os_index=\"1\" cpuset=\"0x0000fafa\"",
+        );
+    assert!(cut.contains("NUMANode\" os_index=\"0\" cpuset=\"0x00000505\""));
+    assert_eq!(read(&cut).unwrap().nodes, [0; 0]);
     // A node that is the package is no other, and one without CPUs is none.
     let whole = of(&(node(0, "0xf") + &node(1, "0x0")));
     assert_eq!((whole.nodes.len(), whole.nodes()), (0, 1));

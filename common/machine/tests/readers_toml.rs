@@ -103,6 +103,16 @@ fn nodes_have_distances_and_cpus_priorities() {
 }
 
 #[test]
+fn a_cache_is_of_cpus_that_there_are() {
+    let of = |cpus: &str| {
+        let text = SMT.replacen("level = 1\n", &format!("level = 1\ncpus = {cpus}\n"), 1);
+        only(read(&text).unwrap_err().list)
+    };
+    let beyond = of("[0, 16]");
+    assert!(beyond.help.contains("15"), "{}", beyond.help);
+}
+
+#[test]
 fn the_first_cpus_have_the_distances_of_their_own_nodes() {
     let keys = "sockets = [2, 2, 0, 0, 1, 1]\ncores = [0, 1, 2, 3, 4, 5]\n\
                 llcs = [2, 2, 0, 0, 1, 1]\n\

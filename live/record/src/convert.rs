@@ -14,7 +14,7 @@ pub const VECTORS: u16 = 0x8000;
 
 /// What is known of a task that is alive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Life {
+enum TaskState {
     #[default]
     Unknown,
     Running(CpuId),
@@ -25,7 +25,7 @@ enum Life {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Task {
-    life: Life,
+    state: TaskState,
     /// The CPU that is about to wake it.
     waker: Option<CpuId>,
 }
@@ -132,10 +132,10 @@ impl<'a> Replay<'a> {
     pub fn runs(&mut self, ns: u64, cpu: CpuId, tid: u32) {
         let at = self.at(ns);
         let free = match self.tasks.alive(tid) {
-            Some(slot) => match self.state(slot).life {
-                Life::Asleep => false,
-                Life::Running(on) => on == cpu,
-                Life::Unknown | Life::Runnable(_) => true,
+            Some(slot) => match self.task(slot).state {
+                TaskState::Asleep => false,
+                TaskState::Running(on) => on == cpu,
+                TaskState::Unknown | TaskState::Runnable(_) => true,
             },
             None => tid == 0,
         };
@@ -154,12 +154,12 @@ impl<'a> Replay<'a> {
         let at = self.at(ns);
         *self.cpus.touch(cpu) = Cpu::default();
         self.expected.retain(|_, on| *on != cpu);
-        for state in &mut self.states {
-            let life = match state.life {
-                Life::Running(on) if on != cpu => state.life,
-                _ => Life::Unknown,
+        for task in &mut self.states {
+            let state = match task.state {
+                TaskState::Running(on) if on != cpu => task.state,
+                _ => TaskState::Unknown,
             };
-            *state = Task { life, waker: None };
+            *task = Task { state, waker: None };
         }
         self.hand_out(at, Record::Lost { cpu, events });
     }
@@ -209,7 +209,7 @@ impl<'a> Replay<'a> {
             }
         }
         for slot in 0..self.states.len() {
-            if let Life::Runnable(target) = self.states[slot].life {
+            if let TaskState::Runnable(target) = self.states[slot].state {
                 let (task, waker) = (self.introduce(at, slot), target);
                 self.hand_out(
                     at,
@@ -262,7 +262,7 @@ impl<'a> Replay<'a> {
         self.hand_out(at, Record::Ids { task, tid, tgid });
     }
 
-    fn state(&mut self, slot: Slot) -> &mut Task {
+    fn task(&mut self, slot: Slot) -> &mut Task {
         if slot >= self.states.len() {
             self.states.resize(slot + 1, Task::default());
         }
@@ -283,7 +283,7 @@ impl<'a> Replay<'a> {
             self.leaves(at, cpu, slot, task, state);
         }
         if let Some((slot, task)) = next {
-            self.comes(at, cpu, slot, task);
+            self.switches_in(at, cpu, slot, task);
         }
         self.cpus.touch(cpu).current = Some(next.map(|(slot, _)| slot));
         let id = |(_, task)| task;
@@ -298,12 +298,12 @@ impl<'a> Replay<'a> {
             && state == State::Runnable
         {
             let tid = self.tasks.entry(slot).tid;
-            self.joins(at, tid);
+            self.may_run(at, tid);
         }
     }
 
     /// `tid` is free to run from now on, and may be expected somewhere.
-    fn joins(&mut self, at: Instant, tid: u32) {
+    fn may_run(&mut self, at: Instant, tid: u32) {
         if let Some(cpu) = self.expected.get(&tid).copied() {
             self.arrives(at, cpu, tid);
         }
@@ -318,10 +318,10 @@ impl<'a> Replay<'a> {
         let prev = state.current.replace(next.map(|(slot, _)| slot)).flatten();
         if let Some(slot) = prev {
             // Nobody knows whether it sleeps.
-            self.state(slot).life = Life::Unknown;
+            self.task(slot).state = TaskState::Unknown;
         }
         if let Some((slot, task)) = next {
-            self.comes(at, cpu, slot, task);
+            self.switches_in(at, cpu, slot, task);
         }
         let record = Record::Switch {
             cpu,
@@ -335,10 +335,10 @@ impl<'a> Replay<'a> {
 
     /// A task is about to run on `cpu`. It was woken before, and left the CPU that it ran on: if
     /// not, the event that said so is missing.
-    fn comes(&mut self, at: Instant, cpu: CpuId, slot: Slot, task: TaskId) {
-        match self.state(slot).life {
-            Life::Asleep => {
-                let waker = self.state(slot).waker.take().unwrap_or(cpu);
+    fn switches_in(&mut self, at: Instant, cpu: CpuId, slot: Slot, task: TaskId) {
+        match self.task(slot).state {
+            TaskState::Asleep => {
+                let waker = self.task(slot).waker.take().unwrap_or(cpu);
                 self.hand_out(at, Record::Lost { cpu, events: 1 });
                 self.hand_out(
                     at,
@@ -349,14 +349,14 @@ impl<'a> Replay<'a> {
                     },
                 );
             }
-            Life::Running(on) if on != cpu => self.left(at, on, task),
-            Life::Running(_) | Life::Runnable(_) | Life::Unknown => {}
+            TaskState::Running(on) if on != cpu => self.switches_out_unseen(at, on, task),
+            TaskState::Running(_) | TaskState::Runnable(_) | TaskState::Unknown => {}
         }
-        self.state(slot).life = Life::Running(cpu);
+        self.task(slot).state = TaskState::Running(cpu);
     }
 
     /// `task` no longer runs on `cpu`, where nobody knows who does.
-    fn left(&mut self, at: Instant, cpu: CpuId, task: TaskId) {
+    fn switches_out_unseen(&mut self, at: Instant, cpu: CpuId, task: TaskId) {
         self.cpus.touch(cpu).current = None;
         self.hand_out(at, Record::Lost { cpu, events: 1 });
         self.hand_out(
@@ -372,10 +372,10 @@ impl<'a> Replay<'a> {
 
     /// `task` is about to leave its CPU in `state`.
     fn leaves(&mut self, at: Instant, cpu: CpuId, slot: Slot, task: TaskId, state: State) {
-        self.state(slot).life = match state {
-            State::Runnable => Life::Runnable(cpu),
-            State::Dead => Life::Unknown,
-            _ => Life::Asleep,
+        self.task(slot).state = match state {
+            State::Runnable => TaskState::Runnable(cpu),
+            State::Dead => TaskState::Unknown,
+            _ => TaskState::Asleep,
         };
         match state {
             State::Runnable => {}
@@ -400,7 +400,7 @@ impl<'a> Replay<'a> {
         let Some((slot, task)) = self.meet(at, thread) else {
             return;
         };
-        self.state(slot).waker = Some(cpu);
+        self.task(slot).waker = Some(cpu);
         let waker = Thread {
             tid: event.tid,
             comm: &[],
@@ -422,13 +422,13 @@ impl<'a> Replay<'a> {
         let Some((slot, task)) = self.meet(at, thread) else {
             return;
         };
-        let state = self.state(slot);
+        let state = self.task(slot);
         // The event may be of the CPU that it will run on, which another CPU asked to wake it.
         let waker = state.waker.take().unwrap_or(cpu);
-        if let Life::Running(_) | Life::Runnable(_) = state.life {
+        if let TaskState::Running(_) | TaskState::Runnable(_) = state.state {
             return;
         }
-        state.life = Life::Runnable(target);
+        state.state = TaskState::Runnable(target);
         self.hand_out(
             at,
             Record::Wakeup {
@@ -437,14 +437,14 @@ impl<'a> Replay<'a> {
                 target,
             },
         );
-        self.joins(at, thread.tid);
+        self.may_run(at, thread.tid);
     }
 
     fn migrate(&mut self, at: Instant, thread: Thread<'_>, from: CpuId, to: CpuId) {
         let Some((slot, task)) = self.meet(at, thread) else {
             return;
         };
-        if let Life::Runnable(on) = &mut self.state(slot).life {
+        if let TaskState::Runnable(on) = &mut self.task(slot).state {
             *on = to;
         }
         self.hand_out(at, Record::Migrate { task, from, to });
@@ -456,8 +456,8 @@ impl<'a> Replay<'a> {
         }
         let parent = self.meet(at, parent).map(|(_, task)| task);
         let slot = self.tasks.born(child.tid, child.comm);
-        *self.state(slot) = Task {
-            life: Life::Asleep,
+        *self.task(slot) = Task {
+            state: TaskState::Asleep,
             waker: None,
         };
         let entry = self.tasks.entry(slot);

@@ -8,7 +8,7 @@ use warmq_units::{Bytes, CpuId, Cycles, Duration};
 use crate::cache::farthest_memory;
 use crate::description::{CacheDescription, CpuPlace, MachineDescription, Steal};
 use crate::error::Flaw;
-use crate::observed::renumbered;
+use crate::observed::{cuts_parts, renumbered};
 use crate::topology::{FULL_CAPACITY, LOCAL_DISTANCE};
 pub(crate) use cache::MOST_WAYS;
 use cache::{cache_key, check_cache};
@@ -176,15 +176,10 @@ impl MachineDescription {
 
     /// A shared cache is inside one node (or socket, where no nodes are listed), or has whole ones.
     fn check_caches_in_nodes(&self) -> Result<(), Flaw> {
-        let node = |cpu: &CpuId| self.socket_or_node(*cpu);
-        let cuts = |cache: &&CacheDescription| {
-            let inside = |cpu: &CpuId| cache.cpus.contains(cpu);
-            let first = node(&cache.cpus[0]);
-            let several = cache.cpus.iter().any(|cpu| node(cpu) != first);
-            let touched = |cpu: &CpuId| cache.cpus.iter().any(|other| node(other) == node(cpu));
-            several && self.cpu_ids().any(|cpu| touched(&cpu) && !inside(&cpu))
-        };
-        let Some(cache) = self.caches.iter().find(cuts) else {
+        let nodes = self.cpu_ids().map(|cpu| self.socket_or_node(cpu));
+        let nodes: Vec<u16> = nodes.collect();
+        let mut caches = self.caches.iter();
+        let Some(cache) = caches.find(|cache| cuts_parts(&cache.cpus, &nodes)) else {
             return Ok(());
         };
         let (key, part) = match self.nodes.is_empty() {

@@ -1,5 +1,6 @@
 //! Laws that are played in the lab.
 
+mod kernels;
 mod numbers;
 mod predictions;
 mod red;

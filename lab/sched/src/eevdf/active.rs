@@ -5,9 +5,9 @@ use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
 use super::balance::{Failed, Idleness};
-use super::busiest::Amount;
 use super::effects::Urgency;
 use super::queueing::Leaving;
+use super::standing::Amount;
 use super::state::State;
 
 /// What the migration thread of a CPU is to do (`active_balance`, `push_cpu`).

@@ -3,8 +3,8 @@
 
 use warmq_units::CpuId;
 
-use super::busiest::Standing;
 use super::domains::{Domain, Group};
+use super::standing::Standing;
 use super::state::State;
 
 impl State {

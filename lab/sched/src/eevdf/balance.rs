@@ -6,9 +6,10 @@ use warmq_kernel::{Balance, Context};
 use warmq_units::CpuId;
 
 use super::active::Push;
-use super::busiest::{Amount, Busiest};
+use super::busiest::Busiest;
 use super::detach::Offer;
 use super::domains::BUSY_FACTOR;
+use super::standing::Amount;
 use super::state::State;
 
 /// What `look` has found, for `pull_from`.

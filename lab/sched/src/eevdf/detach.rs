@@ -5,8 +5,8 @@ use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
 use super::balance::{Idleness, Pull};
-use super::busiest::Amount;
 use super::queueing::Leaving;
+use super::standing::Amount;
 use super::state::{Class, Policy, State};
 
 /// What a queue can give.

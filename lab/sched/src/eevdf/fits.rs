@@ -231,16 +231,10 @@ mod tests {
     fn which_tasks_fit_which_cpus() {
         use Fit::{ButForLeast, No, Yes};
         let (little, big) = (size(446, 446), size(1_024, 1_024));
-        for (case, util, (least, most), size, expected) in [
+        for (case, util, (least, most), there, expected) in [
             ("less than 80 % of it", 356, (0, 1_024), little, Yes),
             ("80 % of it", 357, (0, 1_024), little, No),
-            (
-                "80 % of what is left",
-                200,
-                (0, 1_024),
-                super::tests::size(446, 250),
-                No,
-            ),
+            ("80 % of what is left", 200, (0, 1_024), size(446, 250), No),
             ("held back to it", 900, (0, 446), little, Yes),
             ("held back to more", 900, (0, 447), little, No),
             ("held back to the largest", 900, (0, 1_024), big, No),
@@ -257,7 +251,7 @@ mod tests {
                 "asks for it beside a real-time task",
                 100,
                 (446, 1_024),
-                super::tests::size(446, 300),
+                size(446, 300),
                 Yes,
             ),
             ("uses more than it asks for", 500, (447, 1_024), little, No),
@@ -270,7 +264,7 @@ mod tests {
             ),
         ] {
             let clamp = Clamp { least, most };
-            assert_eq!(Demand { util, clamp }.fits(size), expected, "{case}");
+            assert_eq!(Demand { util, clamp }.fits(there), expected, "{case}");
         }
     }
 

@@ -7,8 +7,8 @@ use warmq_units::{CpuId, TaskId};
 
 use crate::fair::spans::descend;
 
-use super::busiest::{Fullness, Standing, counted_between_nodes};
 use super::domains::{Domain, Group};
+use super::standing::{Fullness, Standing, counted_between_nodes};
 use super::state::State;
 use super::weights::{NICE_0, down};
 

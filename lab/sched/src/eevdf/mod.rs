@@ -66,6 +66,7 @@ mod rules;
 mod select;
 mod server;
 mod settings;
+mod standing;
 mod state;
 mod tick;
 mod urgent;

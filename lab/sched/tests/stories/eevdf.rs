@@ -13,14 +13,6 @@ use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, Seed, TaskId};
 use crate::stage::*;
 use crate::told::Kept;
 
-const VERSIONS: [&str; 5] = [
-    "eevdf-6.12",
-    "eevdf-6.18",
-    "eevdf-7.1",
-    "eevdf-7.2",
-    "eevdf-7.3",
-];
-
 /// CPUs under one cache, with the timers of Linux 6.
 fn machine(cpus: u16, preemption: Preemption) -> Stage {
     let mut stage = stage(cpus).sharing(cpus).promised_nothing();
@@ -72,7 +64,7 @@ fn slices_end_with_the_tick_until_7_1_and_by_a_timer_from_then_on() {
         figures.iter().sum::<u64>()
     };
     assert_eq!(
-        VERSIONS.map(|name| turns(name, &[])),
+        EEVDF.map(|name| turns(name, &[])),
         [250, 250, 1_429, 1_429, 1_429]
     );
     assert_eq!(turns("eevdf-7.1", &[flag("hrtick", false)]), 250);
@@ -121,7 +113,7 @@ fn groups_of(sizes: &'static [usize], sessions: bool) -> impl Workload {
 /// Decision cases 29 and 30.
 #[test]
 fn a_cpu_is_shared_out_to_groups_and_then_to_their_tasks() {
-    for name in VERSIONS {
+    for name in EEVDF {
         let full = || machine(1, Preemption::Full);
         let shares_of = |set: &[(&str, Value)], sessions| -> [u64; 4] {
             shares(full(), name, set, groups_of(&[1, 3], sessions))
@@ -168,7 +160,7 @@ fn a_cpu_is_shared_out_to_groups_and_then_to_their_tasks() {
 #[test]
 fn a_group_of_one_keeps_its_cpu_beside_a_group_of_many() {
     // The flat run queue gives the group of one 64 % (docs/fidelity/guests.md).
-    for name in VERSIONS.into_iter().filter(|name| *name != "eevdf-7.3") {
+    for name in EEVDF.into_iter().filter(|name| *name != "eevdf-7.3") {
         let [single]: [u64; 1] = shares(
             machine(2, Preemption::Full),
             name,
@@ -181,7 +173,7 @@ fn a_group_of_one_keeps_its_cpu_beside_a_group_of_many() {
 
 #[test]
 fn where_a_child_runs_first_is_no_migration() {
-    for name in VERSIONS {
+    for name in EEVDF {
         let forks = |boot: &mut Boot<'_>| -> Started {
             boot.task(called("parent"), |task: Task| async move {
                 let computes = |child: Task| async move {
@@ -368,7 +360,7 @@ fn waited_for_slow_interrupts(name: &str, clock_skip: bool) -> u64 {
 /// with each.
 #[test]
 fn who_is_woken_pays_for_the_time_until_the_switch() {
-    for name in VERSIONS {
+    for name in EEVDF {
         let waits = [true, false].map(|skip| waited_for_slow_interrupts(name, skip));
         assert!(waits[0] >= 150 && waits[1] <= 100, "{name}: {waits:?} ms");
     }
@@ -602,7 +594,7 @@ fn it_begins_at_500_wakeups_a_second_and_needs_a_group_on_two_cpus() {
         let share = Starves { gap, ..STARVES }.share(&[]);
         assert!(share.abs_diff(expected) <= 32, "every {gap} us: {share}");
     }
-    for name in VERSIONS {
+    for name in EEVDF {
         let share = Starves {
             name,
             together: false,
@@ -625,7 +617,7 @@ proptest! {
     #[test]
     fn hogs_are_given_their_parts_by_weight(
         nices in prop::collection::vec(-5i8..=5, 2..6),
-        version in 0..VERSIONS.len(),
+        version in 0..EEVDF.len(),
     ) {
         let all = nices.clone();
         let workload = move |boot: &mut Boot<'_>| -> Started {
@@ -634,7 +626,7 @@ proptest! {
             }
             Ok(())
         };
-        let name = VERSIONS[version];
+        let name = EEVDF[version];
         let stage = machine(1, Preemption::Full);
         let (_, kernel) = stage.plays(scheduler(name, &[]), 4_000, workload);
         let weights: Vec<u64> = nices.iter().map(|nice| weight_of_nice(*nice)).collect();

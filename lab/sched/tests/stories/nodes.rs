@@ -3,7 +3,6 @@
 //!
 //! The kernel costs nothing here. A thread whose sibling is busy has 0.61 of its speed.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -13,14 +12,6 @@ use warmq_trace::{Observer, Record};
 use warmq_units::{CpuId, Cycles, Duration, Instant, Seed, TaskId};
 
 use crate::stage::*;
-
-const EEVDF: [&str; 5] = [
-    "eevdf-6.12",
-    "eevdf-6.18",
-    "eevdf-7.1",
-    "eevdf-7.2",
-    "eevdf-7.3",
-];
 
 /// Where each CPU of two nodes of `cores` cores with two threads each is, by one of the ways to
 /// number them: second threads after all first ones, side by side, and nodes in turn.
@@ -83,9 +74,6 @@ fn node(cpus: u16, way: u16, node: u16) -> Vec<CpuId> {
     (0..cpus).filter(of_node).map(CpuId).collect()
 }
 
-/// Work that is done, in ms at full speed.
-type Done = Rc<Cell<u64>>;
-
 /// A task that computes on `first`, and after a ms on `then`, and counts what it does.
 fn hog_on(boot: &mut Boot<'_>, done: &Done, first: &[CpuId], then: &[CpuId]) -> Started {
     let (done, then) = (Rc::clone(done), then.to_vec());
@@ -99,24 +87,6 @@ fn hog_on(boot: &mut Boot<'_>, done: &Done, first: &[CpuId], then: &[CpuId]) -> 
         }
     })?;
     Ok(())
-}
-
-/// What is done in a second that begins at `from`, in thousandths of a CPU.
-fn done_in_a_second(
-    stage: Stage,
-    name: &str,
-    from: Duration,
-    workload: impl Fn(&mut Boot<'_>, &Done) -> Started,
-) -> u64 {
-    let done = Done::default();
-    let mut kernel = stage.boots(scheduler(name, &[]), |boot: &mut Boot<'_>| {
-        workload(boot, &done)
-    });
-    let from = Instant::START + from;
-    kernel.run_until(from);
-    let before = done.get();
-    kernel.run_until(from + Duration::from_s(1));
-    done.get() - before
 }
 
 /// All begin on the threads of one node, and have a core each in the end: threads of a core, cores

@@ -12,14 +12,6 @@ use warmq_units::{Cycles, Duration, Instant, Seed};
 
 use crate::stage::*;
 
-const VERSIONS: [&str; 5] = [
-    "eevdf-6.12",
-    "eevdf-6.18",
-    "eevdf-7.1",
-    "eevdf-7.2",
-    "eevdf-7.3",
-];
-
 const SECONDS: u64 = 20;
 
 fn machine(cpus: u16) -> Stage {
@@ -61,7 +53,7 @@ fn served(permille: u64) -> bool {
 
 #[test]
 fn a_fair_task_has_50_ms_of_each_second_beside_a_real_time_hog() {
-    for name in VERSIONS {
+    for name in EEVDF {
         for policy in [Policy::Fifo(50), Policy::RoundRobin(1)] {
             let workload = |boot: &mut Boot<'_>| -> Started {
                 hog(boot, called("R").policy(policy))?;
@@ -107,7 +99,7 @@ fn the_server_can_be_set_and_switched_off() {
 /// served at once. When that is over, it waits again: 10 rounds in 1.95 s.
 #[test]
 fn a_task_that_sleeps_most_of_the_time_is_served_at_once_for_a_period() {
-    for name in VERSIONS {
+    for name in EEVDF {
         let workload = |boot: &mut Boot<'_>| -> Started {
             hog(boot, called("R").policy(Policy::Fifo(50)))?;
             boot.task(called("s"), |task: Task| async move {
@@ -128,7 +120,7 @@ fn a_task_that_sleeps_most_of_the_time_is_served_at_once_for_a_period() {
 
 #[test]
 fn each_cpu_has_a_server_of_its_own() {
-    for name in VERSIONS {
+    for name in EEVDF {
         let workload = |boot: &mut Boot<'_>| -> Started {
             for to in [0, 1] {
                 hog(boot, pinned("R", to).policy(Policy::Fifo(50)))?;
@@ -150,7 +142,7 @@ fn each_cpu_has_a_server_of_its_own() {
 /// The quota is 10 ms in 100 ms, and the server's runtime is less.
 #[test]
 fn a_group_with_a_quota_has_no_more_than_the_server_gives() {
-    for name in VERSIONS {
+    for name in EEVDF {
         let workload = |boot: &mut Boot<'_>| -> Started {
             let group = boot.group(GroupId::ROOT, "g", 100);
             let limits = Limits {
@@ -186,7 +178,7 @@ fn ends(boot: &mut Boot<'_>, spec: TaskSpec, (starts, ms): (u64, u64), ends: &En
 /// `push_rt_task()`).
 #[test]
 fn real_time_tasks_go_where_none_runs() {
-    for name in VERSIONS {
+    for name in EEVDF {
         let all = Ends::default();
         let seen = all.clone();
         let workload = move |boot: &mut Boot<'_>| -> Started {
@@ -208,7 +200,7 @@ fn real_time_tasks_go_where_none_runs() {
 /// one that waits there, and after that the one that waits beside the hog (`pull_rt_task()`).
 #[test]
 fn a_cpu_whose_real_time_task_leaves_pulls_the_best_that_waits() {
-    for name in VERSIONS {
+    for name in EEVDF {
         let all = Ends::default();
         let seen = all.clone();
         let workload = move |boot: &mut Boot<'_>| -> Started {

@@ -14,13 +14,6 @@ use warmq_units::{CpuId, Cycles, Duration, Instant, Seed};
 use crate::compiled::{WARMQ, is_missing};
 use crate::stage::*;
 
-const EEVDF: [&str; 5] = [
-    "eevdf-6.12",
-    "eevdf-6.18",
-    "eevdf-7.1",
-    "eevdf-7.2",
-    "eevdf-7.3",
-];
 /// Those before it that balance over cores.
 const BEFORE: [&str; 2] = ["cfs", "o1"];
 

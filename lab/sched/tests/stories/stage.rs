@@ -1,6 +1,8 @@
 //! A small machine for stories, with watchers on every run.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use proptest::prelude::ProptestConfig;
 
@@ -286,6 +288,36 @@ pub fn ticks(ticks: u64) -> Cycles {
 pub fn ms(ms: u64) -> Duration {
     Duration::from_ms(ms)
 }
+
+/// Work that is done, in ms at full speed.
+pub type Done = Rc<Cell<u64>>;
+
+/// What is done in a second that begins at `from`, in thousandths of a CPU.
+pub fn done_in_a_second(
+    stage: Stage,
+    name: &str,
+    from: Duration,
+    workload: impl Fn(&mut Boot<'_>, &Done) -> Started,
+) -> u64 {
+    let done = Done::default();
+    let mut kernel = stage.boots(scheduler(name, &[]), |boot: &mut Boot<'_>| {
+        workload(boot, &done)
+    });
+    let from = Instant::START + from;
+    kernel.run_until(from);
+    let before = done.get();
+    kernel.run_until(from + Duration::from_s(1));
+    done.get() - before
+}
+
+/// EEVDF of each kernel.
+pub const EEVDF: [&str; 5] = [
+    "eevdf-6.12",
+    "eevdf-6.18",
+    "eevdf-7.1",
+    "eevdf-7.2",
+    "eevdf-7.3",
+];
 
 pub fn cpu(cpu: u16) -> CpuId {
     CpuId(cpu)

@@ -8,17 +8,9 @@ use std::rc::Rc;
 
 use warmq_kernel::*;
 use warmq_machine::MachineDescription;
-use warmq_units::{CpuId, Cycles, Duration, Instant, Seed};
+use warmq_units::{CpuId, Cycles, Duration, Seed};
 
 use crate::stage::*;
-
-const EEVDF: [&str; 5] = [
-    "eevdf-6.12",
-    "eevdf-6.18",
-    "eevdf-7.1",
-    "eevdf-7.2",
-    "eevdf-7.3",
-];
 
 const LITTLE: std::ops::Range<u16> = 0..4;
 const ALL: std::ops::Range<u16> = 0..8;
@@ -36,9 +28,6 @@ fn machine() -> Stage {
     };
     stage
 }
-
-/// Work that is done, in ms of the fastest CPU.
-type Done = Rc<Cell<u64>>;
 
 fn cpus(range: std::ops::Range<u16>) -> Vec<CpuId> {
     range.map(CpuId).collect()
@@ -61,29 +50,12 @@ fn hog(boot: &mut Boot<'_>, done: &Done, then: std::ops::Range<u16>) -> Started 
     Ok(())
 }
 
-/// What is done in the second that begins at `from`, in ms.
-fn done_in_a_second(
-    name: &str,
-    from: Duration,
-    workload: impl Fn(&mut Boot<'_>, &Done) -> Started,
-) -> u64 {
-    let done = Done::default();
-    let mut kernel = machine().boots(scheduler(name, &[]), |boot: &mut Boot<'_>| {
-        workload(boot, &done)
-    });
-    let from = Instant::START + from;
-    kernel.run_until(from);
-    let before = done.get();
-    kernel.run_until(from + Duration::from_s(1));
-    done.get() - before
-}
-
 /// Nobody wakes or idles: the tick sees that it does not fit, and has it pushed.
 #[test]
 fn a_hog_on_a_little_cpu_is_moved_to_a_big_one() {
     for name in EEVDF {
         let from = Duration::from_ms(300);
-        let done = done_in_a_second(name, from, |boot, done| hog(boot, done, ALL));
+        let done = done_in_a_second(machine(), name, from, |boot, done| hog(boot, done, ALL));
         assert!(done >= 995, "{name}: {done}");
     }
 }
@@ -92,7 +64,7 @@ fn a_hog_on_a_little_cpu_is_moved_to_a_big_one() {
 fn who_may_run_on_little_cpus_only_stays_there() {
     for name in EEVDF {
         let from = Duration::from_ms(300);
-        let done = done_in_a_second(name, from, |boot, done| hog(boot, done, LITTLE));
+        let done = done_in_a_second(machine(), name, from, |boot, done| hog(boot, done, LITTLE));
         assert!((430..=436).contains(&done), "{name}: {done}");
     }
 }
@@ -103,7 +75,7 @@ fn hogs_fill_the_big_cpus_first_and_then_the_little_ones() {
     for name in EEVDF {
         let from = Duration::from_s(1);
         let hogs = |boot: &mut Boot<'_>, done: &Done| (0..6).try_for_each(|_| hog(boot, done, ALL));
-        let done = done_in_a_second(name, from, hogs);
+        let done = done_in_a_second(machine(), name, from, hogs);
         assert!(done >= 4_000 + 2 * 435 - 60, "{name}: {done}");
     }
 }
@@ -166,7 +138,7 @@ fn clamps_say_which_cpus_are_large_enough() {
 fn a_hog_that_is_held_back_stays_on_a_little_cpu() {
     for name in EEVDF {
         let from = |ms, released: bool| {
-            done_in_a_second(name, Duration::from_ms(ms), move |boot, done| {
+            done_in_a_second(machine(), name, Duration::from_ms(ms), move |boot, done| {
                 let done = Rc::clone(done);
                 let uclamp = Uclamp { min: 0, max: 400 };
                 let spec = called("hog").bound(cpus(LITTLE)).uclamp(uclamp);
@@ -205,7 +177,7 @@ fn a_big_cpu_that_becomes_idle_takes_a_hog_over() {
             }
             Ok(())
         };
-        let done = done_in_a_second(name, from, hogs);
+        let done = done_in_a_second(machine(), name, from, hogs);
         assert!(done >= 995, "{name}: {done}");
     }
 }

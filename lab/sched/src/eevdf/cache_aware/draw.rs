@@ -4,8 +4,8 @@
 use warmq_units::{CpuId, TaskId};
 
 use super::super::balance::Idleness;
-use super::super::busiest::Standing;
 use super::super::domains::Domain;
+use super::super::standing::Standing;
 use super::super::state::State;
 use super::CacheAware;
 use super::policy::{Fill, Verdict};
