@@ -18,10 +18,12 @@ fn with_order(mut site: Site, order: &[i128]) -> Site {
     site
 }
 
-/// The same, where these CPUs are fast, and others are not.
-fn with_fast(site: Site, fast: &[u16]) -> Site {
-    let set = |site: Site, cpu: &u16| site.set(&format!("cpu_fast[{cpu}]"), 1);
-    fast.iter().fold(site.set("unlike_cpus", 1), set)
+/// The same, where these CPUs are fast, and others are half as fast.
+fn with_fast(mut site: Site, fast: &[u16]) -> Site {
+    for (cpu, place) in (0..).zip(&mut site.places) {
+        place.capacity /= if fast.contains(&cpu) { 1 } else { 2 };
+    }
+    site
 }
 
 /// Two nodes of two caches of two CPUs; the first node is full.
