@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::recording::Raw;
+use warmq_recordings::recording::Raw;
 use crate::wall::monotonic_ns;
 use crate::{Wanted, lines, proc};
 

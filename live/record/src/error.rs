@@ -29,13 +29,8 @@ pub enum RecordError {
         source: io::Error,
     },
     /// The bytes are not a recording.
-    #[error("byte {at}: {why}; record it again")]
-    Damaged {
-        /// Where reading failed.
-        at: usize,
-        /// What is wrong there.
-        why: String,
-    },
+    #[error(transparent)]
+    Damaged(#[from] warmq_recordings::Damaged),
 }
 
 /// What helps a process that may not use tracefs.

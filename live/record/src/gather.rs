@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::beside::{Beside, missing, most_bytes};
-use crate::page::write::{HEADER_PAGE, Pages};
-use crate::recording::{CpuPages, Memory, Raw};
+use warmq_recordings::page::write::{HEADER_PAGE, Pages};
+use warmq_recordings::recording::{CpuPages, Memory, Raw};
 use crate::{RecordError, Recording, Wanted};
 
 /// Makes a [`Recording`] of events that are written as the kernel would write them into its pages:

@@ -24,29 +24,20 @@
 //! Only little-endian machines are supported.
 
 mod beside;
-mod bytes;
-mod convert;
-mod decode;
 mod error;
 mod events;
-mod format;
 mod gather;
 mod instance;
 mod kernel;
 mod lines;
-mod merge;
 mod mounts;
-mod page;
 mod proc;
 mod reader;
 mod recorder;
-mod recording;
 mod snapshot;
-mod tasks;
 mod tracefs;
 mod wall;
 
-pub use convert::VECTORS;
 pub use error::RecordError;
 pub use events::Wanted;
 pub use gather::Gatherer;
@@ -55,7 +46,6 @@ pub use kernel::{RunningKernel, running_scheduler, sessions_obstacle};
 pub use mounts::{Mount, Mounts};
 pub use reader::prefer_this_thread;
 pub use recorder::Recorder;
-pub use recording::Recording;
 pub use snapshot::{QuotaStat, Snapshot, quota_in, throttled_in};
-pub use tasks::Tasks;
 pub use wall::{cpu_time_ns, monotonic_ns};
+pub use warmq_recordings::{Recording, Tasks, VECTORS};

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use warmq_trace::players;
 
-use crate::recording::{CpuPages, Memory};
+use warmq_recordings::recording::{CpuPages, Memory};
 
 /// Pages of one piece of memory: pieces are never moved.
 const PIECE: usize = 64;

@@ -5,9 +5,9 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use crate::beside::{Beside, missing, most_bytes};
 use crate::instance::Instance;
-use crate::page::Layout;
+use warmq_recordings::page::Layout;
 use crate::reader::{Limits, Reader, Source};
-use crate::recording::{CpuPages, Raw};
+use warmq_recordings::recording::{CpuPages, Raw};
 use crate::tracefs::{Folder, Tracefs};
 use crate::wall::{ahead_ns, choose};
 use crate::{RecordError, Recording, Wanted};
@@ -54,7 +54,7 @@ impl Recorder {
             ..Raw::default()
         };
         switch_on(folder, wanted, &mut raw)?;
-        let layout = Layout::parse(&raw.header_page).ok_or_else(|| {
+        let layout = Layout::parse(&raw.header_page, Order::Little).ok_or_else(|| {
             let why = "the layout of pages is not understood";
             RecordError::refused(
                 shared.shown("events/header_page"),

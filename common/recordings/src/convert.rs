@@ -1,16 +1,33 @@
 //! Events of the kernel into records.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-use warmq_trace::{Cause, Comm, Interrupt, Record, State, Table};
+use warmq_trace::{Cause, Comm, Interrupt, Policy, Record, State, Table};
 use warmq_units::{CpuId, Instant, TaskId};
 
-use crate::decode::{Event, Thread, What};
+use crate::event::{Event, Item, Name, Said, Thread, What};
 use crate::tasks::{Slot, Tasks, to_comm};
 
 /// [`Interrupt::Line`]s from here on are no lines but vectors of the processor: the one for
 /// calls of functions on other CPUs, say, is this + 0xfb on x86.
 pub const VECTORS: u16 = 0x8000;
+
+/// The weight of a group of which nobody says it.
+const USUAL_WEIGHT: u32 = 100;
+/// The priority of nice 0, as the kernel counts.
+const NICE_0: i16 = 120;
+/// The first priority that is not of a real-time task.
+const FIRST_FAIR: i16 = 100;
+
+/// The policy, and the real-time priority, of a task with this priority. Which of the two real-time
+/// policies it has is not said.
+fn policy_of(priority: i16) -> (Policy, u8) {
+    match priority {
+        i16::MIN..0 => (Policy::Deadline, 0),
+        0..FIRST_FAIR => (Policy::Fifo, (FIRST_FAIR - 1 - priority).clamp(1, 99) as u8),
+        _ => (Policy::Other, 0),
+    }
+}
 
 /// What is known of a task that is alive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +45,10 @@ struct Task {
     state: TaskState,
     /// The CPU that is about to wake it.
     waker: Option<CpuId>,
+    /// The CPU that it last ran or waited on, where nobody records that tasks change it.
+    last: Option<CpuId>,
+    /// Its priority, as an event last had it.
+    priority: Option<i16>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -41,19 +62,32 @@ struct Cpu {
 }
 
 /// What a recording knows beside its events.
-pub(crate) struct Known<'a> {
+#[derive(Clone, Debug, Default)]
+pub struct Known {
     /// The process of each thread.
-    pub processes: &'a HashMap<u32, u32>,
+    pub processes: HashMap<u32, u32>,
     /// The interrupt lines of network cards.
-    pub network_lines: &'a [u16],
+    pub network_lines: Vec<u16>,
+    /// Whether nothing but events says what tasks are like and where they are.
+    pub events_only: bool,
+}
+
+/// Which kinds of events there were so far. What a recording never has is made of what it has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    wakings: bool,
+    /// Of tasks that are not new.
+    wakeups: bool,
+    migrations: bool,
 }
 
 /// The machine as its events show it, which turns them into records.
 ///
 /// Events before the start only change its state. Records of that state come first.
-pub(crate) struct Replay<'a> {
-    known: Known<'a>,
-    tasks: &'a mut Tasks,
+pub struct Replay {
+    known: Known,
+    tasks: Tasks,
+    seen: Seen,
     // Entry i is that of slot i; shorter where tasks were only just met.
     states: Vec<Task>,
     cpus: Table<CpuId, Cpu>,
@@ -61,31 +95,47 @@ pub(crate) struct Replay<'a> {
     expected: HashMap<u32, CpuId>,
     start_ns: u64,
     started: bool,
-    out: &'a mut dyn FnMut(Instant, Record),
+    out: VecDeque<(Instant, Record)>,
 }
 
-impl<'a> Replay<'a> {
-    /// A machine of which nothing is known yet.
-    pub fn new(
-        known: Known<'a>,
-        tasks: &'a mut Tasks,
-        start_ns: u64,
-        out: &'a mut dyn FnMut(Instant, Record),
-    ) -> Replay<'a> {
+impl Replay {
+    /// A machine of which nothing is known yet; time 0 of the records is `start_ns`.
+    pub fn new(known: Known, tasks: Tasks, start_ns: u64) -> Replay {
         Replay {
             known,
             tasks,
+            seen: Seen::default(),
             states: Vec::new(),
             cpus: Table::default(),
             expected: HashMap::new(),
             start_ns,
             started: false,
-            out,
+            out: VecDeque::new(),
         }
     }
 
-    /// Takes in `event`, which happened on `cpu` at `ns` of the monotonic clock.
-    pub fn see(&mut self, ns: u64, cpu: CpuId, event: &Event<'_>) {
+    /// The records so far, the first one first; whoever takes them keeps the memory small.
+    pub fn records(&mut self) -> &mut VecDeque<(Instant, Record)> {
+        &mut self.out
+    }
+
+    /// The tasks that were met.
+    pub fn into_tasks(self) -> Tasks {
+        self.tasks
+    }
+
+    /// Takes in what a recording says.
+    #[inline]
+    pub fn take(&mut self, said: &Said) {
+        match said.item {
+            Item::Event(event) => self.see(said.ns, said.cpu, &event),
+            Item::Lost(events) => self.lost(said.ns, said.cpu, events),
+            Item::Runs(tid) => self.runs(said.ns, said.cpu, tid),
+        }
+    }
+
+    /// Takes in `event`, which happened on `cpu` at `ns` of the recording's clock.
+    fn see(&mut self, ns: u64, cpu: CpuId, event: &Event) {
         let at = self.at(ns);
         if let Some(tid) = self.cpus.touch(cpu).expects {
             self.arrives(at, cpu, tid);
@@ -93,8 +143,32 @@ impl<'a> Replay<'a> {
         match event.what {
             What::Switch { prev, state, next } => self.switch(at, cpu, prev, state, next),
             What::Waking(thread) => self.waking(at, cpu, event, thread),
-            What::Wakeup { thread, target } => self.wakeup(at, cpu, thread, CpuId(target)),
+            What::Wakeup {
+                thread,
+                target,
+                first,
+            } => {
+                self.seen.wakeups |= !first;
+                self.wakeup(at, cpu, thread, CpuId(target));
+            }
             What::Migrate { thread, from, to } => self.migrate(at, thread, CpuId(from), CpuId(to)),
+            What::Process { thread, tgid } => self.is_of(at, thread, tgid),
+            What::Grouped { tid, group } => self.grouped(at, tid, group),
+            What::Group {
+                group,
+                parent,
+                name,
+            } => {
+                let (weight, name) = (USUAL_WEIGHT, to_comm(name));
+                let record = Record::Cgroup {
+                    group,
+                    parent,
+                    weight,
+                    name,
+                };
+                self.hand_out(at, record);
+            }
+            What::Other(_) => {}
             What::Fork { parent, child } => self.fork(at, parent, child),
             What::Exec { tid, old } => self.exec(at, cpu, tid, old),
             What::Renamed(thread) => self.renamed(at, thread),
@@ -129,7 +203,7 @@ impl<'a> Replay<'a> {
     /// From about `ns` on `cpu` runs `tid`, though no switch said so: from its wakeup on, if it
     /// sleeps or is not known yet, from when it leaves the CPU that it runs on, and by the next
     /// event of `cpu` at the latest.
-    pub fn runs(&mut self, ns: u64, cpu: CpuId, tid: u32) {
+    fn runs(&mut self, ns: u64, cpu: CpuId, tid: u32) {
         let at = self.at(ns);
         let free = match self.tasks.alive(tid) {
             Some(slot) => match self.task(slot).state {
@@ -159,7 +233,11 @@ impl<'a> Replay<'a> {
                 TaskState::Running(on) if on != cpu => task.state,
                 _ => TaskState::Unknown,
             };
-            *task = Task { state, waker: None };
+            *task = Task {
+                state,
+                waker: None,
+                ..*task
+            };
         }
         self.hand_out(at, Record::Lost { cpu, events });
     }
@@ -186,7 +264,7 @@ impl<'a> Replay<'a> {
 
     fn hand_out(&mut self, at: Instant, record: Record) {
         if self.started {
-            (self.out)(at, record);
+            self.out.push_back((at, record));
         }
     }
 
@@ -229,12 +307,76 @@ impl<'a> Replay<'a> {
     }
 
     /// The task of a thread; `None` for the idle task.
-    fn meet(&mut self, at: Instant, thread: Thread<'_>) -> Option<(Slot, TaskId)> {
+    fn meet(&mut self, at: Instant, thread: Thread) -> Option<(Slot, TaskId)> {
         if thread.tid == 0 {
             return None;
         }
         let slot = self.tasks.meet(thread.tid, thread.comm);
-        Some((slot, self.introduce(at, slot)))
+        let task = self.introduce(at, slot);
+        if let Some(priority) = thread.priority
+            && self.known.events_only
+        {
+            self.has_priority(at, slot, priority);
+        }
+        Some((slot, task))
+    }
+
+    /// `slot` has this priority from now on. One that never had another than nice 0 needs no record
+    /// of it.
+    fn has_priority(&mut self, at: Instant, slot: Slot, priority: i16) {
+        let before = self.task(slot).priority.replace(priority);
+        let before = before.unwrap_or(NICE_0);
+        if before == priority {
+            return;
+        }
+        let task = self.tasks.entry(slot).id;
+        let (policy, real_time) = policy_of(priority);
+        if (policy, real_time) != policy_of(before) {
+            let priority = real_time;
+            let record = Record::Policy {
+                task,
+                policy,
+                priority,
+            };
+            self.hand_out(at, record);
+        }
+        if policy == Policy::Other {
+            let nice = (priority - NICE_0).clamp(-20, 19) as i8;
+            self.hand_out(at, Record::Nice { task, nice });
+        }
+    }
+
+    /// A thread is of a process, as somebody knows who is no event.
+    fn is_of(&mut self, at: Instant, thread: Thread, tgid: u32) {
+        self.known.processes.insert(thread.tid, tgid);
+        let Some((slot, _)) = self.meet(at, thread) else {
+            return;
+        };
+        let entry = self.tasks.entry(slot);
+        if entry.introduced && self.started {
+            let (task, tid) = (entry.id, entry.tid);
+            self.hand_out_ids(at, task, tid);
+        }
+    }
+
+    fn grouped(&mut self, at: Instant, tid: u32, group: u32) {
+        if let Some((_, task)) = self.meet(at, Thread::of(tid)) {
+            self.hand_out(at, Record::Group { task, group });
+        }
+    }
+
+    /// `slot` runs or waits on `cpu` from now on. Where nobody records that tasks change their CPU,
+    /// this says so.
+    fn is_on(&mut self, at: Instant, slot: Slot, cpu: CpuId) {
+        let before = self.task(slot).last.replace(cpu);
+        if let Some(from) = before
+            && from != cpu
+            && !self.seen.migrations
+            && self.known.events_only
+        {
+            let (task, to) = (self.tasks.entry(slot).id, cpu);
+            self.hand_out(at, Record::Migrate { task, from, to });
+        }
     }
 
     /// Says who the task is, unless that was said before. The name of a task that was only met as a
@@ -273,9 +415,9 @@ impl<'a> Replay<'a> {
         &mut self,
         at: Instant,
         cpu: CpuId,
-        prev: Thread<'_>,
+        prev: Thread,
         state: State,
-        next: Thread<'_>,
+        next: Thread,
     ) {
         let prev = self.meet(at, prev);
         let next = self.meet(at, next);
@@ -312,7 +454,7 @@ impl<'a> Replay<'a> {
     /// `cpu` runs this thread from `at` on; the event that said so is missing.
     fn arrives(&mut self, at: Instant, cpu: CpuId, tid: u32) {
         self.expected.remove(&tid);
-        let next = self.meet(at, Thread { tid, comm: &[] });
+        let next = self.meet(at, Thread::of(tid));
         let state = self.cpus.touch(cpu);
         state.expects = None;
         let prev = state.current.replace(next.map(|(slot, _)| slot)).flatten();
@@ -339,7 +481,9 @@ impl<'a> Replay<'a> {
         match self.task(slot).state {
             TaskState::Asleep => {
                 let waker = self.task(slot).waker.take().unwrap_or(cpu);
-                self.hand_out(at, Record::Lost { cpu, events: 1 });
+                if self.seen.wakeups || self.seen.wakings {
+                    self.hand_out(at, Record::Lost { cpu, events: 1 });
+                }
                 self.hand_out(
                     at,
                     Record::Wakeup {
@@ -352,6 +496,7 @@ impl<'a> Replay<'a> {
             TaskState::Running(on) if on != cpu => self.switches_out_unseen(at, on, task),
             TaskState::Running(_) | TaskState::Runnable(_) | TaskState::Unknown => {}
         }
+        self.is_on(at, slot, cpu);
         self.task(slot).state = TaskState::Running(cpu);
     }
 
@@ -396,29 +541,41 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn waking(&mut self, at: Instant, cpu: CpuId, event: &Event<'_>, thread: Thread<'_>) {
+    fn waking(&mut self, at: Instant, cpu: CpuId, event: &Event, thread: Thread) {
         let Some((slot, task)) = self.meet(at, thread) else {
             return;
         };
+        self.seen.wakings = true;
         self.task(slot).waker = Some(cpu);
-        let waker = Thread {
-            tid: event.tid,
-            comm: &[],
+        let waker = match event.tid {
+            Some(tid) => self.meet(at, Thread::of(tid)).map(|(_, task)| task),
+            None => self.runs_on(at, cpu),
         };
         let record = Record::Waking {
             cpu,
-            waker: self.meet(at, waker).map(|(_, task)| task),
+            waker,
             task,
             context: event.context,
             // No tracepoint says so.
             synchronous: false,
         };
         self.hand_out(at, record);
+        if !self.seen.wakeups && self.known.events_only {
+            // Nobody records more of it.
+            let target = self.task(slot).last.unwrap_or(cpu);
+            self.wakeup(at, cpu, thread, target);
+        }
+    }
+
+    /// The task that runs on `cpu`, as far as known.
+    fn runs_on(&mut self, at: Instant, cpu: CpuId) -> Option<TaskId> {
+        let slot = self.cpus.touch(cpu).current.flatten()?;
+        Some(self.introduce(at, slot))
     }
 
     /// A task that never stopped being runnable does not become so: it was about to sleep, and was
     /// woken before it left its CPU.
-    fn wakeup(&mut self, at: Instant, cpu: CpuId, thread: Thread<'_>, target: CpuId) {
+    fn wakeup(&mut self, at: Instant, cpu: CpuId, thread: Thread, target: CpuId) {
         let Some((slot, task)) = self.meet(at, thread) else {
             return;
         };
@@ -429,6 +586,7 @@ impl<'a> Replay<'a> {
             return;
         }
         state.state = TaskState::Runnable(target);
+        self.is_on(at, slot, target);
         self.hand_out(
             at,
             Record::Wakeup {
@@ -440,17 +598,20 @@ impl<'a> Replay<'a> {
         self.may_run(at, thread.tid);
     }
 
-    fn migrate(&mut self, at: Instant, thread: Thread<'_>, from: CpuId, to: CpuId) {
+    fn migrate(&mut self, at: Instant, thread: Thread, from: CpuId, to: CpuId) {
+        self.seen.migrations = true;
         let Some((slot, task)) = self.meet(at, thread) else {
             return;
         };
-        if let TaskState::Runnable(on) = &mut self.task(slot).state {
+        let state = self.task(slot);
+        state.last = Some(to);
+        if let TaskState::Runnable(on) = &mut state.state {
             *on = to;
         }
         self.hand_out(at, Record::Migrate { task, from, to });
     }
 
-    fn fork(&mut self, at: Instant, parent: Thread<'_>, child: Thread<'_>) {
+    fn fork(&mut self, at: Instant, parent: Thread, child: Thread) {
         if child.tid == 0 {
             return;
         }
@@ -458,7 +619,7 @@ impl<'a> Replay<'a> {
         let slot = self.tasks.born(child.tid, child.comm);
         *self.task(slot) = Task {
             state: TaskState::Asleep,
-            waker: None,
+            ..Task::default()
         };
         let entry = self.tasks.entry(slot);
         let (child, tid, comm) = (entry.id, entry.tid, entry.comm);
@@ -481,7 +642,7 @@ impl<'a> Replay<'a> {
         if tid == old || tid == 0 || old == 0 {
             return;
         }
-        let slot = self.tasks.meet(old, &[]);
+        let slot = self.tasks.meet(old, Name::default());
         self.tasks.takes(slot, tid);
         self.cpus.touch(cpu).current = Some(Some(slot));
         let entry = self.tasks.entry(slot);
@@ -498,11 +659,11 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn renamed(&mut self, at: Instant, thread: Thread<'_>) {
+    fn renamed(&mut self, at: Instant, thread: Thread) {
         if thread.tid == 0 {
             return;
         }
-        let slot = self.tasks.meet(thread.tid, &[]);
+        let slot = self.tasks.meet(thread.tid, Name::default());
         let comm = to_comm(thread.comm);
         let entry = self.tasks.entry(slot);
         entry.comm = comm;

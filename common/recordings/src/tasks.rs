@@ -5,13 +5,15 @@ use std::collections::HashMap;
 use warmq_trace::Comm;
 use warmq_units::TaskId;
 
+use crate::event::Name;
+
 /// The tasks of a trace, by their thread ids.
 ///
 /// Whoever plays a scenario makes its own threads known; all others get the next free ids as the
 /// recording meets them. Thread id 0 is the idle task, which is no task here.
 ///
 /// ```
-/// use warmq_record::Tasks;
+/// use warmq_recordings::Tasks;
 /// use warmq_units::TaskId;
 /// let mut tasks = Tasks::new();
 /// tasks.know(4711, TaskId(0));
@@ -54,7 +56,7 @@ impl Tasks {
     /// caller counts may never have got a thread id.
     ///
     /// ```
-    /// use warmq_record::Tasks;
+    /// use warmq_recordings::Tasks;
     /// use warmq_units::TaskId;
     /// let mut tasks = Tasks::with_strangers_from(TaskId(8));
     /// tasks.know(4711, TaskId(0));
@@ -109,7 +111,7 @@ impl Tasks {
 
     /// The task that `tid` is now; a stranger gets the next free id.
     #[inline]
-    pub(crate) fn meet(&mut self, tid: u32, comm: &[u8]) -> Slot {
+    pub(crate) fn meet(&mut self, tid: u32, comm: Name) -> Slot {
         let slot = match self.alive(tid) {
             Some(slot) => slot,
             None => self.put(tid, TaskId(self.next), false),
@@ -123,7 +125,7 @@ impl Tasks {
     }
 
     /// The task that `tid` is from its fork on.
-    pub(crate) fn born(&mut self, tid: u32, comm: &[u8]) -> Slot {
+    pub(crate) fn born(&mut self, tid: u32, comm: Name) -> Slot {
         // Who was met before had this id before, and its exit was lost.
         let before = self.by_tid.get(&tid).copied();
         if let Some(slot) = before.filter(|slot| self.all[*slot].met) {
@@ -144,6 +146,6 @@ impl Tasks {
 }
 
 /// A name as the kernel has it: bytes that need not be text.
-pub(crate) fn to_comm(bytes: &[u8]) -> Comm {
-    Comm::new(&String::from_utf8_lossy(bytes))
+pub(crate) fn to_comm(name: Name) -> Comm {
+    Comm::new(&String::from_utf8_lossy(name.bytes()))
 }

@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use crate::order::Order;
+
 /// The layout of one kind of event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Format {
+pub struct Format {
     /// The number by which events refer to it.
     pub id: u16,
     fields: Vec<(String, Field)>,
@@ -14,10 +16,11 @@ pub(crate) struct Format {
 
 /// Where a field is in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Field {
+pub struct Field {
     offset: usize,
     size: usize,
     signed: bool,
+    order: Order,
     kind: Kind,
 }
 
@@ -32,13 +35,13 @@ enum Kind {
 }
 
 impl Format {
-    /// Reads a description; `None` if it is none.
-    pub fn parse(text: &str) -> Option<Format> {
+    /// Reads a description of events whose numbers are in this order of bytes; `None` if it is none.
+    pub fn parse(text: &str, order: Order) -> Option<Format> {
         let id = line_after(text, "ID:")?.parse().ok()?;
         let print = line_after(text, "print fmt:").unwrap_or_default();
         Some(Format {
             id,
-            fields: text.lines().filter_map(field).collect(),
+            fields: text.lines().filter_map(|line| field(line, order)).collect(),
             print: print.to_owned(),
         })
     }
@@ -73,7 +76,7 @@ fn number_of(text: &str) -> Option<u64> {
 }
 
 /// `field:unsigned char common_flags; offset:2; size:1; signed:0;`
-pub(crate) fn field(line: &str) -> Option<(String, Field)> {
+pub(crate) fn field(line: &str, order: Order) -> Option<(String, Field)> {
     let mut parts = line.split(';').map(str::trim);
     let declared = parts.next()?.strip_prefix("field:")?;
     let (mut offset, mut size, mut signed) = (None, None, false);
@@ -101,6 +104,7 @@ pub(crate) fn field(line: &str) -> Option<(String, Field)> {
         offset: offset?,
         size: size?,
         signed,
+        order,
         kind,
     };
     Some((name.to_owned(), field))
@@ -121,14 +125,15 @@ impl Field {
     #[inline]
     pub fn number(self, event: &[u8]) -> Option<u64> {
         let bytes = event.get(self.range()?)?;
+        let order = self.order;
         Some(match (bytes.len(), self.signed) {
             (1, false) => bytes[0].into(),
             (1, true) => i64::from(bytes[0].cast_signed()).cast_unsigned(),
-            (2, false) => u16::from_le_bytes(bytes.try_into().ok()?).into(),
-            (2, true) => i64::from(i16::from_le_bytes(bytes.try_into().ok()?)).cast_unsigned(),
-            (4, false) => u32::from_le_bytes(bytes.try_into().ok()?).into(),
-            (4, true) => i64::from(i32::from_le_bytes(bytes.try_into().ok()?)).cast_unsigned(),
-            (8, _) => u64::from_le_bytes(bytes.try_into().ok()?),
+            (2, false) => order.half(bytes.try_into().ok()?).into(),
+            (2, true) => i64::from(order.half(bytes.try_into().ok()?).cast_signed()).cast_unsigned(),
+            (4, false) => order.word(bytes.try_into().ok()?).into(),
+            (4, true) => i64::from(order.word(bytes.try_into().ok()?).cast_signed()).cast_unsigned(),
+            (8, _) => order.long(bytes.try_into().ok()?),
             _ => return None,
         })
     }
@@ -139,7 +144,7 @@ impl Field {
             Kind::Here => self.range()?,
             kind => {
                 let word = event.get(self.range()?)?.first_chunk::<4>()?;
-                let word = u32::from_le_bytes(*word);
+                let word = self.order.word(*word);
                 let base = match kind {
                     Kind::FromHere => self.offset.checked_add(self.size)?,
                     _ => 0,
@@ -178,7 +183,7 @@ print fmt: \"state=%s\", __print_flags(REC->state & (0x1 | 0x2), \"|\", { 0x0000
 
     #[test]
     fn fields_are_found_by_name_whatever_their_type() {
-        let format = Format::parse(RENAME).unwrap();
+        let format = Format::parse(RENAME, Order::Little).unwrap();
         assert_eq!(format.id, 204);
         let mut event = vec![0; 50];
         event[8..12].copy_from_slice(&(-2_i32).to_le_bytes());
@@ -206,14 +211,14 @@ print fmt: \"state=%s\", __print_flags(REC->state & (0x1 | 0x2), \"|\", { 0x0000
 
     #[test]
     fn symbols_are_read_from_how_an_event_is_printed() {
-        let format = Format::parse(RENAME).unwrap();
+        let format = Format::parse(RENAME, Order::Little).unwrap();
         assert!(format.symbols().eq([(1, "S"), (2, "D")]));
     }
 
     proptest! {
         #[test]
         fn no_text_is_too_strange(text in "(field:|ID:|offset:|size:|[ -~\\n;:\\[\\]{}])*", event in any::<Vec<u8>>()) {
-            if let Some(format) = Format::parse(&text) {
+            if let Some(format) = Format::parse(&text, Order::Big) {
                 for (_, field) in &format.fields {
                     field.number(&event);
                     field.text(&event);

@@ -5,68 +5,20 @@ use std::collections::HashMap;
 use warmq_trace::{Context, Interrupt, State};
 
 use crate::convert::VECTORS;
+use crate::event::{Event, Name, Other, Thread, What};
 use crate::format::{Field, Format};
+use crate::order::Order;
 
-/// A thread as an event names it; 0 is the idle task of every CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Thread<'a> {
-    pub tid: u32,
-    pub comm: &'a [u8],
-}
-
-/// What happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What<'a> {
-    Switch {
-        prev: Thread<'a>,
-        state: State,
-        next: Thread<'a>,
-    },
-    Waking(Thread<'a>),
-    Wakeup {
-        thread: Thread<'a>,
-        target: u16,
-    },
-    Migrate {
-        thread: Thread<'a>,
-        from: u16,
-        to: u16,
-    },
-    Fork {
-        parent: Thread<'a>,
-        child: Thread<'a>,
-    },
-    /// Thread `old` executed a program, and has the id `tid` from now on.
-    Exec {
-        tid: u32,
-        old: u32,
-    },
-    Renamed(Thread<'a>),
-    Enter(Interrupt),
-    Leave(Interrupt),
-    RescheduleSent {
-        to: u16,
-    },
-    Idle(Option<u8>),
-    Poll {
-        packets: u32,
-        budget: u32,
-    },
-    Packet {
-        bytes: u32,
-    },
-    Drop {
-        reason: u16,
-    },
-}
-
-/// An event, and what its CPU was doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Event<'a> {
-    /// The thread that ran there.
-    pub tid: u32,
-    pub context: Context,
-    pub what: What<'a>,
+/// What a CPU was doing on which `tid` runs.
+#[inline]
+pub(crate) fn context(in_interrupt: bool, in_softirq: bool, tid: u32) -> Context {
+    match tid {
+        _ if in_interrupt => Context::Interrupt,
+        _ if in_softirq => Context::Softirq,
+        // The idle loop, which takes wakeups that other CPUs left for this one.
+        0 => Context::Unknown,
+        _ => Context::Task,
+    }
 }
 
 /// Bits of `common_flags`.
@@ -86,6 +38,7 @@ struct Decoder {
 struct Names {
     tid: Field,
     comm: Field,
+    priority: Option<Field>,
 }
 
 #[derive(Debug)]
@@ -100,6 +53,7 @@ enum Kind {
     Wakeup {
         thread: Names,
         target: Field,
+        first: bool,
     },
     Migrate {
         thread: Names,
@@ -137,6 +91,7 @@ enum Kind {
         reason: Field,
         not_specified: Option<u64>,
     },
+    Other(Other),
 }
 
 /// What interrupts.
@@ -155,20 +110,25 @@ struct States {
     letters: Vec<(u64, State)>,
 }
 
+/// The state that a letter of `sched_switch` stands for, which is not R.
+pub(crate) fn state_of(letter: &str) -> State {
+    match letter {
+        "S" => State::Interruptible,
+        "D" => State::Uninterruptible,
+        "T" | "t" => State::Stopped,
+        "X" | "Z" => State::Dead,
+        "I" => State::IdleThread,
+        _ => State::Other,
+    }
+}
+
 impl States {
     /// From how `sched_switch` is printed. Bits that have no letter say that the task was
     /// preempted.
     /// `None` if there are no letters.
     fn of(format: &Format) -> Option<States> {
-        let state = |letter| match letter {
-            "S" => State::Interruptible,
-            "D" => State::Uninterruptible,
-            "T" | "t" => State::Stopped,
-            "X" | "Z" => State::Dead,
-            "I" => State::IdleThread,
-            _ => State::Other,
-        };
-        let letters = format.symbols().map(|(bit, letter)| (bit, state(letter)));
+        let letters = format.symbols();
+        let letters = letters.map(|(bit, letter)| (bit, state_of(letter)));
         let letters: Vec<_> = letters.collect();
         (!letters.is_empty()).then_some(States { letters })
     }
@@ -183,25 +143,27 @@ impl States {
 impl Kind {
     /// How events of `name` are read; `None` if it has not the fields that are needed.
     fn of(name: &str, format: &Format) -> Option<Kind> {
-        let field = |name| format.field(name);
-        let names = |tid, comm| {
+        let field = |name: &str| format.field(name);
+        let names = |of: &str| {
             Some(Names {
-                tid: field(tid)?,
-                comm: field(comm)?,
+                tid: field(&format!("{of}pid"))?,
+                comm: field(&format!("{of}comm"))?,
+                priority: field(&format!("{of}prio")),
             })
         };
-        let thread = || names("pid", "comm");
+        let thread = || names("");
         Some(match name {
             "sched/sched_switch" => Kind::Switch {
-                prev: names("prev_pid", "prev_comm")?,
+                prev: names("prev_")?,
                 state: field("prev_state")?,
                 states: States::of(format)?,
-                next: names("next_pid", "next_comm")?,
+                next: names("next_")?,
             },
             "sched/sched_waking" => Kind::Waking(thread()?),
             "sched/sched_wakeup" | "sched/sched_wakeup_new" => Kind::Wakeup {
                 thread: thread()?,
                 target: field("target_cpu")?,
+                first: name.ends_with("_new"),
             },
             "sched/sched_migrate_task" => Kind::Migrate {
                 thread: thread()?,
@@ -209,8 +171,8 @@ impl Kind {
                 to: field("dest_cpu")?,
             },
             "sched/sched_process_fork" => Kind::Fork {
-                parent: names("parent_pid", "parent_comm")?,
-                child: names("child_pid", "child_comm")?,
+                parent: names("parent_")?,
+                child: names("child_")?,
             },
             "sched/sched_process_exec" => Kind::Exec {
                 tid: field("pid")?,
@@ -236,6 +198,9 @@ impl Kind {
                     .symbols()
                     .find_map(|(number, name)| (name == "NOT_SPECIFIED").then_some(number)),
             },
+            "sched/sched_process_exit" => Kind::Other(Other::Exit),
+            "sched/sched_stat_runtime" => Kind::Other(Other::Runtime),
+            _ if name.starts_with("preemptirq/") => Kind::Other(Other::InterruptsOff),
             _ => Kind::interrupt(name, format)?,
         })
     }
@@ -259,7 +224,7 @@ impl Kind {
 
     /// What happened in `event`, or `None` if it is too short or says nothing of interest.
     #[inline]
-    fn read<'a>(&self, event: &'a [u8], here: u32) -> Option<What<'a>> {
+    fn read(&self, event: &[u8], here: u32) -> Option<What> {
         let word = |field: &Field| field.number(event).map(|word| word as u32);
         let cpu = |field: &Field| u16::try_from(field.number(event)?).ok();
         Some(match self {
@@ -274,9 +239,14 @@ impl Kind {
                 next: next.read(event)?,
             },
             Kind::Waking(thread) => What::Waking(thread.read(event)?),
-            Kind::Wakeup { thread, target } => What::Wakeup {
+            Kind::Wakeup {
+                thread,
+                target,
+                first,
+            } => What::Wakeup {
                 thread: thread.read(event)?,
                 target: cpu(target)?,
+                first: *first,
             },
             Kind::Migrate { thread, from, to } => What::Migrate {
                 thread: thread.read(event)?,
@@ -293,7 +263,8 @@ impl Kind {
             },
             Kind::Renamed { tid, comm } => What::Renamed(Thread {
                 tid: tid.as_ref().map_or(Some(here), word)?,
-                comm: comm.text(event)?,
+                comm: Name::new(comm.text(event)?),
+                priority: None,
             }),
             Kind::Interrupt { enters, source } => {
                 let interrupt = source.read(event)?;
@@ -315,6 +286,7 @@ impl Kind {
                 packets: word(packets)?,
                 budget: word(budget)?,
             },
+            Kind::Other(other) => What::Other(*other),
             Kind::Packet(bytes) => What::Packet {
                 bytes: word(bytes)?,
             },
@@ -349,30 +321,33 @@ impl Source {
 
 impl Names {
     #[inline]
-    fn read<'a>(&self, event: &'a [u8]) -> Option<Thread<'a>> {
+    fn read(&self, event: &[u8]) -> Option<Thread> {
+        let priority = self.priority.and_then(|field| field.number(event));
         Some(Thread {
             tid: self.tid.number(event)? as u32,
-            comm: self.comm.text(event)?,
+            comm: Name::new(self.comm.text(event)?),
+            priority: priority.map(|number| number as i16),
         })
     }
 }
 
 /// All kinds of events of a recording.
 #[derive(Debug)]
-pub(crate) struct Decoders {
+pub struct Decoders {
     kind_of: Field,
     decoders: HashMap<u64, Decoder>,
 }
 
 impl Decoders {
-    /// The decoders of events by their names (`SYSTEM/NAME`) and formats, and the names of those
-    /// that cannot be read. `None` if none can be.
+    /// The decoders of events by their names (`SYSTEM/NAME`) and formats, whose numbers are in this
+    /// order of bytes, and the names of those that cannot be read. `None` if none can be.
     pub fn of<'a>(
         formats: impl Iterator<Item = (&'a str, &'a str)>,
+        order: Order,
     ) -> (Option<Decoders>, Vec<&'a str>) {
         let (mut kind_of, mut decoders, mut unreadable) = (None, HashMap::new(), Vec::new());
         for (name, text) in formats {
-            let decoder = Format::parse(text).and_then(|format| {
+            let decoder = Format::parse(text, order).and_then(|format| {
                 // The same field in every event.
                 let number = *kind_of.get_or_insert(format.field("common_type")?);
                 let decoder = Decoder {
@@ -394,18 +369,13 @@ impl Decoders {
     /// The event of these bytes; `None` if it is of no kind that is known, or says nothing of
     /// interest.
     #[inline]
-    pub fn read<'a>(&self, event: &'a [u8]) -> Option<Event<'a>> {
+    pub fn read(&self, event: &[u8]) -> Option<Event> {
         let decoder = self.decoders.get(&self.kind_of.number(event)?)?;
         let tid = decoder.tid.number(event)? as u32;
         let flags = decoder.flags.number(event)?;
-        let context = match tid {
-            _ if flags & HARDIRQ != 0 => Context::Interrupt,
-            _ if flags & SOFTIRQ != 0 => Context::Softirq,
-            // The idle loop, which takes wakeups that other CPUs left for this one.
-            0 => Context::Unknown,
-            _ => Context::Task,
-        };
+        let context = context(flags & HARDIRQ != 0, flags & SOFTIRQ != 0, tid);
         let what = decoder.kind.read(event, tid)?;
+        let tid = Some(tid);
         Some(Event { tid, context, what })
     }
 }

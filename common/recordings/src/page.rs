@@ -3,7 +3,8 @@
 //! A page has a header (the time of its first event, and how many bytes of events follow), whose
 //! layout `events/header_page` describes, and entries of four bytes and more. The first word of an
 //! entry has its kind or length in the lower 5 bits, and the time since the entry before in the
-//! upper 27 (`events/header_event`; the kernel's `include/linux/ring_buffer.h`):
+//! upper 27 (`events/header_event`; the kernel's `include/linux/ring_buffer.h`), where machines
+//! write the low byte first; those that write the high byte first have the kind in the upper 5:
 //!
 //! ```text
 //!     1..=28  an event of 4 n bytes follows
@@ -14,8 +15,9 @@
 //! ```
 
 use crate::format::{Field, field};
+use crate::order::Order;
 
-pub(crate) mod write;
+pub mod write;
 
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
@@ -32,19 +34,22 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// The layout of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub struct Layout {
     time: Field,
     commit: Field,
     /// Where the entries begin.
     data: usize,
     /// The size of a page.
     pub size: usize,
+    order: Order,
 }
 
 impl Layout {
-    /// Reads `events/header_page`; `None` if it describes no page.
-    pub fn parse(text: &str) -> Option<Layout> {
-        let fields: Vec<_> = text.lines().map(str::trim).filter_map(field).collect();
+    /// Reads `events/header_page` of a machine with this order of bytes; `None` if it describes no
+    /// page.
+    pub fn parse(text: &str, order: Order) -> Option<Layout> {
+        let lines = text.lines().map(str::trim);
+        let fields: Vec<_> = lines.filter_map(|line| field(line, order)).collect();
         let named = |name| fields.iter().find(|(known, _)| known == name);
         let (time, commit) = (named("timestamp")?.1, named("commit")?.1);
         let (data, bytes) = named("data")?.1.place();
@@ -59,6 +64,7 @@ impl Layout {
             commit,
             data,
             size,
+            order,
         })
     }
 
@@ -71,17 +77,20 @@ impl Layout {
         let (data, rest) = data.split_at_checked(bytes).unwrap_or((data, &[]));
         let stored = commit & MISSED_STORED != 0;
         let missed = rest.first_chunk().filter(|_| stored);
+        let order = self.order;
+        let missed = missed.map_or(0, |count| order.long(*count));
         Entries {
             time,
-            lost: (commit & MISSED != 0).then(|| missed.copied().map_or(0, u64::from_le_bytes)),
+            lost: (commit & MISSED != 0).then_some(missed),
             data,
+            order,
         }
     }
 }
 
 /// What is in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entry<'a> {
+pub enum Entry<'a> {
     /// Events are missing here: how many, or 0 if unknown.
     Lost(u64),
     /// An event.
@@ -95,17 +104,18 @@ pub(crate) enum Entry<'a> {
 
 /// The entries of a page. Damaged ones end the page.
 #[derive(Clone, Debug)]
-pub(crate) struct Entries<'a> {
+pub struct Entries<'a> {
     time: u64,
     lost: Option<u64>,
     data: &'a [u8],
+    order: Order,
 }
 
 impl<'a> Entries<'a> {
     fn word(&mut self) -> Option<u32> {
         let (word, rest) = self.data.split_first_chunk()?;
         self.data = rest;
-        Some(u32::from_le_bytes(*word))
+        Some(self.order.word(*word))
     }
 
     fn bytes(&mut self, bytes: usize) -> Option<&'a [u8]> {
@@ -130,8 +140,11 @@ impl<'a> Entries<'a> {
     /// The next entry; `Some(None)` is one that only moves the time.
     fn step(&mut self) -> Option<Option<Entry<'a>>> {
         let head = self.word()?;
-        let delta = u64::from(head >> 5);
-        let data = match head & 0x1f {
+        let (kind, delta) = match self.order {
+            Order::Little => (head & 0x1f, u64::from(head >> 5)),
+            Order::Big => (head >> TIME_BITS, u64::from(head & ((1 << TIME_BITS) - 1))),
+        };
+        let data = match kind {
             PADDING if delta == 0 => return None,
             PADDING => {
                 self.counted()?;
@@ -192,4 +205,4 @@ impl<'a> Iterator for Entries<'a> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+pub mod tests;

@@ -1,18 +1,19 @@
 //! What was recorded: pages of the kernel, and how to read them.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::io;
 
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, Instant};
 
-use crate::bytes::{Reader, Writer};
+use crate::Tasks;
+use crate::bytes::{Damaged, Reader, Writer};
 use crate::convert::{Known, Replay};
 use crate::decode::Decoders;
-use crate::merge::{Item, merge};
+use crate::event::Said;
+use crate::merge::{Merged, Paged, Way};
+use crate::order::Order;
 use crate::page::Layout;
-use crate::{RecordError, Tasks};
 
 /// The first bytes of a recording in a file.
 const MAGIC: &[u8; 16] = b"warmq-recording\x01";
@@ -21,15 +22,14 @@ const MAGIC: &[u8; 16] = b"warmq-recording\x01";
 /// written in.
 pub struct Recording {
     raw: Raw,
-    layout: Layout,
-    decoders: Decoders,
+    way: Way,
     missing: Vec<String>,
     memory: Memory,
 }
 
 /// The memory of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Memory {
+pub struct Memory {
     /// The most bytes of events that may be kept; 0: not known.
     pub most: usize,
     /// Whether no more could be read while the recording ran.
@@ -38,7 +38,7 @@ pub(crate) struct Memory {
 
 /// What a recording is kept as.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Raw {
+pub struct Raw {
     /// `events/header_page`.
     pub header_page: String,
     /// The name (`SYSTEM/NAME`) and format of each event.
@@ -62,7 +62,7 @@ pub(crate) struct Raw {
 
 /// The pages of a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CpuPages {
+pub struct CpuPages {
     pub cpu: u16,
     /// Events that the kernel had to drop at the end or whose place it does not report.
     pub dropped: u64,
@@ -73,29 +73,29 @@ pub(crate) struct CpuPages {
 impl Recording {
     /// # Errors
     /// When the pages or events cannot be read, `at` being where they are described.
-    pub(crate) fn new(raw: Raw, at: usize) -> Result<Recording, RecordError> {
-        let damaged = |why: &str| RecordError::Damaged {
+    pub fn new(raw: Raw, at: usize) -> Result<Recording, Damaged> {
+        let damaged = |why: &str| Damaged {
             at,
             why: why.to_owned(),
         };
-        let layout = Layout::parse(&raw.header_page)
+        let layout = Layout::parse(&raw.header_page, Order::Little)
             .ok_or_else(|| damaged("the layout of pages is not understood"))?;
         let formats = raw.formats.iter();
-        let (decoders, unreadable) =
-            Decoders::of(formats.map(|(name, text)| (name.as_str(), text.as_str())));
+        let formats = formats.map(|(name, text)| (name.as_str(), text.as_str()));
+        let (decoders, unreadable) = Decoders::of(formats, Order::Little);
         let mut missing = raw.missing.clone();
         let unread = |name: &str| format!("{name}: its format is not understood");
         missing.extend(unreadable.into_iter().map(unread));
+        let decoders = decoders.ok_or_else(|| damaged("no event has a format"))?;
         Ok(Recording {
-            decoders: decoders.ok_or_else(|| damaged("no event has a format"))?,
+            way: Way { layout, decoders },
             missing,
-            layout,
             raw,
             memory: Memory::default(),
         })
     }
 
-    pub(crate) fn in_memory(self, memory: Memory) -> Recording {
+    pub fn in_memory(self, memory: Memory) -> Recording {
         Recording { memory, ..self }
     }
 
@@ -152,36 +152,35 @@ impl Recording {
     ///   counts as runnable, as nobody knows.
     /// - a wakeup, where a task runs that slept; at the time of the switch.
     pub fn records(&self, tasks: &mut Tasks, start_ns: u64, out: &mut dyn FnMut(Instant, Record)) {
-        let processes: HashMap<u32, u32> = self.raw.processes.iter().copied().collect();
         let known = Known {
-            processes: &processes,
-            network_lines: &self.raw.network_lines,
+            processes: self.raw.processes.iter().copied().collect(),
+            network_lines: self.raw.network_lines.clone(),
+            events_only: false,
         };
-        let mut replay = Replay::new(known, tasks, start_ns, out);
+        let mut replay = Replay::new(known, std::mem::take(tasks), start_ns);
+        let mut hand_out = |replay: &mut Replay| {
+            let records = replay.records().drain(..);
+            records.for_each(|(at, record)| out(at, record));
+        };
         let mut last = self.raw.end_ns;
         let pages = self.raw.cpus.iter().map(|cpu| {
             let pages = cpu.pieces.iter();
-            let pages = pages.flat_map(|piece| piece.chunks_exact(self.layout.size));
-            (CpuId(cpu.cpu), pages)
+            let pages = pages.flat_map(|piece| piece.chunks_exact(self.way.layout.size));
+            (CpuId(cpu.cpu), Paged::of(pages))
         });
-        merge(
-            &self.layout,
-            &self.decoders,
-            pages,
-            &mut |time, cpu, item| {
-                let ns = time.saturating_add_signed(self.raw.ahead_ns.saturating_neg());
-                last = last.max(ns);
-                match item {
-                    Item::Event(event) => replay.see(ns, cpu, &event),
-                    Item::Lost(events) => replay.lost(ns, cpu, events),
-                    Item::Runs(tid) => replay.runs(ns, cpu, tid),
-                }
-            },
-        );
+        let mut merged = Merged::new(&self.way, pages);
+        while let Some(said) = merged.next(&self.way) {
+            let ns = said.ns.saturating_add_signed(self.raw.ahead_ns.saturating_neg());
+            last = last.max(ns);
+            replay.take(&Said { ns, ..said });
+            hand_out(&mut replay);
+        }
         self.ending(last, &mut replay);
+        hand_out(&mut replay);
+        *tasks = replay.into_tasks();
     }
 
-    fn ending(&self, ns: u64, replay: &mut Replay<'_>) {
+    fn ending(&self, ns: u64, replay: &mut Replay) {
         for cpu in self.raw.cpus.iter().filter(|cpu| cpu.dropped > 0) {
             replay.lost(ns, CpuId(cpu.cpu), cpu.dropped);
         }
@@ -248,8 +247,8 @@ impl Recording {
     /// The recording that [`Recording::to_bytes`] made bytes of.
     ///
     /// # Errors
-    /// [`RecordError::Damaged`] when they are no recording.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Recording, RecordError> {
+    /// [`Damaged`] when they are no recording.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Recording, Damaged> {
         let mut from = Reader::new(bytes);
         if from.bytes(MAGIC.len())? != MAGIC {
             let from = Reader::new(bytes);

@@ -1,6 +1,16 @@
 //! Numbers and texts as bytes, and back.
 
-use crate::RecordError;
+use thiserror::Error;
+
+/// Bytes that are no recording.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("byte {at}: {why}; record it again")]
+pub struct Damaged {
+    /// Where reading failed.
+    pub at: usize,
+    /// What is wrong there.
+    pub why: String,
+}
 
 /// Bytes being written.
 #[derive(Default)]
@@ -42,14 +52,14 @@ impl<'a> Reader<'a> {
     }
 
     /// That something is wrong here.
-    pub fn damaged(&self, why: impl Into<String>) -> RecordError {
-        RecordError::Damaged {
+    pub fn damaged(&self, why: impl Into<String>) -> Damaged {
+        Damaged {
             at: self.all - self.left.len(),
             why: why.into(),
         }
     }
 
-    pub fn bytes(&mut self, bytes: usize) -> Result<&'a [u8], RecordError> {
+    pub fn bytes(&mut self, bytes: usize) -> Result<&'a [u8], Damaged> {
         let Some((bytes, left)) = self.left.split_at_checked(bytes) else {
             return Err(self.damaged("the recording ends too early"));
         };
@@ -57,23 +67,23 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    pub fn number(&mut self) -> Result<u64, RecordError> {
+    pub fn number(&mut self) -> Result<u64, Damaged> {
         let bytes = self.bytes(8)?.try_into().expect("8 bytes");
         Ok(u64::from_le_bytes(bytes))
     }
 
     /// A number that is at most the maximum of its type.
-    pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, RecordError> {
+    pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, Damaged> {
         let number = self.number()?;
         T::try_from(number).map_err(|_| self.damaged(format!("{number} is out of range")))
     }
 
-    pub fn counted(&mut self) -> Result<&'a [u8], RecordError> {
+    pub fn counted(&mut self) -> Result<&'a [u8], Damaged> {
         let bytes = self.small()?;
         self.bytes(bytes)
     }
 
-    pub fn text(&mut self) -> Result<String, RecordError> {
+    pub fn text(&mut self) -> Result<String, Damaged> {
         let text = str::from_utf8(self.counted()?);
         text.map(str::to_owned)
             .map_err(|error| self.damaged(error.to_string()))
@@ -82,8 +92,8 @@ impl<'a> Reader<'a> {
     /// The items of a list. Nothing is reserved for items that are not there.
     pub fn list<T>(
         &mut self,
-        take: impl Fn(&mut Reader<'a>) -> Result<T, RecordError>,
-    ) -> Result<Vec<T>, RecordError> {
+        take: impl Fn(&mut Reader<'a>) -> Result<T, Damaged>,
+    ) -> Result<Vec<T>, Damaged> {
         let items = self.number()?;
         let mut list = Vec::new();
         for _ in 0..items {
@@ -92,7 +102,7 @@ impl<'a> Reader<'a> {
         Ok(list)
     }
 
-    pub fn end(&self) -> Result<(), RecordError> {
+    pub fn end(&self) -> Result<(), Damaged> {
         match self.left {
             [] => Ok(()),
             left => Err(self.damaged(format!("{} bytes too many", left.len()))),

@@ -1,0 +1,197 @@
+//! What is in a recording: which events, of how many CPUs, for how long, what is missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warmq_trace::file::Foreign;
+use warmq_units::CpuId;
+
+use crate::damage::Damage;
+use crate::event::{Item, Other, Said, What};
+
+/// Kinds of events that say something of scheduling, as people choose them for a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// `sched_switch`.
+    Switch,
+    /// `sched_waking`.
+    Waking,
+    /// `sched_wakeup` and `sched_wakeup_new`.
+    Wakeup,
+    /// `sched_migrate_task`.
+    Migrate,
+    /// `sched_process_fork`.
+    Fork,
+    /// `sched_process_exit`.
+    Exit,
+    /// `sched_stat_runtime`.
+    Runtime,
+    /// Interrupts of devices and of timers.
+    Interrupt,
+    /// Softirqs.
+    Softirq,
+    /// Interrupts that are switched off.
+    InterruptsOff,
+    /// Which tasks are in which groups.
+    Group,
+    /// Idle states.
+    Idle,
+}
+
+impl Kind {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Kind; 12] = [
+        Kind::Switch,
+        Kind::Waking,
+        Kind::Wakeup,
+        Kind::Migrate,
+        Kind::Fork,
+        Kind::Exit,
+        Kind::Runtime,
+        Kind::Interrupt,
+        Kind::Softirq,
+        Kind::InterruptsOff,
+        Kind::Group,
+        Kind::Idle,
+    ];
+
+    /// As the kernel calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Switch => "sched_switch",
+            Kind::Waking => "sched_waking",
+            Kind::Wakeup => "sched_wakeup",
+            Kind::Migrate => "sched_migrate_task",
+            Kind::Fork => "sched_process_fork",
+            Kind::Exit => "sched_process_exit",
+            Kind::Runtime => "sched_stat_runtime",
+            Kind::Interrupt => "irq",
+            Kind::Softirq => "softirq",
+            Kind::InterruptsOff => "irq off",
+            Kind::Group => "cgroup",
+            Kind::Idle => "cpu_idle",
+        }
+    }
+
+    /// That of an event; `None` of one that nobody chooses for scheduling.
+    fn of(what: &What) -> Option<Kind> {
+        Some(match what {
+            What::Switch { .. } => Kind::Switch,
+            What::Waking(_) => Kind::Waking,
+            What::Wakeup { .. } => Kind::Wakeup,
+            What::Migrate { .. } => Kind::Migrate,
+            What::Fork { .. } => Kind::Fork,
+            What::Other(Other::Exit) => Kind::Exit,
+            What::Other(Other::Runtime) => Kind::Runtime,
+            What::Other(Other::InterruptsOff) => Kind::InterruptsOff,
+            What::Enter(interrupt) if interrupt.is_softirq() => Kind::Softirq,
+            What::Enter(_) => Kind::Interrupt,
+            What::Grouped { .. } => Kind::Group,
+            What::Idle(_) => Kind::Idle,
+            _ => return None,
+        })
+    }
+}
+
+/// What is in a recording, as far as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// Its format.
+    pub format: Foreign,
+    /// How many events of each kind there are.
+    counts: BTreeMap<Kind, u64>,
+    /// Events of other kinds, by their names where these are known.
+    pub others: BTreeMap<String, u64>,
+    /// The CPUs that had events.
+    pub cpus: BTreeSet<u16>,
+    /// When the first and the last event were, by the recording's clock, in ns.
+    pub span_ns: Option<(u64, u64)>,
+    /// How many events were lost, as far as whoever recorded counted.
+    pub lost: u64,
+    /// Its clock; empty if unknown.
+    pub clock: String,
+    /// The command that recorded; empty if unknown.
+    pub command: String,
+    /// What else is to be known: a sentence each.
+    pub notes: Vec<String>,
+    /// Why reading ended before the end.
+    pub damage: Option<Damage>,
+}
+
+impl Contents {
+    /// Nothing yet, of this format.
+    pub fn of(format: Foreign) -> Contents {
+        Contents {
+            format,
+            counts: BTreeMap::new(),
+            others: BTreeMap::new(),
+            cpus: BTreeSet::new(),
+            span_ns: None,
+            lost: 0,
+            clock: String::new(),
+            command: String::new(),
+            notes: Vec::new(),
+            damage: None,
+        }
+    }
+
+    /// How many events of this kind there are.
+    pub fn count(&self, kind: Kind) -> u64 {
+        self.counts.get(&kind).copied().unwrap_or(0)
+    }
+
+    /// Whether there are any.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.count(kind) > 0
+    }
+
+    /// An event of a kind that is not read.
+    pub fn other(&mut self, name: &str) {
+        match self.others.get_mut(name) {
+            Some(count) => *count += 1,
+            None => drop(self.others.insert(name.to_owned(), 1)),
+        }
+    }
+}
+
+/// Counts what is in a recording while it is read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counter {
+    counts: [u64; Kind::ALL.len()],
+    cpus: Vec<bool>,
+    first: Option<u64>,
+    last: u64,
+    lost: u64,
+}
+
+impl Counter {
+    /// Counts what is said.
+    #[inline]
+    pub fn count(&mut self, said: &Said) {
+        let CpuId(cpu) = said.cpu;
+        if usize::from(cpu) >= self.cpus.len() {
+            self.cpus.resize(usize::from(cpu) + 1, false);
+        }
+        match &said.item {
+            Item::Event(event) => {
+                self.first.get_or_insert(said.ns);
+                self.last = self.last.max(said.ns);
+                if let Some(kind) = Kind::of(&event.what) {
+                    self.cpus[usize::from(cpu)] = true;
+                    self.counts[kind as usize] += 1;
+                }
+            }
+            Item::Lost(events) => self.lost = self.lost.saturating_add((*events).max(1)),
+            Item::Runs(_) => {}
+        }
+    }
+
+    /// Puts what was counted into `contents`.
+    pub fn finish(&self, contents: &mut Contents) {
+        let kinds = Kind::ALL.into_iter().zip(self.counts);
+        contents.counts = kinds.filter(|(_, count)| *count > 0).collect();
+        let cpus = (0..).zip(&self.cpus).filter(|(_, had)| **had);
+        contents.cpus = cpus.map(|(cpu, _)| cpu).collect();
+        contents.span_ns = self.first.map(|first| (first, self.last));
+        contents.lost = self.lost;
+    }
+}

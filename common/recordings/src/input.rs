@@ -1,0 +1,208 @@
+//! Bytes of a file by their places.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::rc::Rc;
+
+use crate::damage::Damage;
+use crate::order::Order;
+
+/// A file of known length, which is read at any place. Copies are of the same file.
+#[derive(Clone, Debug)]
+pub(crate) struct Input {
+    file: Rc<File>,
+    length: u64,
+}
+
+impl Input {
+    /// A file whose places can be read.
+    pub fn of(file: File) -> io::Result<Input> {
+        let length = file.metadata()?.len();
+        Ok(Input {
+            file: Rc::new(file),
+            length,
+        })
+    }
+
+    /// How many bytes it has.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// So many bytes from `offset` on. None are reserved for those that are not there.
+    pub fn bytes(&self, offset: u64, bytes: u64) -> Result<Vec<u8>, Damage> {
+        if offset.checked_add(bytes).is_none_or(|end| end > self.length) {
+            let what = format!("{bytes} bytes should follow, and the file has {}", self.length);
+            return Err(Damage::at(offset, what));
+        }
+        let mut all = vec![0; bytes as usize];
+        let read = self.read_at(offset, &mut all);
+        read.map_err(|error| Damage::refused(offset, &error))?;
+        Ok(all)
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let mut file = &*self.file;
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_exact(into)
+    }
+
+    /// A reader from `offset` to `end`, or to the end of the file if that comes first.
+    pub fn from(&self, offset: u64, end: u64) -> Stream {
+        Stream {
+            input: Some(self.clone()),
+            offset,
+            end: end.min(self.length),
+            buffer: Vec::new(),
+            at: 0,
+        }
+    }
+}
+
+/// How much is read at once.
+const PIECE: usize = 1 << 16;
+
+/// Reads a file from a place on, in pieces.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// Nothing if all of it is in the buffer.
+    input: Option<Input>,
+    // Where the next piece begins.
+    offset: u64,
+    end: u64,
+    buffer: Vec<u8>,
+    at: usize,
+}
+
+impl Stream {
+    /// A reader of bytes that are in memory.
+    pub fn of(bytes: Vec<u8>) -> Stream {
+        let end = bytes.len() as u64;
+        Stream {
+            input: None,
+            offset: end,
+            end,
+            buffer: bytes,
+            at: 0,
+        }
+    }
+
+    /// The file that is read.
+    ///
+    /// # Panics
+    /// If it reads memory.
+    pub fn input(&self) -> Input {
+        self.input.clone().expect("it reads a file")
+    }
+
+    /// Where the next byte is.
+    pub fn offset(&self) -> u64 {
+        self.offset - (self.buffer.len() - self.at) as u64
+    }
+
+    /// How many bytes follow.
+    pub fn left(&self) -> u64 {
+        self.end.saturating_sub(self.offset())
+    }
+
+    /// The next bytes, which stay; fewer at the end.
+    pub fn peek(&mut self, bytes: usize) -> Result<&[u8], Damage> {
+        if self.buffer.len() - self.at < bytes && self.offset < self.end {
+            self.fill(bytes)?;
+        }
+        let have = (self.buffer.len() - self.at).min(bytes);
+        Ok(&self.buffer[self.at..self.at + have])
+    }
+
+    fn fill(&mut self, bytes: usize) -> Result<(), Damage> {
+        self.buffer.drain(..self.at);
+        self.at = 0;
+        let before = self.buffer.len();
+        let wanted = bytes.max(PIECE) - before;
+        let wanted = (wanted as u64).min(self.end - self.offset) as usize;
+        self.buffer.resize(before + wanted, 0);
+        let into = &mut self.buffer[before..];
+        let read = self.input.iter().try_for_each(|input| input.read_at(self.offset, into));
+        if let Err(error) = read {
+            self.buffer.truncate(before);
+            return Err(Damage::refused(self.offset, &error));
+        }
+        self.offset += wanted as u64;
+        Ok(())
+    }
+
+    /// The next bytes, which are taken.
+    pub fn take(&mut self, bytes: usize) -> Result<&[u8], Damage> {
+        let offset = self.offset();
+        if self.peek(bytes)?.len() < bytes {
+            return Err(Damage::at(offset, "the file ends here: it is cut off"));
+        }
+        self.at += bytes;
+        Ok(&self.buffer[self.at - bytes..self.at])
+    }
+
+    /// Passes over bytes.
+    pub fn skip(&mut self, bytes: u64) {
+        let have = (self.buffer.len() - self.at) as u64;
+        match bytes <= have {
+            true => self.at += bytes as usize,
+            false => {
+                self.offset = self.offset().saturating_add(bytes).min(self.end);
+                self.buffer.clear();
+                self.at = 0;
+            }
+        }
+    }
+
+    /// The next eight bytes as a number.
+    pub fn long(&mut self, order: Order) -> Result<u64, Damage> {
+        let bytes = self.take(8)?;
+        Ok(order.long(bytes.try_into().expect("as many as asked for")))
+    }
+
+    /// The next four bytes as a number.
+    pub fn word(&mut self, order: Order) -> Result<u32, Damage> {
+        let bytes = self.take(4)?;
+        Ok(order.word(bytes.try_into().expect("as many as asked for")))
+    }
+
+    /// The next two bytes as a number.
+    pub fn half(&mut self, order: Order) -> Result<u16, Damage> {
+        let bytes = self.take(2)?;
+        Ok(order.half(bytes.try_into().expect("as many as asked for")))
+    }
+
+    /// The bytes up to the next zero, which is passed over; at most `most`.
+    pub fn text(&mut self, most: usize) -> Result<String, Damage> {
+        let offset = self.offset();
+        let ahead = self.peek(most)?;
+        let Some(length) = ahead.iter().position(|byte| *byte == 0) else {
+            return Err(Damage::at(offset, "a text has no end here"));
+        };
+        let text = String::from_utf8_lossy(&ahead[..length]).into_owned();
+        self.skip(length as u64 + 1);
+        Ok(text)
+    }
+
+    /// A text whose length stands before it in eight bytes; at most `most` bytes.
+    pub fn counted(&mut self, order: Order, most: u64) -> Result<String, Damage> {
+        let offset = self.offset();
+        let length = self.long(order)?;
+        if length > most.min(self.left()) {
+            let what = format!("a text of {length} bytes cannot follow here");
+            return Err(Damage::at(offset, what));
+        }
+        Ok(String::from_utf8_lossy(self.take(length as usize)?).into_owned())
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let ahead = self.peek(into.len().min(PIECE));
+        let ahead = ahead.map_err(|damage| io::Error::other(damage.to_string()))?;
+        let bytes = ahead.len();
+        into[..bytes].copy_from_slice(ahead);
+        self.at += bytes;
+        Ok(bytes)
+    }
+}

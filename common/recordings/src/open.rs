@@ -1,0 +1,143 @@
+//! Opens a file by what is in it, whatever it is called.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use flate2::read::MultiGzDecoder;
+use ruzstd::decoding::StreamingDecoder;
+use warmq_trace::file::{Foreign, Reader, is_trace};
+
+use crate::damage::Damage;
+use crate::input::Input;
+use crate::records::{Records, Unreadable};
+use crate::source::Source;
+use crate::{perf, perfetto, text, trace_dat};
+
+/// So many bytes at the beginning show of what format a file is.
+const HEAD: usize = 8 << 10;
+/// A packed file has no more than so many bytes, or it is refused: it might fill the disk.
+const MOST_UNPACKED: u64 = 64 << 30;
+/// Files are packed so many times at most.
+const MOST_PACKED: usize = 3;
+
+/// A recording in a file, which can be read several times, one after the other.
+#[derive(Debug)]
+pub struct Recorded {
+    file: File,
+    format: Option<Foreign>,
+}
+
+impl Recorded {
+    /// The recording that `file` has. What comes out of a pipe is put into a temporary file first,
+    /// and so is what was compressed by gzip or zstd, when unpacked.
+    ///
+    /// # Errors
+    /// What cannot be read, kept or unpacked, and what is no recording.
+    pub fn of(file: File) -> Result<Recorded, Unreadable> {
+        let mut file = match file.metadata()?.is_file() {
+            true => file,
+            false => kept(file, u64::MAX)?,
+        };
+        for _ in 0..MOST_PACKED {
+            let head = head(&mut file)?;
+            if is_trace(&head) {
+                return Ok(Recorded { file, format: None });
+            }
+            match Foreign::of(&head) {
+                Foreign::Compressed(by) => file = unpacked(file, by)?,
+                format if is_read(format) => {
+                    let format = Some(format);
+                    return Ok(Recorded { file, format });
+                }
+                format => return Err(Unreadable::NotOne(format)),
+            }
+        }
+        Err(Unreadable::NotOne(Foreign::of(&head(&mut file)?)))
+    }
+
+    /// The format, if it is not WarmQ's own.
+    pub fn format(&self) -> Option<Foreign> {
+        self.format
+    }
+
+    /// How many bytes there are, unpacked.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Its records, from the first one on. No other reader of this may be in use.
+    ///
+    /// # Errors
+    /// It is damaged before its first event.
+    pub fn records(&self) -> Result<Records, Unreadable> {
+        let mut file = self.file.try_clone()?;
+        file.seek(SeekFrom::Start(0))?;
+        let Some(format) = self.format else {
+            return Ok(Records::own(Reader::new(file)?));
+        };
+        let source = source(format, Input::of(file)?);
+        let source = source.map_err(|damage| Unreadable::Damaged { format, damage })?;
+        Ok(Records::foreign(source, format))
+    }
+}
+
+/// Whether recordings of this format are read.
+fn is_read(format: Foreign) -> bool {
+    matches!(
+        format,
+        Foreign::PerfData
+            | Foreign::PerfDataSwapped
+            | Foreign::TraceDat
+            | Foreign::FtraceText
+            | Foreign::TraceCmdReport
+            | Foreign::PerfScript
+            | Foreign::Perfetto
+    )
+}
+
+fn source(format: Foreign, input: Input) -> Result<Box<dyn Source>, Damage> {
+    Ok(match format {
+        Foreign::PerfData | Foreign::PerfDataSwapped => Box::new(perf::PerfData::open(input)?),
+        Foreign::TraceDat => Box::new(trace_dat::TraceDat::open(input)?),
+        Foreign::Perfetto => Box::new(perfetto::Trace::open(input)?),
+        _ => Box::new(text::Text::open(input)?),
+    })
+}
+
+fn head(file: &mut File) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut head = Vec::new();
+    Read::by_ref(file).take(HEAD as u64).read_to_end(&mut head)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(head)
+}
+
+/// What `from` gives, in a temporary file.
+fn kept(mut from: impl Read, most: u64) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    let mut limited = Read::by_ref(&mut from).take(most);
+    io::copy(&mut limited, &mut file)?;
+    if limited.limit() == 0 {
+        let what = format!("there are more than {} GiB in it", most >> 30);
+        return Err(io::Error::other(what));
+    }
+    file.flush()?;
+    Ok(file)
+}
+
+/// What was compressed in `file`, in a temporary file.
+fn unpacked(file: File, by: &'static str) -> Result<File, Unreadable> {
+    let failed = |why: String| Unreadable::Packed { by, why };
+    let unpacked = match by {
+        "gzip" => kept(MultiGzDecoder::new(io::BufReader::new(file)), MOST_UNPACKED),
+        "zstd" => {
+            let decoder = StreamingDecoder::new(io::BufReader::new(file));
+            kept(decoder.map_err(|error| failed(error.to_string()))?, MOST_UNPACKED)
+        }
+        _ => return Err(Unreadable::NotOne(Foreign::Compressed(by))),
+    };
+    unpacked.map_err(|error| failed(error.to_string()))
+}

@@ -1,0 +1,173 @@
+//! Events out of what is printed of them: as the kernel prints them, or as trace-cmd's and perf's
+//! plugins do.
+//!
+//! ```text
+//!     prev_comm=a b prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=c next_pid=2 next_prio=120
+//!     a b:1 [120] S ==> c:2 [120]
+//! ```
+
+use warmq_trace::{Interrupt, State};
+
+use super::values::Values;
+use crate::convert::VECTORS;
+use crate::decode::state_of;
+use crate::event::{Name, Other, Thread, What};
+
+/// An event that is read.
+pub(super) enum Known<'a> {
+    /// As all others.
+    Event(What),
+    /// A thread is in the group at this path.
+    Grouped { tid: u32, path: &'a str },
+}
+
+/// What happened by event `name`, of which `values` are printed, while `here` runs; `None` if it
+/// says nothing of scheduling, or cannot be read.
+pub(super) fn of<'a>(name: &str, text: &'a str, here: Option<u32>) -> Option<Known<'a>> {
+    let values = Values(text);
+    let what = match name {
+        "sched_switch" => switch(text)?,
+        "sched_waking" => What::Waking(thread(text)?.0),
+        "sched_wakeup" | "sched_wakeup_new" => {
+            let (thread, rest) = thread(text)?;
+            What::Wakeup {
+                thread,
+                target: target(rest)?,
+                first: name.ends_with("_new"),
+            }
+        }
+        "sched_migrate_task" => What::Migrate {
+            thread: thread(text)?.0,
+            from: values.number("orig_cpu")?,
+            to: values.number("dest_cpu")?,
+        },
+        "sched_process_fork" => What::Fork {
+            parent: of_keys(values, "")?,
+            child: of_keys(values, "child_")?,
+        },
+        "sched_process_exec" => What::Exec {
+            tid: values.number("pid")?,
+            old: values.number("old_pid")?,
+        },
+        "task_rename" => What::Renamed(Thread {
+            comm: Name::new(values.between("newcomm", "oom_score_adj")?.as_bytes()),
+            ..Thread::of(values.number("pid").or(here)?)
+        }),
+        "cgroup_attach_task" => {
+            let (tid, path) = (values.number("pid")?, values.word("dst_path")?);
+            return Some(Known::Grouped { tid, path });
+        }
+        "ipi_send_cpu" => match values.word("callback")?.trim_start_matches("0x") {
+            zero if zero.bytes().all(|byte| byte == b'0') => What::RescheduleSent {
+                to: values.number("cpu")?,
+            },
+            _ => return None,
+        },
+        "cpu_idle" => What::Idle(match values.number::<u32>("state")? {
+            u32::MAX => None,
+            state => Some(u8::try_from(state).unwrap_or(u8::MAX)),
+        }),
+        "netif_receive_skb" => What::Packet {
+            bytes: values.number("len")?,
+        },
+        "sched_process_exit" => What::Other(Other::Exit),
+        "sched_stat_runtime" => What::Other(Other::Runtime),
+        "irq_disable" | "irq_enable" => What::Other(Other::InterruptsOff),
+        _ => interrupt(name, values)?,
+    };
+    Some(Known::Event(what))
+}
+
+fn interrupt(name: &str, values: Values<'_>) -> Option<What> {
+    let (name, enters) = match name.strip_suffix("_entry") {
+        Some(name) => (name, true),
+        None => (name.strip_suffix("_exit")?, false),
+    };
+    let interrupt = match name {
+        "irq_handler" => Interrupt::Line(values.number("irq")?),
+        "softirq" => Interrupt::softirq(values.number("vec")?),
+        "local_timer" => Interrupt::Timer,
+        "reschedule" => Interrupt::Reschedule,
+        "call_function" | "call_function_single" | "irq_work" | "thermal_apic" | "x86_platform_ipi" => {
+            Interrupt::Line(VECTORS | values.number::<u8>("vector").map_or(0, u16::from))
+        }
+        _ => return None,
+    };
+    Some(match enters {
+        true => What::Enter(interrupt),
+        false => What::Leave(interrupt),
+    })
+}
+
+/// A switch, printed in either way. Names may have anything: the arrow is the last one.
+fn switch(text: &str) -> Option<What> {
+    let (prev, next) = text.rsplit_once(" ==> ")?;
+    let (prev, state, next) = match prev.starts_with("prev_comm=") {
+        true => {
+            let (before, after) = (Values(prev), Values(next));
+            let state = before.word("prev_state")?;
+            (of_keys(before, "prev_")?, state, of_keys(after, "next_")?)
+        }
+        false => {
+            let (prev, state) = of_plugin(prev)?;
+            (prev, state.split(' ').next()?, of_plugin(next)?.0)
+        }
+    };
+    Some(What::Switch {
+        prev,
+        state: state_from(state)?,
+        next,
+    })
+}
+
+/// `S`, `D|K`, `R+`, `R`.
+fn state_from(text: &str) -> Option<State> {
+    match text.get(..1)? {
+        "R" => Some(State::Runnable),
+        letter => Some(state_of(letter)),
+    }
+}
+
+/// A thread, printed in either way, and what follows it.
+fn thread(text: &str) -> Option<(Thread, &str)> {
+    match text.starts_with("comm=") {
+        true => Some((of_keys(Values(text), "")?, text)),
+        false => of_plugin(text),
+    }
+}
+
+/// `comm=a b pid=1 prio=120`, each key with this before it.
+fn of_keys(values: Values<'_>, of: &str) -> Option<Thread> {
+    let key = |name: &str| format!("{of}{name}");
+    // The first key of a line may be of another thread: `comm=a pid=1 child_comm=b child_pid=2`.
+    let comm = values.between(&key("comm"), &key("pid"))?;
+    Some(Thread {
+        tid: values.number(&key("pid"))?,
+        comm: Name::new(comm.as_bytes()),
+        priority: values.number(&key("prio")),
+    })
+}
+
+/// `a b:1 [120] rest`.
+fn of_plugin(text: &str) -> Option<(Thread, &str)> {
+    // What follows the priority has no bracket but that of `<CPU:001>` and the like.
+    let open = text.rfind(" [")?;
+    let (named, rest) = (&text[..open], &text[open + 2..]);
+    let (priority, rest) = rest.split_once(']')?;
+    let (comm, tid) = named.rsplit_once(':')?;
+    let thread = Thread {
+        tid: tid.parse().ok()?,
+        comm: Name::new(comm.as_bytes()),
+        priority: priority.parse().ok(),
+    };
+    Some((thread, rest.trim_start()))
+}
+
+/// `target_cpu=001`, `CPU:001` or `<CPU:001>`.
+fn target(text: &str) -> Option<u16> {
+    if let Some(cpu) = Values(text).number("target_cpu") {
+        return Some(cpu);
+    }
+    let (_, cpu) = text.rsplit_once("CPU:")?;
+    cpu.trim_end_matches('>').trim().parse().ok()
+}

@@ -1,0 +1,184 @@
+//! A line of an event:
+//!
+//! ```text
+//!     bash-123   ( 12) [000] d..2.  12.345678: sched_switch: ...       tracefs, trace-cmd report
+//!     bash-123         0d..2.       12.345678: sched_switch: ...       trace-cmd report -l
+//!     bash-123         0d..2.       345us+: sched_switch: ...          tracefs with latency-format
+//!     bash   12/123  [000]  12.345678901:   1  sched:sched_switch: ... perf script
+//! ```
+//!
+//! What varies stands before the time: the time is looked for first.
+
+use warmq_trace::Context;
+use warmq_units::CpuId;
+
+use super::cpu_of;
+use crate::decode::context;
+use crate::event::Name;
+
+/// A line of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    /// The thread that ran, and its name and process, as far as they are printed.
+    pub tid: Option<u32>,
+    pub comm: Name,
+    pub tgid: Option<u32>,
+    pub cpu: CpuId,
+    pub context: Context,
+    /// When; `None` if its clock counts no time.
+    pub ns: Option<u64>,
+    /// The event's name, without its system, and what is printed of it.
+    pub event: &'a str,
+    pub values: &'a str,
+}
+
+impl<'a> Line<'a> {
+    /// Reads a line; `None` if it is none of an event.
+    pub fn parse(line: &'a str) -> Option<Line<'a>> {
+        if line.starts_with('#') {
+            return None;
+        }
+        let (before, time, after) = at_time(line)?;
+        let (before, cpu, flags) = cpu_and_flags(before)?;
+        let (tid, tgid, comm) = thread(before)?;
+        let (event, values) = event(after)?;
+        let has = |letters: &[char]| flags.contains(letters);
+        Some(Line {
+            tid,
+            comm: Name::new(comm.as_bytes()),
+            tgid,
+            cpu,
+            context: context(has(&['h', 'H', 'z', 'Z']), has(&['s']), tid.unwrap_or(0)),
+            ns: time,
+            event,
+            values,
+        })
+    }
+}
+
+/// What stands before the time, the time, and what follows. The time is the first word of digits
+/// that ends with a colon.
+fn at_time(line: &str) -> Option<(&str, Option<u64>, &str)> {
+    let mut from = 0;
+    loop {
+        let colon = from + memchr::memchr(b':', line.as_bytes().get(from..)?)?;
+        from = colon + 1;
+        let (before, after) = (&line[..colon], &line[from..]);
+        if !after.starts_with([' ', '\t']) {
+            continue;
+        }
+        let begins = before.rfind([' ', '\t']).map_or(0, |space| space + 1);
+        // Of latency-format the mark of a long time stands between.
+        let word = before[begins..].trim_end_matches(['+', '!', '#', '*', '@', '$']);
+        if let Some(time) = time(word) {
+            return Some((&before[..begins], time, after));
+        }
+    }
+}
+
+/// A time in ns; `Some(None)` if it is a count of something else.
+fn time(word: &str) -> Option<Option<u64>> {
+    let number = |text: &str| -> Option<u64> {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse().ok())?
+    };
+    if let Some(us) = word.strip_suffix("us") {
+        return Some(number(us)?.checked_mul(1_000));
+    }
+    let Some((whole, part)) = word.split_once('.') else {
+        return number(word).map(|_| None);
+    };
+    if part.len() > 9 {
+        return None;
+    }
+    let part_ns = number(part)? * 10_u64.pow(9 - part.len() as u32);
+    Some(number(whole)?.checked_mul(1_000_000_000)?.checked_add(part_ns))
+}
+
+/// What stands before the CPU, the CPU, and the flags of latency, which may be missing.
+fn cpu_and_flags(before: &str) -> Option<(&str, CpuId, &str)> {
+    let before = before.trim_end();
+    let (rest, last) = before.rsplit_once([' ', '\t'])?;
+    if let Some(cpu) = bracketed(last) {
+        return Some((rest, cpu, ""));
+    }
+    let rest = rest.trim_end();
+    if let Some((earlier, word)) = rest.rsplit_once([' ', '\t'])
+        && let Some(cpu) = bracketed(word)
+    {
+        return Some((earlier, cpu, last));
+    }
+    // The CPU and the flags are one word.
+    let digits = last.bytes().take_while(u8::is_ascii_digit).count();
+    let (cpu, flags) = last.split_at(digits);
+    let is_flag = |letter: char| letter == '.' || letter.is_ascii_alphanumeric();
+    (flags.len() >= 4 && flags.chars().all(is_flag)).then_some((rest, cpu_of(cpu)?, flags))
+}
+
+fn bracketed(word: &str) -> Option<CpuId> {
+    cpu_of(word.strip_prefix('[')?.strip_suffix(']')?)
+}
+
+/// The thread, its process, and its name.
+fn thread(text: &str) -> Option<(Option<u32>, Option<u32>, &str)> {
+    let mut text = text.trim();
+    let mut tgid = None;
+    if let Some(inside) = text.strip_suffix(')')
+        && let Some((before, number)) = inside.rsplit_once('(')
+    {
+        // Dashes stand where the kernel does not know it.
+        tgid = number.trim().parse().ok();
+        text = before.trim_end();
+    }
+    // perf script: the numbers are a word of their own.
+    if let Some((name, word)) = text.rsplit_once([' ', '\t']) {
+        let (process, tid) = word.split_once('/').unwrap_or(("", word));
+        if let (true, Ok(tid)) = (process.parse::<u32>().is_ok() || process.is_empty(), tid.parse())
+        {
+            return Some((Some(tid), process.parse().ok(), named(name)));
+        }
+        if word == "-1" {
+            return Some((None, None, ""));
+        }
+    }
+    let (name, tid) = text.rsplit_once('-')?;
+    Some((Some(tid.parse().ok()?), tgid, named(name)))
+}
+
+/// A name, if the line has it.
+fn named(name: &str) -> &str {
+    match name.trim() {
+        "<...>" | "<idle>" => "",
+        name => name,
+    }
+}
+
+/// The name of the event, without its system, and what is printed of it. perf may count before it.
+fn event(after: &str) -> Option<(&str, &str)> {
+    let mut text = after.trim_start();
+    while let Some((word, rest)) = text.split_once([' ', '\t'])
+        && word.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        text = rest.trim_start();
+    }
+    let end = text.find([' ', '\t']).unwrap_or(text.len());
+    let name = text[..end].strip_suffix(':')?;
+    let name = name.rsplit_once(':').map_or(name, |(_, name)| name);
+    (!name.is_empty()).then(|| (name, text[end..].trim()))
+}
+
+/// That events of a CPU are missing, and how many (0: nobody knows):
+///
+/// ```text
+///     CPU:0 [LOST 123 EVENTS]       tracefs
+///     CPU:0 [123 EVENTS DROPPED]    trace-cmd report
+///     CPU:0 [EVENTS DROPPED]
+/// ```
+pub(super) fn lost(line: &str) -> Option<(CpuId, u64)> {
+    let (cpu, what) = line.trim().strip_prefix("CPU:")?.split_once(' ')?;
+    let what = what.trim().strip_prefix('[')?.strip_suffix(']')?;
+    let words: Vec<&str> = what.split(' ').collect();
+    let is_loss = words.iter().any(|word| ["LOST", "DROPPED"].contains(word));
+    let events = words.iter().find_map(|word| word.parse().ok());
+    is_loss.then(|| Some((cpu_of(cpu)?, events.unwrap_or(0))))?
+}

@@ -1,0 +1,192 @@
+//! Text of events, a line each: of tracefs' `trace` file, of `trace-cmd report` and of
+//! `perf script`. Whatever stands between them (stacks, heads of tables) is passed over.
+
+mod event;
+mod head;
+mod line;
+mod values;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use warmq_trace::Header;
+use warmq_units::CpuId;
+
+use crate::contents::Contents;
+use crate::damage::Damage;
+use crate::event::{Event, Item, Said, Thread, What};
+use crate::input::{Input, Stream};
+use crate::paths::{Paths, aside};
+use crate::source::Source;
+use event::Known;
+use head::Head;
+use line::Line;
+
+/// No line is read further than this, in bytes.
+const LONGEST: usize = 1 << 16;
+/// No more names of other events are kept.
+const MOST_OTHERS: usize = 1000;
+
+/// A text that is being read.
+pub(crate) struct Text {
+    lines: Lines,
+    head: Head,
+    said: VecDeque<Said>,
+    paths: Paths,
+    others: BTreeMap<String, u64>,
+    /// Of the process of each thread, the last that was said.
+    processes: BTreeMap<u32, u32>,
+    last_ns: u64,
+}
+
+impl Text {
+    /// A text, whose first lines are read.
+    ///
+    /// # Errors
+    /// The clock of its first event counts no time.
+    pub fn open(input: Input) -> Result<Text, Damage> {
+        let mut text = Text {
+            lines: Lines {
+                stream: input.from(0, u64::MAX),
+                line: Vec::new(),
+            },
+            head: Head::default(),
+            said: VecDeque::new(),
+            paths: Paths::default(),
+            others: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            last_ns: 0,
+        };
+        while text.said.is_empty() && text.read_line()? {}
+        Ok(text)
+    }
+
+    /// Reads a line. False at the end.
+    fn read_line(&mut self) -> Result<bool, Damage> {
+        let offset = self.lines.stream.offset();
+        let Some(bytes) = self.lines.next()? else {
+            return Ok(false);
+        };
+        let text = String::from_utf8_lossy(bytes);
+        if let Some(line) = Line::parse(&text) {
+            let Some(ns) = line.ns else {
+                let what = "its clock counts no time: write `mono` into trace_clock and record again";
+                return Err(Damage::at(offset, what));
+            };
+            self.last_ns = ns;
+            Text::see(
+                (&mut self.said, &mut self.paths, &mut self.others),
+                &mut self.processes,
+                (ns, &line),
+            );
+        } else if let Some((cpu, events)) = line::lost(&text) {
+            let (ns, item) = (self.last_ns, Item::Lost(events));
+            self.said.push_back(Said { ns, cpu, item });
+        } else {
+            self.head.learn(&text);
+        }
+        Ok(true)
+    }
+
+    fn see(
+        (said, paths, others): (&mut VecDeque<Said>, &mut Paths, &mut BTreeMap<String, u64>),
+        processes: &mut BTreeMap<u32, u32>,
+        (ns, line): (u64, &Line<'_>),
+    ) {
+        let at = (ns, line.cpu);
+        if let (Some(tid), Some(tgid)) = (line.tid, line.tgid)
+            && tid != 0
+            && processes.insert(tid, tgid) != Some(tgid)
+        {
+            let thread = Thread {
+                comm: line.comm,
+                ..Thread::of(tid)
+            };
+            said.push_back(aside(at, What::Process { thread, tgid }));
+        }
+        let what = match event::of(line.event, line.values, line.tid) {
+            Some(Known::Event(what)) => what,
+            Some(Known::Grouped { tid, path }) => {
+                let group = paths.number(path, at, said);
+                What::Grouped { tid, group }
+            }
+            None => {
+                if let Some(count) = others.get_mut(line.event) {
+                    *count += 1;
+                } else if others.len() < MOST_OTHERS {
+                    others.insert(line.event.to_owned(), 1);
+                }
+                return;
+            }
+        };
+        let event = Event {
+            tid: line.tid,
+            context: line.context,
+            what,
+        };
+        let (cpu, item) = (line.cpu, Item::Event(event));
+        said.push_back(Said { ns, cpu, item });
+    }
+}
+
+impl Source for Text {
+    fn header(&self) -> Header {
+        self.head.header()
+    }
+
+    fn next(&mut self) -> Result<Option<Said>, Damage> {
+        loop {
+            if let Some(said) = self.said.pop_front() {
+                return Ok(Some(said));
+            }
+            if !self.read_line()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn describe(&self, contents: &mut Contents) {
+        contents.command.clone_from(&self.head.command);
+        for (name, count) in &self.others {
+            contents.others.insert(name.clone(), *count);
+        }
+        contents.notes.extend(self.head.notes());
+    }
+}
+
+/// The lines of a file.
+struct Lines {
+    stream: Stream,
+    line: Vec<u8>,
+}
+
+impl Lines {
+    /// The next line, without its end; what is too long is cut.
+    fn next(&mut self) -> Result<Option<&[u8]>, Damage> {
+        self.line.clear();
+        let mut any = false;
+        loop {
+            let ahead = self.stream.peek(LONGEST)?;
+            if ahead.is_empty() {
+                return Ok(any.then_some(self.line.as_slice()));
+            }
+            any = true;
+            let end = memchr::memchr(b'\n', ahead);
+            let part = &ahead[..end.unwrap_or(ahead.len())];
+            let room = LONGEST.saturating_sub(self.line.len());
+            self.line.extend_from_slice(&part[..part.len().min(room)]);
+            let read = part.len() as u64;
+            match end {
+                Some(_) => {
+                    self.stream.skip(read + 1);
+                    return Ok(Some(self.line.as_slice()));
+                }
+                None => self.stream.skip(read),
+            }
+        }
+    }
+}
+
+/// The CPU of a number that was printed.
+fn cpu_of(text: &str) -> Option<CpuId> {
+    text.parse().ok().map(CpuId)
+}
