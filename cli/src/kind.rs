@@ -5,7 +5,7 @@ use std::io::Read;
 
 use warmq_config::{Document, read_text};
 use warmq_scenario::Scenario;
-use warmq_trace::file::Foreign;
+use warmq_recordings::Foreign;
 use warmq_units::printable;
 
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ pub enum Kind {
     Machine,
     /// An instance of the affinity model.
     Instance,
-    /// A trace of ours.
+    /// A recording, of whatever program.
     Recording,
     /// A file of another program, of a format that is known.
     Foreign(Foreign),
@@ -62,6 +62,7 @@ impl Kind {
             // A script of rt-app is JSON, and so may be what looks like events of a browser.
             Foreign::Json | Foreign::ChromeJson => None,
             Foreign::Empty | Foreign::Scenario | Foreign::Text | Foreign::Unknown => None,
+            format if format.is_recording() => Some(Kind::Recording),
             format => Some(Kind::Foreign(format)),
         }
     }

@@ -13,6 +13,7 @@ mod clocked;
 mod colors;
 mod commands;
 mod compare;
+mod contents;
 mod described;
 mod diagnose;
 mod exit;

@@ -1,47 +1,131 @@
-//! The file of a recording.
+//! The file of a recording: WarmQ's own, or one of perf, trace-cmd, ftrace or Perfetto.
 
 use std::fs::File;
-use std::path::Path;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 
-use warmq_trace::file::{Damage, Foreign, ReadError, Reader};
-use warmq_units::printable;
+use warmq_recordings::{Contents, Foreign, Recorded, Records, Unreadable};
+use warmq_trace::file::Damage;
+use warmq_trace::{Header, Record};
+use warmq_units::{Instant, printable};
 
 use crate::failure::Failure;
 use crate::nearby;
 
-/// Its reader.
-///
-/// # Errors
-/// It is not there, or no trace.
-pub fn open(file: &Path) -> Result<Reader<File>, Failure> {
-    let opened = File::open(file).map_err(|error| {
-        let what = format!("{}: cannot read it: {error}", printable(file));
-        let usual = "give a recording of `warmq watch` or `warmq run --trace`";
-        Failure::usage(what, nearby::or(file, usual))
-    })?;
-    Reader::new(opened).map_err(|error| unreadable(file, &error))
+/// What people write for standard input.
+const STDIN: &str = "-";
+
+/// A recording in a file, which may be read several times.
+pub struct Recording {
+    name: PathBuf,
+    recorded: Recorded,
 }
 
-/// What is wrong with it, and where.
-pub fn unreadable(file: &Path, error: &ReadError) -> Failure {
-    let name = printable(file);
-    match error.damage {
-        Damage::NotATrace(format) => {
-            Failure::usage(format!("{name}: {}", error.damage), instead(format))
+impl Recording {
+    /// The one in `file`; `-` is standard input.
+    ///
+    /// # Errors
+    /// It is not there, or no recording.
+    pub fn open(file: &Path) -> Result<Recording, Failure> {
+        let opened = match file.as_os_str() == STDIN {
+            true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
+            false => File::open(file),
+        };
+        let opened = opened.map_err(|error| {
+            let what = format!("{}: cannot read it: {error}", printable(file));
+            let usual = "give a recording of `warmq watch`, perf, trace-cmd, ftrace or Perfetto";
+            Failure::usage(what, nearby::or(file, usual))
+        })?;
+        let recorded = Recorded::of(opened).map_err(|error| unreadable(file, &error))?;
+        Ok(Recording {
+            name: file.to_owned(),
+            recorded,
+        })
+    }
+
+    /// What to call it.
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+
+    /// Its records, from the first one on.
+    ///
+    /// # Errors
+    /// It is damaged before them.
+    pub fn records(&self) -> Result<Records, Failure> {
+        let records = self.recorded.records();
+        records.map_err(|error| unreadable(&self.name, &error))
+    }
+
+    /// Hands all records to `see`, in the order of time, and returns what is in a recording of
+    /// another program. What `see` needs to know of it, it is given by `begin`.
+    ///
+    /// # Errors
+    /// A recording of WarmQ that is damaged: at which byte.
+    pub fn each<S>(
+        &self,
+        begin: impl FnOnce(&Header) -> S,
+        mut see: impl FnMut(&mut S, Instant, &Record),
+    ) -> Result<(S, Option<Contents>), Failure> {
+        let mut records = self.records()?;
+        let mut state = begin(records.header());
+        for entry in records.by_ref() {
+            let (at, record) = entry.map_err(|error| unreadable(&self.name, &error))?;
+            see(&mut state, at, &record);
         }
-        _ => Failure::usage(format!("{name}: {error}"), ""),
+        Ok((state, records.contents()))
+    }
+}
+
+/// What is wrong with the recording in `file`, and where.
+pub fn unreadable(file: &Path, error: &Unreadable) -> Failure {
+    let name = printable(file);
+    let help = match error {
+        Unreadable::NotOne(format) => instead(*format),
+        Unreadable::Own(error) if matches!(error.damage, Damage::NotATrace) => {
+            instead(Foreign::Unknown)
+        }
+        Unreadable::Damaged { .. } | Unreadable::Packed { .. } => {
+            "copy it again, or record it again and let the recorder end".to_owned()
+        }
+        Unreadable::Own(_) | Unreadable::Io(_) => String::new(),
+    };
+    Failure::usage(format!("{name}: {error}"), help)
+}
+
+/// That a recording of another program is damaged in its middle, after what was read was used.
+pub fn cut(file: &Path, contents: Option<&Contents>) -> Result<(), Failure> {
+    match contents.and_then(|contents| contents.damage.as_ref()) {
+        None => Ok(()),
+        Some(damage) => Err(Failure::usage(
+            format!(
+                "{}: {damage}; what stands before it was used, and what follows was not",
+                printable(file)
+            ),
+            "copy it again, or record it again and let the recorder end",
+        )),
     }
 }
 
 /// How to come by a recording, for somebody who has a file of another format.
 pub fn instead(format: Foreign) -> String {
     const RECORD: &str = "record this machine with `warmq watch --only-record --out NAME.warmq`, \
-                          or a run with `warmq run ... --trace NAME.warmq`";
+                          `perf sched record` or `trace-cmd record -e sched`, or a run with `warmq \
+                          run ... --trace NAME.warmq`";
     match format {
         Foreign::Scenario => "play it: `warmq run ... --trace NAME.warmq` makes a recording".into(),
-        Foreign::Compressed(_) => {
-            format!("if a recording of WarmQ was compressed, decompress it; else {RECORD}")
+        Foreign::Compressed(by) => {
+            format!("decompress it: what gzip and zstd compressed is read, and {by} is not")
         }
+        Foreign::Text | Foreign::Json => format!(
+            "text is read as tracefs' `trace` file, `trace-cmd report` and `perf script` print it, \
+             a line an event; {RECORD}"
+        ),
+        Foreign::ChromeJson => format!(
+            "slices in JSON do not say who waits: give the trace in Perfetto's own format; {RECORD}"
+        ),
+        Foreign::Ctf => format!("`babeltrace2` converts it for other tools, not for this one; {RECORD}"),
         _ => RECORD.into(),
     }
 }

@@ -10,6 +10,7 @@ use warmq_experiment::{Experiment, Options, fidelity, fidelity_of_schedulers};
 use warmq_law::Found;
 use warmq_law::shown::asked;
 use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
+use warmq_trace::{Header, Record};
 use warmq_units::Instant;
 
 use crate::arguments::Trust;
@@ -17,8 +18,9 @@ use crate::described;
 use crate::failure::{self, Failure};
 use crate::kind::{self, Kind};
 use crate::laws::shipped::find;
+use crate::recording::{self, Recording};
 use crate::source::{self, Changes};
-use crate::{machines, output, recording, scenario, study};
+use crate::{machines, output, scenario, study};
 
 /// Check files of every kind that a command reads, without running anything.
 #[derive(Args, Debug)]
@@ -102,11 +104,11 @@ fn instance(name: &str) -> Result<String, Failure> {
 /// Reads all of a recording, so that damage anywhere in it is found.
 fn recorded(name: &str) -> Result<String, Failure> {
     let file = Path::new(name);
-    let (mut records, mut end) = (0_u64, Instant::START);
-    for record in recording::open(file)? {
-        let (at, _) = record.map_err(|error| recording::unreadable(file, &error))?;
-        (records, end) = (records + 1, at);
-    }
+    let recording = Recording::open(file)?;
+    let begin = |_: &Header| (0_u64, Instant::START);
+    let count = |seen: &mut (u64, Instant), at, _: &Record| *seen = (seen.0 + 1, at);
+    let ((records, end), contents) = recording.each(begin, count)?;
+    recording::cut(file, contents.as_ref())?;
     Ok(format!(
         "{name}: fine; a recording of {records} records, which ends at {end}"
     ))

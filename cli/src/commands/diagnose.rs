@@ -7,6 +7,7 @@ use warmq_units::{Duration, Instant};
 
 use crate::diagnose::{self, Span};
 use crate::failure::Failure;
+use crate::recording;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,8 +79,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.out.as_deref().map_or(Ok(()), diagnose::prepare)?;
     let found = diagnose::of_file(&arguments.file, span)?;
     diagnose::print(&found, arguments.how.json)?;
-    match &arguments.out {
-        Some(folder) => diagnose::write(&found, &arguments.file, folder, arguments.how.json),
-        None => Ok(()),
+    if let Some(folder) = &arguments.out {
+        diagnose::write(&found, &arguments.file, folder, arguments.how.json)?;
     }
+    recording::cut(&arguments.file, found.contents.as_ref())
 }

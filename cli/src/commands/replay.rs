@@ -8,6 +8,7 @@ use warmq_units::{Duration, Instant};
 
 use crate::diagnose::Span;
 use crate::failure::Failure;
+use crate::recording;
 use crate::replay::{self, On};
 
 const EXAMPLES: &str = "\
@@ -76,5 +77,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         settings: arguments.set.clone(),
     };
     let replayed = replay::of_file(&arguments.file, span, &on, arguments.out.as_deref())?;
-    replay::print(&replayed, arguments.json)
+    replay::print(&replayed, arguments.json)?;
+    recording::cut(&arguments.file, replayed.contents.as_ref())
 }

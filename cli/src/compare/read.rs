@@ -1,10 +1,9 @@
 //! A recording from its file.
 
-use std::io::Read;
 use std::path::Path;
 
 use warmq_metrics::compare::Recording;
-use warmq_trace::file::{ReadError, Reader};
+use warmq_recordings::{Records, Unreadable};
 
 use crate::failure::Failure;
 use crate::recording;
@@ -18,8 +17,8 @@ const MOST_RECORDS: usize = 50_000_000;
 /// It is not there, or what is wrong with it: where, and how to fix it.
 pub fn read(name: &str) -> Result<Recording, Failure> {
     let file = Path::new(name);
-    let recording = of(recording::open(file)?);
-    let recording = recording.map_err(|error| recording::unreadable(file, &error))?;
+    let records = recording::Recording::open(file)?.records()?;
+    let recording = of(records).map_err(|error| recording::unreadable(file, &error))?;
     if recording.records.len() > MOST_RECORDS {
         let what = format!("{name}: it has more than {MOST_RECORDS} records");
         return Err(Failure::usage(what, "record less, or a shorter time"));
@@ -27,9 +26,9 @@ pub fn read(name: &str) -> Result<Recording, Failure> {
     Ok(recording)
 }
 
-fn of(reader: Reader<impl Read>) -> Result<Recording, ReadError> {
-    let header = reader.header().clone();
-    let records = reader.take(MOST_RECORDS + 1).collect::<Result<_, _>>()?;
+fn of(records: Records) -> Result<Recording, Unreadable> {
+    let header = records.header().clone();
+    let records = records.take(MOST_RECORDS + 1).collect::<Result<_, _>>()?;
     Ok(Recording { header, records })
 }
 

@@ -8,13 +8,17 @@ pub mod text;
 
 use std::path::Path;
 
+use serde::Serialize;
+
 use warmq_diagnose::{Diagnosis, Verdict, Watcher};
 use warmq_metrics::evidence::{Evidence, Pictures};
+use warmq_recordings::Contents;
 use warmq_trace::{Header, Observer};
 use warmq_units::{Duration, Instant, TaskId, printable};
 
 use crate::failure::Failure;
-use crate::{files, output, recording};
+use crate::recording::Recording;
+use crate::{contents, files, output};
 use lags::{Lags, Owing};
 
 /// The ending of files that hold traces.
@@ -34,8 +38,12 @@ pub struct Span {
 
 /// A diagnosis, and what it is of.
 pub struct Found {
+    /// The file.
+    pub recording: Recording,
     /// What the trace is of.
     pub header: Header,
+    /// What is in a recording of another program.
+    pub contents: Option<Contents>,
     /// The diagnosis.
     pub diagnosis: Diagnosis,
 }
@@ -58,19 +66,25 @@ pub fn is_trace(file: &Path) -> bool {
 /// # Errors
 /// It cannot be read, is no trace, or is damaged or cut off: at which byte.
 pub fn of_file(file: &Path, span: Span) -> Result<Found, Failure> {
-    let reader = recording::open(file)?;
-    let header = reader.header().clone();
-    let mut watcher = Watcher::new(&header, span.from, span.until);
-    let mut last = Instant::START;
-    for entry in reader {
-        let (at, record) = entry.map_err(|error| recording::unreadable(file, &error))?;
-        watcher.see(at, &record);
-        last = last.max(at);
-    }
-    let diagnosis = Diagnosis::of(watcher);
+    let recording = Recording::open(file)?;
+    let begin = |header: &Header| {
+        let watcher = Watcher::new(header, span.from, span.until);
+        (header.clone(), watcher, Instant::START)
+    };
+    let ((header, watcher, last), contents) = recording.each(begin, |seen, at, record| {
+        seen.1.see(at, record);
+        seen.2 = seen.2.max(at);
+    })?;
+    let lacks = contents.iter().flat_map(contents::lacks);
+    let diagnosis = Diagnosis::of(watcher.lacking(lacks));
     match diagnosis.records {
         0 => Err(nothing_recorded(file, last)),
-        _ => Ok(Found { header, diagnosis }),
+        _ => Ok(Found {
+            recording,
+            header,
+            contents,
+            diagnosis,
+        }),
     }
 }
 
@@ -93,9 +107,29 @@ fn nothing_recorded(file: &Path, last: Instant) -> Failure {
 /// When standard output refuses.
 pub fn print(found: &Found, json: bool) -> Result<(), Failure> {
     match json {
-        true => output::print_json(&found.diagnosis),
+        true => output::print(&as_json(found)?),
         false => output::print(&text::of(found)),
     }
+}
+
+/// The same as a line of JSON, with what is in a recording of another program.
+fn as_json(found: &Found) -> Result<String, Failure> {
+    let diagnosis = &found.diagnosis;
+    match &found.contents {
+        None => output::json_of(diagnosis),
+        Some(contents) => output::json_of(&Both {
+            recording: contents::json(contents),
+            diagnosis,
+        }),
+    }
+}
+
+/// A diagnosis, and what is in the recording.
+#[derive(Serialize)]
+struct Both<'a> {
+    recording: serde_json::Value,
+    #[serde(flatten)]
+    diagnosis: &'a Diagnosis,
 }
 
 /// Makes `folder` and tries to write into it, before there is anything to write.
@@ -115,11 +149,11 @@ pub fn prepare(folder: &Path) -> Result<(), Failure> {
 /// A folder that cannot be written, or a trace that cannot be read again.
 pub fn write(found: &Found, file: &Path, folder: &Path, quiet: bool) -> Result<(), Failure> {
     let _taken = files::folder(folder)?;
-    let pictures = pictures(found, file)?;
+    let pictures = pictures(found)?;
     let page = folder.join("diagnosis.html");
     let text = page::page(found, &pictures, file);
     files::write(&page, format!("{text}\n").as_bytes())?;
-    let line = format!("{}\n", output::json_of(&found.diagnosis)?);
+    let line = format!("{}\n", as_json(found)?);
     files::write(&folder.join("diagnosis.json"), line.as_bytes())?;
     match quiet {
         true => Ok(()),
@@ -129,14 +163,14 @@ pub fn write(found: &Found, file: &Path, folder: &Path, quiet: bool) -> Result<(
 
 /// What the CPUs did during the longest wait of each verdict. The file is read once more, for all
 /// of them, so that no more of it is kept than is shown.
-fn pictures(found: &Found, file: &Path) -> Result<Vec<Picture>, Failure> {
+fn pictures(found: &Found) -> Result<Vec<Picture>, Failure> {
     let verdicts = &found.diagnosis.verdicts;
     let verdicts = &verdicts[..verdicts.len().min(MOST_PICTURES)];
     let waits = verdicts.iter().map(wait);
     let mut pictures = Pictures::of(&found.header.names, waits.clone());
     let mut lags: Vec<Owing> = waits.map(|(_, began, _)| Owing::around(began)).collect();
     // What cannot be read now could not be read before either.
-    let mut records = recording::open(file)?.map_while(Result::ok);
+    let mut records = found.recording.records()?.map_while(Result::ok);
     while !(pictures.is_complete() && lags.iter().all(Owing::is_complete))
         && let Some((at, record)) = records.next()
     {

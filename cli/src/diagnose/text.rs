@@ -5,7 +5,7 @@ use warmq_trace::Header;
 use warmq_units::Duration;
 
 use super::Found;
-use crate::listing;
+use crate::{contents, listing};
 
 /// Rows of a table.
 const MOST: usize = 10;
@@ -35,8 +35,10 @@ pub fn nothing(diagnosis: &Diagnosis) -> String {
 /// All of it.
 pub fn of(found: &Found) -> String {
     let diagnosis = &found.diagnosis;
+    let contents = found.contents.as_ref().map(contents::text);
     let parts = [
         facts(found),
+        contents.unwrap_or_default(),
         unfit(diagnosis),
         verdicts(diagnosis),
         waiting(diagnosis),

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use warmq_experiment::{Engine, Experiment, Options};
+use warmq_recordings::Contents;
 use warmq_replay::{Line, Meter, Shape, Taken, Taker, beside};
 use warmq_report::Section;
 use warmq_scenario::Scenario;
@@ -24,7 +25,8 @@ use crate::diagnose::text::about;
 use crate::failure::Failure;
 use crate::progress::Watch;
 use crate::study::failed;
-use crate::{files, output, recording};
+use crate::recording::Recording;
+use crate::{contents, files, output};
 
 /// Nobody replays more than an hour.
 const LONGEST: Duration = Duration::from_s(3_600);
@@ -59,6 +61,9 @@ pub struct Replayed {
     /// The figures of the run, as `warmq run` shows them.
     #[serde(skip)]
     pub section: Section,
+    /// What is in a recording of another program.
+    #[serde(skip)]
+    pub contents: Option<Contents>,
 }
 
 /// A recording that was read.
@@ -66,6 +71,8 @@ pub struct Read {
     header: Header,
     taken: Taken,
     meter: Meter,
+    /// What is in a recording of another program.
+    contents: Option<Contents>,
 }
 
 /// Plays what `file` recorded.
@@ -91,6 +98,7 @@ pub fn of_file(file: &Path, span: Span, on: &On, out: Option<&Path>) -> Result<R
         files::write(out, scenario.as_bytes())?;
     }
     let mut missing = missing.sentences();
+    missing.extend(read.contents.as_ref().and_then(contents::without));
     missing.extend(busy(&mut read));
     missing.extend(place.notes.clone());
     if read.taken.is_cut() {
@@ -129,20 +137,20 @@ fn busy(read: &mut Read) -> Option<String> {
 /// # Errors
 /// It is not there, damaged or cut off: at which byte.
 fn read(file: &Path, span: Span) -> Result<Read, Failure> {
-    let reader = recording::open(file)?;
-    let header = reader.header().clone();
-    let mut taker = Taker::new(&header, span.from, span.until);
-    let mut meter = Meter::new(span.from, span.until);
-    for entry in reader {
-        let (at, record) = entry.map_err(|error| recording::unreadable(file, &error))?;
-        taker.see(at, &record);
-        meter.see(at, &record);
-    }
-    let taken = taker.finish();
+    let recording = Recording::open(file)?;
+    let begin = |header: &Header| {
+        let taker = Taker::new(header, span.from, span.until);
+        (header.clone(), taker, Meter::new(span.from, span.until))
+    };
+    let ((header, taker, meter), contents) = recording.each(begin, |read, at, record| {
+        read.1.see(at, record);
+        read.2.see(at, record);
+    })?;
     Ok(Read {
         header,
-        taken,
+        taken: taker.finish(),
         meter,
+        contents,
     })
 }
 
@@ -174,6 +182,7 @@ fn played(
         lines: beside(read.meter, meter, &tasks, MOST_LINES),
         missing,
         section,
+        contents: read.contents,
     })
 }
 

@@ -39,4 +39,4 @@ pub use need::{Need, NotGiven};
 pub use rules::ALL_KERNELS;
 pub use verdict::{Kind, Verdict};
 pub use watch::Watcher;
-pub use words::span;
+pub use words::{count, span};

@@ -27,7 +27,7 @@ pub(crate) fn share(thousandths: u64) -> String {
 }
 
 /// With commas between thousands.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {

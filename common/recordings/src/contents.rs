@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warmq_trace::file::Foreign;
+use crate::foreign::Foreign;
 use warmq_units::CpuId;
 
 use crate::damage::Damage;
@@ -101,6 +101,10 @@ pub struct Contents {
     counts: BTreeMap<Kind, u64>,
     /// Events of other kinds, by their names where these are known.
     pub others: BTreeMap<String, u64>,
+    /// Whether switches have priorities, and so nice values.
+    pub has_priorities: bool,
+    /// Whether it is known which CPUs share a core and a cache.
+    pub has_places: bool,
     /// The CPUs that had events.
     pub cpus: BTreeSet<u16>,
     /// When the first and the last event were, by the recording's clock, in ns.
@@ -124,6 +128,8 @@ impl Contents {
             format,
             counts: BTreeMap::new(),
             others: BTreeMap::new(),
+            has_priorities: false,
+            has_places: false,
             cpus: BTreeSet::new(),
             span_ns: None,
             lost: 0,
@@ -143,20 +149,13 @@ impl Contents {
     pub fn has(&self, kind: Kind) -> bool {
         self.count(kind) > 0
     }
-
-    /// An event of a kind that is not read.
-    pub fn other(&mut self, name: &str) {
-        match self.others.get_mut(name) {
-            Some(count) => *count += 1,
-            None => drop(self.others.insert(name.to_owned(), 1)),
-        }
-    }
 }
 
 /// Counts what is in a recording while it is read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counter {
     counts: [u64; Kind::ALL.len()],
+    priorities: bool,
     cpus: Vec<bool>,
     first: Option<u64>,
     last: u64,
@@ -175,6 +174,9 @@ impl Counter {
             Item::Event(event) => {
                 self.first.get_or_insert(said.ns);
                 self.last = self.last.max(said.ns);
+                if let What::Switch { next, .. } = event.what {
+                    self.priorities |= next.priority.is_some();
+                }
                 if let Some(kind) = Kind::of(&event.what) {
                     self.cpus[usize::from(cpu)] = true;
                     self.counts[kind as usize] += 1;
@@ -193,5 +195,6 @@ impl Counter {
         contents.cpus = cpus.map(|(cpu, _)| cpu).collect();
         contents.span_ns = self.first.map(|first| (first, self.last));
         contents.lost = self.lost;
+        contents.has_priorities = self.priorities;
     }
 }

@@ -10,8 +10,15 @@ use crate::order::Order;
 /// A file of known length, which is read at any place. Copies are of the same file.
 #[derive(Clone, Debug)]
 pub(crate) struct Input {
-    file: Rc<File>,
+    from: Rc<Held>,
     length: u64,
+}
+
+/// Where the bytes are.
+#[derive(Debug)]
+enum Held {
+    File(File),
+    Memory(Vec<u8>),
 }
 
 impl Input {
@@ -19,9 +26,17 @@ impl Input {
     pub fn of(file: File) -> io::Result<Input> {
         let length = file.metadata()?.len();
         Ok(Input {
-            file: Rc::new(file),
+            from: Rc::new(Held::File(file)),
             length,
         })
+    }
+
+    /// These bytes.
+    pub fn of_bytes(bytes: Vec<u8>) -> Input {
+        Input {
+            length: bytes.len() as u64,
+            from: Rc::new(Held::Memory(bytes)),
+        }
     }
 
     /// How many bytes it has.
@@ -42,15 +57,23 @@ impl Input {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        let mut file = &*self.file;
-        file.seek(SeekFrom::Start(offset))?;
-        file.read_exact(into)
+        match &*self.from {
+            Held::File(file) => {
+                let mut file = file;
+                file.seek(SeekFrom::Start(offset))?;
+                file.read_exact(into)
+            }
+            Held::Memory(bytes) => {
+                let from = usize::try_from(offset).ok().and_then(|from| bytes.get(from..));
+                from.unwrap_or_default().read_exact(into)
+            }
+        }
     }
 
     /// A reader from `offset` to `end`, or to the end of the file if that comes first.
     pub fn from(&self, offset: u64, end: u64) -> Stream {
         Stream {
-            input: Some(self.clone()),
+            input: self.clone(),
             offset,
             end: end.min(self.length),
             buffer: Vec::new(),
@@ -65,8 +88,7 @@ const PIECE: usize = 1 << 16;
 /// Reads a file from a place on, in pieces.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    /// Nothing if all of it is in the buffer.
-    input: Option<Input>,
+    input: Input,
     // Where the next piece begins.
     offset: u64,
     end: u64,
@@ -75,24 +97,9 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// A reader of bytes that are in memory.
-    pub fn of(bytes: Vec<u8>) -> Stream {
-        let end = bytes.len() as u64;
-        Stream {
-            input: None,
-            offset: end,
-            end,
-            buffer: bytes,
-            at: 0,
-        }
-    }
-
-    /// The file that is read.
-    ///
-    /// # Panics
-    /// If it reads memory.
+    /// What is read.
     pub fn input(&self) -> Input {
-        self.input.clone().expect("it reads a file")
+        self.input.clone()
     }
 
     /// Where the next byte is.
@@ -122,7 +129,7 @@ impl Stream {
         let wanted = (wanted as u64).min(self.end - self.offset) as usize;
         self.buffer.resize(before + wanted, 0);
         let into = &mut self.buffer[before..];
-        let read = self.input.iter().try_for_each(|input| input.read_at(self.offset, into));
+        let read = self.input.read_at(self.offset, into);
         if let Err(error) = read {
             self.buffer.truncate(before);
             return Err(Damage::refused(self.offset, &error));

@@ -5,9 +5,10 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
-use warmq_trace::file::{Foreign, Reader, is_trace};
+use warmq_trace::file::{Reader, is_trace};
 
 use crate::damage::Damage;
+use crate::foreign::Foreign;
 use crate::input::Input;
 use crate::records::{Records, Unreadable};
 use crate::source::Source;
@@ -25,6 +26,24 @@ const MOST_PACKED: usize = 3;
 pub struct Recorded {
     file: File,
     format: Option<Foreign>,
+}
+
+/// The records of a recording of another program that is in memory. It is not unpacked.
+///
+/// # Errors
+/// It is none, or damaged before its first event.
+pub fn records_of(bytes: Vec<u8>) -> Result<Records, Unreadable> {
+    let format = Foreign::of(&bytes[..bytes.len().min(HEAD)]);
+    if !format.is_recording() {
+        return Err(Unreadable::NotOne(format));
+    }
+    opened(format, Input::of_bytes(bytes))
+}
+
+fn opened(format: Foreign, input: Input) -> Result<Records, Unreadable> {
+    let source = source(format, input);
+    let source = source.map_err(|damage| Unreadable::Damaged { format, damage })?;
+    Ok(Records::foreign(source, format))
 }
 
 impl Recorded {
@@ -45,7 +64,7 @@ impl Recorded {
             }
             match Foreign::of(&head) {
                 Foreign::Compressed(by) => file = unpacked(file, by)?,
-                format if is_read(format) => {
+                format if format.is_recording() => {
                     let format = Some(format);
                     return Ok(Recorded { file, format });
                 }
@@ -78,24 +97,8 @@ impl Recorded {
         let Some(format) = self.format else {
             return Ok(Records::own(Reader::new(file)?));
         };
-        let source = source(format, Input::of(file)?);
-        let source = source.map_err(|damage| Unreadable::Damaged { format, damage })?;
-        Ok(Records::foreign(source, format))
+        opened(format, Input::of(file)?)
     }
-}
-
-/// Whether recordings of this format are read.
-fn is_read(format: Foreign) -> bool {
-    matches!(
-        format,
-        Foreign::PerfData
-            | Foreign::PerfDataSwapped
-            | Foreign::TraceDat
-            | Foreign::FtraceText
-            | Foreign::TraceCmdReport
-            | Foreign::PerfScript
-            | Foreign::Perfetto
-    )
 }
 
 fn source(format: Foreign, input: Input) -> Result<Box<dyn Source>, Damage> {

@@ -5,12 +5,14 @@ use std::fs::File;
 use std::io;
 
 use thiserror::Error;
-use warmq_trace::file::{Foreign, ReadError, Reader};
+use warmq_trace::file::{ReadError, Reader};
+
 use warmq_trace::{Header, Record, Table};
 use warmq_units::{CpuId, Instant};
 
 use crate::contents::{Contents, Counter};
 use crate::convert::{Known, Replay};
+use crate::foreign::Foreign;
 use crate::event::{Item, Said, What};
 use crate::source::Source;
 use crate::Tasks;
@@ -198,6 +200,7 @@ impl Converted {
         let mut contents = self.contents.clone();
         self.counter.finish(&mut contents);
         self.source.describe(&mut contents);
+        contents.has_places = !self.source.header().places.is_empty();
         contents
     }
 }

@@ -54,7 +54,7 @@ impl Recorder {
             ..Raw::default()
         };
         switch_on(folder, wanted, &mut raw)?;
-        let layout = Layout::parse(&raw.header_page, Order::Little).ok_or_else(|| {
+        let layout = Layout::parse(&raw.header_page, warmq_recordings::Order::Little).ok_or_else(|| {
             let why = "the layout of pages is not understood";
             RecordError::refused(
                 shared.shown("events/header_page"),

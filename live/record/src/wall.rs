@@ -45,10 +45,12 @@ pub(crate) fn choose(instance: &Folder) -> Result<&'static str, RecordError> {
 /// # Errors
 /// The system's answer.
 pub(crate) fn ahead_ns(clock: &str, instance: &Folder) -> Result<i64, RecordError> {
-    let now = |clock: &str| match clock {
-        "mono" => Ok(ns(ClockId::Monotonic)),
-        "boot" => Ok(ns(ClockId::Boottime)),
-        _ => Ok(now_in(&instance.read("per_cpu/cpu0/stats")?).unwrap_or(0)),
+    let now = |clock: &str| -> Result<u64, RecordError> {
+        Ok(match clock {
+            "mono" => ns(ClockId::Monotonic),
+            "boot" => ns(ClockId::Boottime),
+            _ => now_in(&instance.read("per_cpu/cpu0/stats")?).unwrap_or(0),
+        })
     };
     // The monotonic clock at the moment of the reading is between the two around it.
     let (before, there, after) = (monotonic_ns(), now(clock)?, monotonic_ns());

@@ -3,7 +3,7 @@
 use super::{MISSED, MISSED_STORED, TIME_BITS, TIME_EXTEND};
 
 /// The layout of the pages, as `events/header_page` would describe it.
-pub(crate) const HEADER_PAGE: &str = "\
+pub const HEADER_PAGE: &str = "\
 \tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;
 \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;
 \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;
@@ -22,7 +22,7 @@ const LONGEST: usize = ROOM - COUNT - 8 - 8;
 
 /// The pages of one CPU, being written.
 #[derive(Debug, Default)]
-pub(crate) struct Pages {
+pub struct Pages {
     pieces: Vec<Vec<u8>>,
     /// The entries of the page that is not full yet.
     page: Vec<u8>,

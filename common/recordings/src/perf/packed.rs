@@ -57,7 +57,11 @@ impl Packed {
             self.unpacked.truncate(before + written);
             self.packed.drain(..read);
             if read == 0 && written == 0 {
-                return Ok(());
+                if !decoder.is_finished() || self.packed.is_empty() {
+                    return Ok(());
+                }
+                // Another frame begins.
+                *decoder = FrameDecoder::new();
             }
         }
     }

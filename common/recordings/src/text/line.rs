@@ -18,7 +18,7 @@ use crate::event::Name;
 
 /// A line of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     /// The thread that ran, and its name and process, as far as they are printed.
     pub tid: Option<u32>,
     pub comm: Name,
@@ -30,6 +30,8 @@ pub(super) struct Line<'a> {
     /// The event's name, without its system, and what is printed of it.
     pub event: &'a str,
     pub values: &'a str,
+    /// perf prints threads otherwise than all others.
+    pub printed_by_perf: bool,
 }
 
 impl<'a> Line<'a> {
@@ -40,7 +42,12 @@ impl<'a> Line<'a> {
         }
         let (before, time, after) = at_time(line)?;
         let (before, cpu, flags) = cpu_and_flags(before)?;
-        let (tid, tgid, comm) = thread(before)?;
+        let Thread {
+            tid,
+            tgid,
+            comm,
+            printed_by_perf,
+        } = thread(before)?;
         let (event, values) = event(after)?;
         let has = |letters: &[char]| flags.contains(letters);
         Some(Line {
@@ -52,8 +59,18 @@ impl<'a> Line<'a> {
             ns: time,
             event,
             values,
+            printed_by_perf,
         })
     }
+}
+
+/// A thread as a line has it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Thread<'a> {
+    tid: Option<u32>,
+    tgid: Option<u32>,
+    comm: &'a str,
+    printed_by_perf: bool,
 }
 
 /// What stands before the time, the time, and what follows. The time is the first word of digits
@@ -119,8 +136,7 @@ fn bracketed(word: &str) -> Option<CpuId> {
     cpu_of(word.strip_prefix('[')?.strip_suffix(']')?)
 }
 
-/// The thread, its process, and its name.
-fn thread(text: &str) -> Option<(Option<u32>, Option<u32>, &str)> {
+fn thread(text: &str) -> Option<Thread<'_>> {
     let mut text = text.trim();
     let mut tgid = None;
     if let Some(inside) = text.strip_suffix(')')
@@ -135,14 +151,28 @@ fn thread(text: &str) -> Option<(Option<u32>, Option<u32>, &str)> {
         let (process, tid) = word.split_once('/').unwrap_or(("", word));
         if let (true, Ok(tid)) = (process.parse::<u32>().is_ok() || process.is_empty(), tid.parse())
         {
-            return Some((Some(tid), process.parse().ok(), named(name)));
+            return Some(Thread {
+                tid: Some(tid),
+                tgid: process.parse().ok(),
+                comm: named(name),
+                printed_by_perf: true,
+            });
         }
         if word == "-1" {
-            return Some((None, None, ""));
+            let printed_by_perf = true;
+            return Some(Thread {
+                printed_by_perf,
+                ..Thread::default()
+            });
         }
     }
     let (name, tid) = text.rsplit_once('-')?;
-    Some((Some(tid.parse().ok()?), tgid, named(name)))
+    Some(Thread {
+        tid: Some(tid.parse().ok()?),
+        tgid,
+        comm: named(name),
+        printed_by_perf: false,
+    })
 }
 
 /// A name, if the line has it.

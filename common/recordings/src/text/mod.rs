@@ -19,7 +19,7 @@ use crate::paths::{Paths, aside};
 use crate::source::Source;
 use event::Known;
 use head::Head;
-use line::Line;
+pub(crate) use line::Line;
 
 /// No line is read further than this, in bytes.
 const LONGEST: usize = 1 << 16;

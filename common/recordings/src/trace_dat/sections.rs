@@ -67,5 +67,6 @@ fn section(input: &Input, offset: u64, packed_by: &str, order: Order) -> Result<
     let (packed, unpacked) = (stream.word(order)?, stream.word(order)?);
     let bytes = input.bytes(stream.offset(), packed.into())?;
     let bytes = unpack(&bytes, packed_by, unpacked as usize);
-    Ok(Stream::of(bytes.map_err(|why| Damage::at(offset, why))?))
+    let bytes = bytes.map_err(|why| Damage::at(offset, why))?;
+    Ok(Input::of_bytes(bytes).from(0, u64::MAX))
 }

@@ -20,11 +20,9 @@
 //! truncation, and the digest all other damage. Kinds are added, never changed; a change of
 //! anything else makes a new version. Format 1 has no `about`, and is read as well.
 
-mod foreign;
 mod reader;
 mod writer;
 
-pub use foreign::Foreign;
 pub use reader::{Damage, ReadError, Reader};
 pub use writer::Writer;
 

@@ -7,7 +7,7 @@ use warmq_units::Instant;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::writer::varint;
-use super::{END, FIRST_VERSION, Foreign, MAGIC, VERSION};
+use super::{END, FIRST_VERSION, MAGIC, VERSION};
 use crate::words::{MOST, WORDS_OF, Words};
 use crate::{Digest, Header, Record};
 
@@ -27,8 +27,8 @@ pub struct ReadError {
 #[derive(Debug, Error)]
 pub enum Damage {
     /// The file does not begin with the header of a trace.
-    #[error("this is {0}, and no recording of WarmQ")]
-    NotATrace(Foreign),
+    #[error("this is no recording of WarmQ")]
+    NotATrace,
     /// The file has another version of the format.
     #[error(
         "the trace is of format {version}, and this WarmQ reads {FIRST_VERSION} to {VERSION}; read \
@@ -151,11 +151,10 @@ impl<R: Read> Reader<R> {
     }
 
     fn begin(&mut self) -> Result<(), Damage> {
-        let head = self.from.fill_buf().map_err(Damage::Io)?.to_vec();
         for expected in MAGIC {
             match self.byte() {
                 Ok(found) if found == expected => {}
-                Ok(_) | Err(Damage::CutOff) => return Err(Damage::NotATrace(Foreign::of(&head))),
+                Ok(_) | Err(Damage::CutOff) => return Err(Damage::NotATrace),
                 Err(damage) => return Err(damage),
             }
         }

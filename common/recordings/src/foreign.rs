@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::text::Line;
+
 /// The format of a file that is no trace of WarmQ, as far as its first bytes show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
@@ -59,6 +61,20 @@ const MAGICS: [(&[u8], Foreign); 15] = [
 ];
 
 impl Foreign {
+    /// Whether it is a format of recordings, which are read here.
+    pub fn is_recording(self) -> bool {
+        matches!(
+            self,
+            Foreign::PerfData
+                | Foreign::PerfDataSwapped
+                | Foreign::TraceDat
+                | Foreign::FtraceText
+                | Foreign::TraceCmdReport
+                | Foreign::PerfScript
+                | Foreign::Perfetto
+        )
+    }
+
     /// What a file that begins with `head` seems to be. The more there is of it, the better: 4 KB
     /// are enough.
     pub fn of(head: &[u8]) -> Foreign {
@@ -136,7 +152,12 @@ fn of_text(text: &str) -> Foreign {
     if begins("[task.") {
         return Foreign::Scenario;
     }
-    let of_lines = text.lines().find_map(of_line);
+    let lines = text.lines().filter_map(Line::parse);
+    let of_lines = lines.map(|line| line.printed_by_perf).next();
+    let of_lines = of_lines.map(|by_perf| match by_perf {
+        true => Foreign::PerfScript,
+        false => Foreign::FtraceText,
+    });
     match of_lines {
         // Its first lines name the number of CPUs, or the version of the file.
         Some(Foreign::FtraceText) if begins("cpus=") || begins("version =") => {
@@ -153,35 +174,6 @@ fn is_toml_table(text: &str) -> bool {
     let name = line.trim_matches(['[', ']']);
     let plain = |letter: char| letter.is_alphanumeric() || "._-\"".contains(letter);
     line.ends_with(']') && !name.is_empty() && name.chars().all(plain)
-}
-
-/// The format of a line of events:
-///
-/// ```text
-///     bash-123   [000] d..2.  12.345678: sched_switch: ...          ftrace, trace-cmd report
-///     bash   123 [000]  12.345678: sched:sched_switch: ...          perf script
-/// ```
-///
-/// The CPU in brackets is what both have; what stands before it distinguishes them. Between the CPU
-/// and the time there may be flags of latency, before the CPU the process in parentheses.
-fn of_line(line: &str) -> Option<Foreign> {
-    let (before, after) = line.split_once(" [")?;
-    let (cpu, after) = after.split_once(']')?;
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_time = |word: &str| {
-        let parts = word.strip_suffix(':').and_then(|time| time.split_once('.'));
-        parts.is_some_and(|(whole, part)| number(whole) && number(part))
-    };
-    if !number(cpu) || !after.split_whitespace().take(2).any(is_time) {
-        return None;
-    }
-    let mut words = before.split_whitespace().rev();
-    let task = words.find(|word| !word.starts_with('(') && !word.ends_with(')'))?;
-    match task.rsplit_once(['-', '/']) {
-        Some((_, pid)) if number(pid) && task.contains('-') => Some(Foreign::FtraceText),
-        _ if task.split('/').all(number) => Some(Foreign::PerfScript),
-        _ => None,
-    }
 }
 
 /// Whether the first packet of a protobuf `Trace` is one: field 1, its length, and within it fields
@@ -297,7 +289,7 @@ mod tests {
 
     #[test]
     fn what_we_write_for_perfetto_is_perfetto() {
-        use crate::{Observer, Perfetto, Record};
+        use warmq_trace::{Observer, Perfetto, Record};
         let mut bytes = Vec::new();
         let mut perfetto = Perfetto::new(&mut bytes, "tiny");
         let idle = Record::Switch {

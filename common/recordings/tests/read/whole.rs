@@ -1,0 +1,91 @@
+//! Whole recordings.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use warmq_recordings::Kind;
+use warmq_trace::{Checker, Observer, Record};
+
+use crate::{NAMES, read};
+
+/// Who runs on which CPU, one after the other: the ids that the kernel gave threads.
+fn switches(name: &str) -> Vec<(u16, Option<u32>)> {
+    let mut ids = BTreeMap::new();
+    let mut all = Vec::new();
+    for (_, record) in read(name).records {
+        match record {
+            Record::Ids { task, tid, .. } => drop(ids.insert(task, tid)),
+            Record::Switch { cpu, next, .. } => {
+                let next = next.map(|task| ids.get(&task).copied().unwrap_or(0));
+                all.push((cpu.0, next));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+#[test]
+fn what_is_in_each_is_found() {
+    let mut text = String::new();
+    for name in NAMES {
+        let whole = read(name);
+        let contents = &whole.contents;
+        let counts = Kind::ALL.iter().filter(|kind| contents.has(**kind));
+        let counts = counts.map(|kind| format!("{} {}", kind.name(), contents.count(*kind)));
+        let header = &whole.header;
+        let (from, to) = contents.span_ns.expect("it has events");
+        let _ = write!(
+            text,
+            "{name}: {}\n  {}\n  kernel {:?}, clock {:?}, {} ns, CPUs {:?}, places {:?}, {} lost\n  {:?} {:?}\n",
+            contents.format,
+            counts.collect::<Vec<_>>().join(", "),
+            header.kernel,
+            contents.clock,
+            to - from,
+            contents.cpus,
+            header.places,
+            contents.lost,
+            contents.notes,
+            contents.damage,
+        );
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn text_says_the_same_switches_as_what_it_was_printed_of() {
+    for (text, printed_of) in [
+        ("script.txt", "perf.data"),
+        ("report.txt", "trace-v6.dat"),
+        ("report-l.txt", "trace-v6.dat"),
+    ] {
+        let (text, whole) = (switches(text), switches(printed_of));
+        assert!(whole.len() > 100, "{printed_of}");
+        assert_eq!(text, whole, "{printed_of}");
+    }
+}
+
+#[test]
+fn records_are_in_the_order_of_time_and_break_no_invariant() {
+    for name in NAMES {
+        let whole = read(name);
+        assert!(whole.records.is_sorted_by_key(|(at, _)| *at), "{name}");
+        let mut checker = Checker::of_a_recording();
+        for (at, record) in &whole.records {
+            checker.see(*at, record);
+        }
+        let broken: Vec<String> = checker.violations().map(|one| one.to_string()).collect();
+        assert_eq!(broken, Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn tasks_have_their_names_processes_and_priorities() {
+    let whole = read("perf.data");
+    let has = |wanted: &dyn Fn(&Record) -> bool| whole.records.iter().any(|(_, record)| wanted(record));
+    assert!(has(&|record| matches!(record, Record::Renamed { comm, .. } if comm.raw() == "yes")));
+    assert!(has(&|record| matches!(record, Record::Ids { tgid, tid, .. } if tgid == tid && *tid != 0)));
+    // Threads of the kernel that migrate tasks have the highest real-time priority.
+    assert!(has(&|record| matches!(record, Record::Policy { priority: 99, .. })));
+}
