@@ -26,6 +26,9 @@ pub fn nothing(diagnosis: &Diagnosis) -> String {
             )
         },
     );
+    if !diagnosis.not_given.is_empty() {
+        return format!("No verdict that this recording allows fits anybody; {longest}.");
+    }
     format!(
         "Nothing starves: every task that wanted a CPU had about what it was due, and nobody waited long for a \
          known reason; {longest}."

@@ -481,7 +481,7 @@ impl Replay {
         match self.task(slot).state {
             TaskState::Asleep => {
                 let waker = self.task(slot).waker.take().unwrap_or(cpu);
-                if self.seen.wakeups || self.seen.wakings {
+                if !self.known.events_only || self.seen.wakeups || self.seen.wakings {
                     self.hand_out(at, Record::Lost { cpu, events: 1 });
                 }
                 self.hand_out(

@@ -82,6 +82,9 @@ impl Input {
     }
 }
 
+/// What is wrong with a file that ends too early.
+pub(crate) const CUT: &str = "the file ends here: it is cut off";
+
 /// How much is read at once.
 const PIECE: usize = 1 << 16;
 
@@ -142,13 +145,23 @@ impl Stream {
     pub fn take(&mut self, bytes: usize) -> Result<&[u8], Damage> {
         let offset = self.offset();
         if self.peek(bytes)?.len() < bytes {
-            return Err(Damage::at(offset, "the file ends here: it is cut off"));
+            return Err(Damage::at(offset, CUT));
         }
         self.at += bytes;
         Ok(&self.buffer[self.at - bytes..self.at])
     }
 
-    /// Passes over bytes.
+    /// Passes over bytes that have to be there.
+    pub fn pass(&mut self, bytes: u64) -> Result<(), Damage> {
+        let left = self.left();
+        self.skip(bytes);
+        match bytes > left {
+            true => Err(Damage::at(self.end, CUT)),
+            false => Ok(()),
+        }
+    }
+
+    /// Passes over bytes, as far as they are there.
     pub fn skip(&mut self, bytes: u64) {
         let have = (self.buffer.len() - self.at) as u64;
         match bytes <= have {

@@ -73,7 +73,7 @@ impl TracingData {
         data.read_systems(from)?;
         for _ in 0..2 {
             let length = from.word(order)?;
-            from.skip(length.into());
+            from.pass(length.into())?;
         }
         Ok(data)
     }

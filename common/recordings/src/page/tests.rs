@@ -145,7 +145,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn layout() -> Layout {
-    Layout::parse(HEADER_PAGE).unwrap()
+    Layout::parse(HEADER_PAGE, Order::Little).unwrap()
 }
 
 fn entries(bytes: &[u8]) -> Vec<Entry<'_>> {
@@ -166,7 +166,7 @@ fn the_layout_of_pages_is_read() {
         ("size:4080", "size:99999999999"),
         ("offset:16", "offset:12"),
     ] {
-        assert_eq!(Layout::parse(&HEADER_PAGE.replace(from, to)), None, "{to}");
+        assert_eq!(Layout::parse(&HEADER_PAGE.replace(from, to), Order::Little), None, "{to}");
     }
 }
 

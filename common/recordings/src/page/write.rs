@@ -134,6 +134,7 @@ mod tests {
 
     use super::super::{Entry, Layout};
     use super::*;
+    use crate::order::Order;
 
     #[derive(Clone, Debug)]
     enum Step {
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_layout_is_that_of_the_pages() {
-        assert_eq!(Layout::parse(HEADER_PAGE).unwrap().size, PAGE);
+        assert_eq!(Layout::parse(HEADER_PAGE, Order::Little).unwrap().size, PAGE);
     }
 
     proptest! {
@@ -183,7 +184,7 @@ mod tests {
             }
             let (pieces, after) = pages.finish();
             prop_assert_eq!(after, lost);
-            let layout = Layout::parse(HEADER_PAGE).unwrap();
+            let layout = Layout::parse(HEADER_PAGE, Order::Little).unwrap();
             prop_assert!(pieces.iter().all(|piece| piece.len() % layout.size == 0));
             let pages = pieces.iter().flat_map(|piece| piece.chunks_exact(layout.size));
             let read: Vec<Entry> = pages.flat_map(|page| layout.entries(page)).collect();

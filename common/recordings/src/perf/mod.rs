@@ -154,11 +154,11 @@ impl PerfData {
                 let mut stream = self.input.from(begins, end);
                 let tracing = TracingData::read(&mut stream)?;
                 self.learn_formats(&tracing);
-                self.stream.skip(u64::from(bytes).next_multiple_of(8));
+                self.stream.pass(u64::from(bytes).next_multiple_of(8))?;
             }
             kind::AUXTRACE => {
                 let bytes = header::long(body, 0, order).unwrap_or(0);
-                self.stream.skip(bytes);
+                self.stream.pass(bytes)?;
             }
             kind::FINISHED_ROUND => self.sorted.end_round(),
             kind::COMPRESSED | kind::COMPRESSED2 => {

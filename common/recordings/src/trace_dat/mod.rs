@@ -105,7 +105,7 @@ fn old(input: &Input) -> Result<(TracingData, Options), Damage> {
     let tracing = TracingData::read(&mut stream)?;
     let order = tracing.order;
     let names = stream.long(order)?;
-    stream.skip(names);
+    stream.pass(names)?;
     let cpus = stream.word(order)?;
     let mut options = Options::default();
     loop {

@@ -61,7 +61,7 @@ fn text_says_the_same_switches_as_what_it_was_printed_of() {
         ("report-l.txt", "trace-v6.dat"),
     ] {
         let (text, whole) = (switches(text), switches(printed_of));
-        assert!(whole.len() > 100, "{printed_of}");
+        assert!(whole.len() > 60, "{printed_of}");
         assert_eq!(text, whole, "{printed_of}");
     }
 }
@@ -75,8 +75,8 @@ fn records_are_in_the_order_of_time_and_break_no_invariant() {
         for (at, record) in &whole.records {
             checker.see(*at, record);
         }
-        let broken: Vec<String> = checker.violations().map(|one| one.to_string()).collect();
-        assert_eq!(broken, Vec::<String>::new(), "{name}");
+        let broken = checker.violation().map(ToString::to_string);
+        assert_eq!(broken, None, "{name}");
     }
 }
 
