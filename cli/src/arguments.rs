@@ -8,8 +8,8 @@ use warmq_experiment::Engine;
 use warmq_scenario::Scenario;
 
 use crate::commands::{
-    bench, calibrate, check, compare, completions, diagnose, laws, machines, man, metrics, parts,
-    plan, race, replay, reproduce, run, vm, watch,
+    bench, calibrate, check, compare, completions, convert, diagnose, laws, machines, man, metrics,
+    parts, plan, race, replay, reproduce, run, vm, watch,
 };
 use crate::exit;
 use crate::failure::Failure;
@@ -64,6 +64,8 @@ pub enum Command {
     Replay(replay::Arguments),
     /// Record this machine, and say who starves on it.
     Watch(watch::Arguments),
+    /// Write a recording in another form: WarmQ's own, Perfetto's, or rows of JSON.
+    Convert(convert::Arguments),
     /// Check files of every kind that a command reads, without running anything.
     Check(check::Arguments),
     /// List the machines, or describe one.

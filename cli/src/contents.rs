@@ -66,7 +66,10 @@ pub fn text(contents: &Contents) -> String {
         lost => count(lost),
     };
     rows.push(("lost", lost));
-    let optional = [("clock", &contents.clock), ("recorded by", &contents.command)];
+    let optional = [
+        ("clock", &contents.clock),
+        ("recorded by", &contents.command),
+    ];
     let optional = optional.into_iter().filter(|(_, value)| !value.is_empty());
     rows.extend(optional.map(|(key, value)| (key, printable(value).to_string())));
     rows.extend(contents.notes.iter().map(|note| ("note", note.clone())));
@@ -139,13 +142,15 @@ fn how(contents: &Contents) -> Option<String> {
     let command = match contents.format {
         _ if !lacks => String::new(),
         Foreign::PerfData | Foreign::PerfDataSwapped | Foreign::PerfScript => {
-            format!("  perf record -a --all-cgroups -e {} -- sleep 10\n", EVENTS.join(","))
+            format!(
+                "  perf record -a --all-cgroups -e {} -- sleep 10\n",
+                EVENTS.join(",")
+            )
         }
         Foreign::Perfetto => {
             let events = EVENTS.iter().chain(&["cgroup:cgroup_attach_task"]);
-            let events = events.map(|event| {
-                format!("ftrace_events: \"{}\"", event.replace(':', "/"))
-            });
+            let events =
+                events.map(|event| format!("ftrace_events: \"{}\"", event.replace(':', "/")));
             let events: Vec<String> = events.collect();
             format!(
                 "  data_sources {{ config {{ name: \"linux.ftrace\" ftrace_config {{\n    {}\n  }} }} }}\n",
@@ -172,7 +177,10 @@ pub fn json(contents: &Contents) -> Value {
         .collect();
     let length = contents.span_ns.map(|(from, to)| to - from);
     let shown = |text: &String| printable(text).to_string();
-    let others = contents.others.iter().map(|(name, count)| (shown(name), *count));
+    let others = contents
+        .others
+        .iter()
+        .map(|(name, count)| (shown(name), *count));
     json!({
         "format": contents.format.to_string(),
         "events": events,

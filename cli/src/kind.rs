@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read;
 
 use warmq_config::{Document, read_text};
-use warmq_scenario::Scenario;
 use warmq_recordings::Foreign;
+use warmq_scenario::Scenario;
 use warmq_units::printable;
 
 use crate::failure::Failure;

@@ -14,6 +14,7 @@ mod colors;
 mod commands;
 mod compare;
 mod contents;
+mod convert;
 mod described;
 mod diagnose;
 mod exit;

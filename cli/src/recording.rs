@@ -125,7 +125,9 @@ pub fn instead(format: Foreign) -> String {
         Foreign::ChromeJson => format!(
             "slices in JSON do not say who waits: give the trace in Perfetto's own format; {RECORD}"
         ),
-        Foreign::Ctf => format!("`babeltrace2` converts it for other tools, not for this one; {RECORD}"),
+        Foreign::Ctf => {
+            format!("`babeltrace2` converts it for other tools, not for this one; {RECORD}")
+        }
         _ => RECORD.into(),
     }
 }

@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod check;
 pub mod compare;
 pub mod completions;
+pub mod convert;
 pub mod diagnose;
 pub mod laws;
 pub mod machines;
@@ -34,6 +35,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Laws(arguments) => laws::run(&arguments),
         Command::Race(arguments) => race::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Watch(arguments) => watch::run(&arguments),

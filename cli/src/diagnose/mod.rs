@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use warmq_diagnose::{Diagnosis, Verdict, Watcher};
+use warmq_diagnose::{Diagnosis, Need, Verdict, Watcher};
 use warmq_metrics::evidence::{Evidence, Pictures};
 use warmq_recordings::Contents;
 use warmq_trace::{Header, Observer};
@@ -75,7 +75,8 @@ pub fn of_file(file: &Path, span: Span) -> Result<Found, Failure> {
         seen.1.see(at, record);
         seen.2 = seen.2.max(at);
     })?;
-    let lacks = contents.iter().flat_map(contents::lacks);
+    let converted = header.lacks.iter().filter_map(|name| Need::named(name));
+    let lacks = contents.iter().flat_map(contents::lacks).chain(converted);
     let diagnosis = Diagnosis::of(watcher.lacking(lacks));
     match diagnosis.records {
         0 => Err(nothing_recorded(file, last)),

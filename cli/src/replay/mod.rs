@@ -24,8 +24,8 @@ use crate::diagnose::Span;
 use crate::diagnose::text::about;
 use crate::failure::Failure;
 use crate::progress::Watch;
-use crate::study::failed;
 use crate::recording::Recording;
+use crate::study::failed;
 use crate::{contents, files, output};
 
 /// Nobody replays more than an hour.

@@ -21,6 +21,18 @@ macro_rules! needs {
             /// All of them.
             pub const ALL: &[Need] = &[$(Need::$name,)*];
 
+            /// What it is called in files.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Need::$name => stringify!($name),)*
+                }
+            }
+
+            /// The one of this name.
+            pub fn named(name: &str) -> Option<Need> {
+                Need::ALL.iter().copied().find(|need| need.name() == name)
+            }
+
             /// What people call it.
             pub fn shown(self) -> &'static str {
                 match self {

@@ -411,14 +411,7 @@ impl Replay {
         &mut self.states[slot]
     }
 
-    fn switch(
-        &mut self,
-        at: Instant,
-        cpu: CpuId,
-        prev: Thread,
-        state: State,
-        next: Thread,
-    ) {
+    fn switch(&mut self, at: Instant, cpu: CpuId, prev: Thread, state: State, next: Thread) {
         let prev = self.meet(at, prev);
         let next = self.meet(at, next);
         if let Some((slot, task)) = prev {

@@ -130,9 +130,13 @@ impl Field {
             (1, false) => bytes[0].into(),
             (1, true) => i64::from(bytes[0].cast_signed()).cast_unsigned(),
             (2, false) => order.half(bytes.try_into().ok()?).into(),
-            (2, true) => i64::from(order.half(bytes.try_into().ok()?).cast_signed()).cast_unsigned(),
+            (2, true) => {
+                i64::from(order.half(bytes.try_into().ok()?).cast_signed()).cast_unsigned()
+            }
             (4, false) => order.word(bytes.try_into().ok()?).into(),
-            (4, true) => i64::from(order.word(bytes.try_into().ok()?).cast_signed()).cast_unsigned(),
+            (4, true) => {
+                i64::from(order.word(bytes.try_into().ok()?).cast_signed()).cast_unsigned()
+            }
             (8, _) => order.long(bytes.try_into().ok()?),
             _ => return None,
         })

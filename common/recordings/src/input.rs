@@ -46,8 +46,14 @@ impl Input {
 
     /// So many bytes from `offset` on. None are reserved for those that are not there.
     pub fn bytes(&self, offset: u64, bytes: u64) -> Result<Vec<u8>, Damage> {
-        if offset.checked_add(bytes).is_none_or(|end| end > self.length) {
-            let what = format!("{bytes} bytes should follow, and the file has {}", self.length);
+        if offset
+            .checked_add(bytes)
+            .is_none_or(|end| end > self.length)
+        {
+            let what = format!(
+                "{bytes} bytes should follow, and the file has {}",
+                self.length
+            );
             return Err(Damage::at(offset, what));
         }
         let mut all = vec![0; bytes as usize];
@@ -64,7 +70,9 @@ impl Input {
                 file.read_exact(into)
             }
             Held::Memory(bytes) => {
-                let from = usize::try_from(offset).ok().and_then(|from| bytes.get(from..));
+                let from = usize::try_from(offset)
+                    .ok()
+                    .and_then(|from| bytes.get(from..));
                 from.unwrap_or_default().read_exact(into)
             }
         }

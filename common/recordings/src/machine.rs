@@ -18,7 +18,12 @@ const MOST_CPUS: u16 = 8192;
 pub(crate) fn cpus_of(list: &str) -> Vec<u16> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| text.trim().parse::<u16>().ok().filter(|cpu| *cpu < MOST_CPUS);
+        let number = |text: &str| {
+            text.trim()
+                .parse::<u16>()
+                .ok()
+                .filter(|cpu| *cpu < MOST_CPUS)
+        };
         Some(number(first)?..=number(last)?)
     };
     list.split(',').filter_map(range).flatten().collect()

@@ -113,7 +113,9 @@ fn source(format: Foreign, input: Input) -> Result<Box<dyn Source>, Damage> {
 fn head(file: &mut File) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(0))?;
     let mut head = Vec::new();
-    Read::by_ref(file).take(HEAD as u64).read_to_end(&mut head)?;
+    Read::by_ref(file)
+        .take(HEAD as u64)
+        .read_to_end(&mut head)?;
     file.seek(SeekFrom::Start(0))?;
     Ok(head)
 }
@@ -138,7 +140,10 @@ fn unpacked(file: File, by: &'static str) -> Result<File, Unreadable> {
         "gzip" => kept(MultiGzDecoder::new(io::BufReader::new(file)), MOST_UNPACKED),
         "zstd" => {
             let decoder = StreamingDecoder::new(io::BufReader::new(file));
-            kept(decoder.map_err(|error| failed(error.to_string()))?, MOST_UNPACKED)
+            kept(
+                decoder.map_err(|error| failed(error.to_string()))?,
+                MOST_UNPACKED,
+            )
         }
         _ => return Err(Unreadable::NotOne(Foreign::Compressed(by))),
     };

@@ -170,7 +170,9 @@ impl Recording {
         });
         let mut merged = Merged::new(&self.way, pages);
         while let Some(said) = merged.next(&self.way) {
-            let ns = said.ns.saturating_add_signed(self.raw.ahead_ns.saturating_neg());
+            let ns = said
+                .ns
+                .saturating_add_signed(self.raw.ahead_ns.saturating_neg());
             last = last.max(ns);
             replay.take(&Said { ns, ..said });
             hand_out(&mut replay);

@@ -10,12 +10,12 @@ use warmq_trace::file::{ReadError, Reader};
 use warmq_trace::{Header, Record, Table};
 use warmq_units::{CpuId, Instant};
 
+use crate::Tasks;
 use crate::contents::{Contents, Counter};
 use crate::convert::{Known, Replay};
-use crate::foreign::Foreign;
 use crate::event::{Item, Said, What};
+use crate::foreign::Foreign;
 use crate::source::Source;
-use crate::Tasks;
 
 /// Why a recording cannot be read.
 #[derive(Debug, Error)]
@@ -162,7 +162,9 @@ impl Converted {
         }
         let ns = said.ns;
         let early = std::mem::take(&mut self.early);
-        early.into_iter().for_each(|early| self.see(Said { ns, ..early }));
+        early
+            .into_iter()
+            .for_each(|early| self.see(Said { ns, ..early }));
         self.see(said);
     }
 
@@ -208,7 +210,10 @@ impl Converted {
 /// Whether an event of the kernel says it, and not somebody who looked around.
 fn is_timed(said: &Said) -> bool {
     match said.item {
-        Item::Event(event) => !matches!(event.what, What::Process { .. } | What::Group { .. } | What::Grouped { .. }),
+        Item::Event(event) => !matches!(
+            event.what,
+            What::Process { .. } | What::Group { .. } | What::Grouped { .. }
+        ),
         Item::Lost(_) | Item::Runs(_) => true,
     }
 }

@@ -20,7 +20,11 @@ pub(crate) fn unpack(bytes: &[u8], by: &str, length: usize) -> Result<Vec<u8>, S
             let decoder = ZlibDecoder::new(bytes);
             decoder.take(length as u64).read_to_end(&mut unpacked)
         }
-        other => return Err(format!("{other} compressed it, and zlib and zstd are unpacked")),
+        other => {
+            return Err(format!(
+                "{other} compressed it, and zlib and zstd are unpacked"
+            ));
+        }
     };
     read.map_err(|error| format!("what is compressed is damaged: {error}"))?;
     Ok(unpacked)

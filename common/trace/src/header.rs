@@ -25,6 +25,9 @@ pub struct Header {
     pub names: Names,
     /// What the kernel itself counted meanwhile of threads that were alive at the end.
     pub accounts: Vec<Account>,
+    /// What a recording of another program lacks that a diagnosis may need, by the names that
+    /// diagnoses have for it.
+    pub lacks: Vec<String>,
     /// For how long by the kernel's account some task waited for a CPU (pressure stall
     /// information).
     pub pressure: Option<Duration>,
@@ -136,6 +139,7 @@ impl Header {
             ("phase", &names.phases),
             ("group", &names.groups),
             ("spinlock", &names.spinlocks),
+            ("lacks", &self.lacks),
         ] {
             facts.extend(list.iter().map(|name| (key, name.clone())));
         }
@@ -161,6 +165,7 @@ impl Header {
             "phase" => self.names.phases.push(value),
             "group" => self.names.groups.push(value),
             "spinlock" => self.names.spinlocks.push(value),
+            "lacks" => self.lacks.push(value),
             // A place that is no pair of numbers is none that this version knows.
             "place" => self.places.extend(place(&value)),
             "account" => self.accounts.extend(Account::of_text(&value)),

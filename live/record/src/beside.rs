@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use warmq_recordings::recording::Raw;
 use crate::wall::monotonic_ns;
 use crate::{Wanted, lines, proc};
+use warmq_recordings::recording::Raw;
 
 /// The most that is kept of a recording in memory: this, and a share of what is available.
 const MOST_BYTES: u64 = 1 << 30;

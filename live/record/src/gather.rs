@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::beside::{Beside, missing, most_bytes};
+use crate::{RecordError, Recording, Wanted};
 use warmq_recordings::page::write::{HEADER_PAGE, Pages};
 use warmq_recordings::recording::{CpuPages, Memory, Raw};
-use crate::{RecordError, Recording, Wanted};
 
 /// Makes a [`Recording`] of events that are written as the kernel would write them into its pages:
 /// bytes of a format that is given as text, as `events/SYSTEM/NAME/format` of tracefs has it.

@@ -5,12 +5,12 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use crate::beside::{Beside, missing, most_bytes};
 use crate::instance::Instance;
-use warmq_recordings::page::Layout;
 use crate::reader::{Limits, Reader, Source};
-use warmq_recordings::recording::{CpuPages, Raw};
 use crate::tracefs::{Folder, Tracefs};
 use crate::wall::{ahead_ns, choose};
 use crate::{RecordError, Recording, Wanted};
+use warmq_recordings::page::Layout;
+use warmq_recordings::recording::{CpuPages, Raw};
 
 /// A recording that runs.
 ///
@@ -54,14 +54,15 @@ impl Recorder {
             ..Raw::default()
         };
         switch_on(folder, wanted, &mut raw)?;
-        let layout = Layout::parse(&raw.header_page, warmq_recordings::Order::Little).ok_or_else(|| {
-            let why = "the layout of pages is not understood";
-            RecordError::refused(
-                shared.shown("events/header_page"),
-                why,
-                "record on another kernel",
-            )
-        })?;
+        let layout =
+            Layout::parse(&raw.header_page, warmq_recordings::Order::Little).ok_or_else(|| {
+                let why = "the layout of pages is not understood";
+                RecordError::refused(
+                    shared.shown("events/header_page"),
+                    why,
+                    "record on another kernel",
+                )
+            })?;
         let page = layout.size;
         let limits = Limits {
             page,

@@ -166,7 +166,11 @@ fn the_layout_of_pages_is_read() {
         ("size:4080", "size:99999999999"),
         ("offset:16", "offset:12"),
     ] {
-        assert_eq!(Layout::parse(&HEADER_PAGE.replace(from, to), Order::Little), None, "{to}");
+        assert_eq!(
+            Layout::parse(&HEADER_PAGE.replace(from, to), Order::Little),
+            None,
+            "{to}"
+        );
     }
 }
 

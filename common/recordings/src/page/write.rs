@@ -158,7 +158,10 @@ mod tests {
 
     #[test]
     fn the_layout_is_that_of_the_pages() {
-        assert_eq!(Layout::parse(HEADER_PAGE, Order::Little).unwrap().size, PAGE);
+        assert_eq!(
+            Layout::parse(HEADER_PAGE, Order::Little).unwrap().size,
+            PAGE
+        );
     }
 
     proptest! {

@@ -45,12 +45,19 @@ impl Attributes {
     ) -> Result<(), Damage> {
         let (offset, length) = sections.attributes;
         // Each is followed by the place of its ids.
-        let Some(attribute) = sections.attribute.checked_sub(16).filter(|size| *size >= 48) else {
+        let Some(attribute) = sections
+            .attribute
+            .checked_sub(16)
+            .filter(|size| *size >= 48)
+        else {
             return Err(Damage::at(16, "the attributes of events are too short"));
         };
         let count = length / sections.attribute;
         if count > MOST {
-            return Err(Damage::at(offset, "there are too many attributes of events"));
+            return Err(Damage::at(
+                offset,
+                "there are too many attributes of events",
+            ));
         }
         for index in 0..count {
             let offset = offset.saturating_add(index * sections.attribute);

@@ -73,9 +73,8 @@ impl Place {
         };
         // perf writes the length at its end: one that was killed has not.
         let killed = length == 0 && input.length() > begin;
-        let note = killed.then(|| {
-            "perf was killed before its end: nothing is known of the machine".to_owned()
-        });
+        let note = killed
+            .then(|| "perf was killed before its end: nothing is known of the machine".to_owned());
         Ok(Place {
             order,
             records: (begin, if killed { input.length() } else { end }),
@@ -93,7 +92,11 @@ impl Place {
 /// A record's kind, flags and length.
 pub(crate) fn split(head: [u8; 8], order: Order) -> (u32, u16, u16) {
     let [a, b, c, d, e, f, g, h] = head;
-    (order.word([a, b, c, d]), order.half([e, f]), order.half([g, h]))
+    (
+        order.word([a, b, c, d]),
+        order.half([e, f]),
+        order.half([g, h]),
+    )
 }
 
 /// Four bytes at `offset` as a number, if they are there.

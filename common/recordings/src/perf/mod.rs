@@ -264,7 +264,9 @@ impl PerfData {
         };
         let path = path.split(|byte| *byte == 0).next().unwrap_or_default();
         let mut said = VecDeque::new();
-        let group = self.paths.number(&String::from_utf8_lossy(path), at, &mut said);
+        let group = self
+            .paths
+            .number(&String::from_utf8_lossy(path), at, &mut said);
         self.groups.insert(id, group);
         said.into_iter().for_each(|said| self.sorted.add(said));
     }
@@ -314,7 +316,10 @@ impl Source for PerfData {
             if !more {
                 self.ended = true;
                 let rest = match &self.damage {
-                    None => self.packed.end().and_then(|()| self.read_unpacked(self.stream.offset())),
+                    None => self
+                        .packed
+                        .end()
+                        .and_then(|()| self.read_unpacked(self.stream.offset())),
                     Some(_) => Ok(()),
                 };
                 self.damage = self.damage.take().or(rest.err());

@@ -35,7 +35,11 @@ impl Packed {
 
     /// Unpacks what the decoder kept back.
     pub fn end(&mut self) -> Result<(), Damage> {
-        if self.decoder.as_ref().is_some_and(|decoder| !decoder.is_finished()) {
+        if self
+            .decoder
+            .as_ref()
+            .is_some_and(|decoder| !decoder.is_finished())
+        {
             self.packed.extend_from_slice(&LAST_BLOCK);
             self.unpack(0)?;
         }
@@ -78,7 +82,10 @@ impl Packed {
         let (kind, _, length) = split(*head, order);
         let length = usize::from(length);
         if length < head.len() {
-            return Err(Damage::at(offset, "a compressed record is shorter than its header"));
+            return Err(Damage::at(
+                offset,
+                "a compressed record is shorter than its header",
+            ));
         }
         let Some(body) = ahead.get(head.len()..length) else {
             return Ok(None);

@@ -124,7 +124,10 @@ fn each_packet(
             return Err(Damage::at(offset, "the file ends here: it is cut off"));
         }
         if length > LONGEST {
-            return Err(Damage::at(offset, format!("a packet of {length} bytes cannot be")));
+            return Err(Damage::at(
+                offset,
+                format!("a packet of {length} bytes cannot be"),
+            ));
         }
         let end = stream.offset() + length;
         see(&mut stream, length)?;
@@ -229,9 +232,16 @@ fn first_of(stream: &mut Stream) -> Result<Option<(CpuId, u64)>, Damage> {
 
 /// A length, if so much follows before `end`.
 fn within(length: u64, stream: &Stream, end: u64) -> Result<u64, Damage> {
-    match stream.offset().checked_add(length).is_some_and(|after| after <= end) {
+    match stream
+        .offset()
+        .checked_add(length)
+        .is_some_and(|after| after <= end)
+    {
         true => Ok(length),
-        false => Err(Damage::at(stream.offset(), "a field is longer than its message")),
+        false => Err(Damage::at(
+            stream.offset(),
+            "a field is longer than its message",
+        )),
     }
 }
 
@@ -292,7 +302,9 @@ fn unpacked(input: &Input) -> Result<(Input, Option<Damage>), Damage> {
             let offset = stream.offset();
             let bytes = stream.take(length as usize)?;
             let mut packets = Vec::new();
-            let unpacked = ZlibDecoder::new(bytes).take(LONGEST).read_to_end(&mut packets);
+            let unpacked = ZlibDecoder::new(bytes)
+                .take(LONGEST)
+                .read_to_end(&mut packets);
             unpacked.map_err(|error| Damage::refused(offset, &error))?;
             written += packets.len() as u64;
             file.write_all(&packets).map_err(failed)?;

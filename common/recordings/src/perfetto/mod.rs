@@ -7,6 +7,8 @@
 mod events;
 mod index;
 mod messages;
+#[cfg(test)]
+mod tests;
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -58,7 +60,10 @@ impl Trace {
     pub fn open(input: Input) -> Result<Trace, Damage> {
         let (input, index) = index::of(input)?;
         let machines = index.machines;
-        let most = machines.iter().rev().max_by_key(|(_, machine)| machine.bytes);
+        let most = machines
+            .iter()
+            .rev()
+            .max_by_key(|(_, machine)| machine.bytes);
         let chosen = most.map_or(0, |(id, _)| *id);
         let mut notes: Vec<String> = machines
             .iter()
@@ -78,7 +83,9 @@ impl Trace {
         }
         if machine.overrun() > 0 {
             let count = machine.overrun();
-            notes.push(format!("the kernel wrote over {count} events before they were read"));
+            notes.push(format!(
+                "the kernel wrote over {count} events before they were read"
+            ));
         }
         let shared = Rc::new(RefCell::new(Shared {
             damage: index.damage,
@@ -138,7 +145,10 @@ fn processes(machine: &Machine) -> VecDeque<Said> {
             tgid: thread.tgid?.cast_unsigned(),
         })
     });
-    processes.chain(threads).map(|what| aside(at, what)).collect()
+    processes
+        .chain(threads)
+        .map(|what| aside(at, what))
+        .collect()
 }
 
 /// The bundles of a CPU, in the order of time.

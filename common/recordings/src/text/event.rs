@@ -88,7 +88,11 @@ fn interrupt(name: &str, values: Values<'_>) -> Option<What> {
         "softirq" => Interrupt::softirq(values.number("vec")?),
         "local_timer" => Interrupt::Timer,
         "reschedule" => Interrupt::Reschedule,
-        "call_function" | "call_function_single" | "irq_work" | "thermal_apic" | "x86_platform_ipi" => {
+        "call_function"
+        | "call_function_single"
+        | "irq_work"
+        | "thermal_apic"
+        | "x86_platform_ipi" => {
             Interrupt::Line(VECTORS | values.number::<u8>("vector").map_or(0, u16::from))
         }
         _ => return None,

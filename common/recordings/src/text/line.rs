@@ -109,7 +109,11 @@ fn time(word: &str) -> Option<Option<u64>> {
         return None;
     }
     let part_ns = number(part)? * 10_u64.pow(9 - part.len() as u32);
-    Some(number(whole)?.checked_mul(1_000_000_000)?.checked_add(part_ns))
+    Some(
+        number(whole)?
+            .checked_mul(1_000_000_000)?
+            .checked_add(part_ns),
+    )
 }
 
 /// What stands before the CPU, the CPU, and the flags of latency, which may be missing.
@@ -149,8 +153,10 @@ fn thread(text: &str) -> Option<Thread<'_>> {
     // perf script: the numbers are a word of their own.
     if let Some((name, word)) = text.rsplit_once([' ', '\t']) {
         let (process, tid) = word.split_once('/').unwrap_or(("", word));
-        if let (true, Ok(tid)) = (process.parse::<u32>().is_ok() || process.is_empty(), tid.parse())
-        {
+        if let (true, Ok(tid)) = (
+            process.parse::<u32>().is_ok() || process.is_empty(),
+            tid.parse(),
+        ) {
             return Some(Thread {
                 tid: Some(tid),
                 tgid: process.parse().ok(),

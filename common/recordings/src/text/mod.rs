@@ -4,6 +4,8 @@
 mod event;
 mod head;
 mod line;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -69,7 +71,8 @@ impl Text {
         let text = String::from_utf8_lossy(bytes);
         if let Some(line) = Line::parse(&text) {
             let Some(ns) = line.ns else {
-                let what = "its clock counts no time: write `mono` into trace_clock and record again";
+                let what =
+                    "its clock counts no time: write `mono` into trace_clock and record again";
                 return Err(Damage::at(offset, what));
             };
             self.last_ns = ns;

@@ -54,13 +54,17 @@ impl TraceDat {
         };
         let order = tracing.order;
         let layout = Layout::parse(&tracing.header_page, order);
-        let layout = layout.ok_or_else(|| Damage::at(0, "the layout of pages is not understood"))?;
+        let layout =
+            layout.ok_or_else(|| Damage::at(0, "the layout of pages is not understood"))?;
         let (decoders, _) = Decoders::of(tracing.formats(), order);
         let decoders = decoders.ok_or_else(|| Damage::at(0, "it has no event of the scheduler"))?;
         let way = Way { layout, decoders };
         let (buffer, notes) = largest(&options.buffers);
         let Some(buffer) = buffer else {
-            return Err(Damage::at(0, "it has no events: tracers that print text are not read"));
+            return Err(Damage::at(
+                0,
+                "it has no events: tracers that print text are not read",
+            ));
         };
         let clock = options.clock_of(buffer).to_owned();
         if COUNTERS.contains(&clock.as_str()) && options.scale.is_none() {
@@ -93,7 +97,11 @@ fn largest(buffers: &[Buffer]) -> (Option<&Buffer>, Vec<String>) {
     });
     let notes = others.map(|buffer| {
         let name = warmq_units::printable(&buffer.name).to_string();
-        let name = if name.is_empty() { "the top one".to_owned() } else { name };
+        let name = if name.is_empty() {
+            "the top one".to_owned()
+        } else {
+            name
+        };
         format!("the trace instance with the most events is read, and {name} is not")
     });
     (largest, notes.collect())
@@ -155,4 +163,3 @@ impl Source for TraceDat {
         contents.notes.extend(self.notes.iter().cloned());
     }
 }
-

@@ -30,7 +30,9 @@ impl Scale {
     /// The time of a count.
     pub fn ns(self, count: u64) -> u64 {
         let scaled = u128::from(count) * u128::from(self.multiplier) >> self.shift.min(127);
-        u64::try_from(scaled).unwrap_or(u64::MAX).saturating_add(self.offset)
+        u64::try_from(scaled)
+            .unwrap_or(u64::MAX)
+            .saturating_add(self.offset)
     }
 }
 
@@ -156,7 +158,9 @@ impl Options {
     /// The clock of a buffer: its own, or the one in brackets among all that the kernel has.
     pub fn clock_of<'a>(&'a self, buffer: &'a Buffer) -> &'a str {
         let all = &self.clock;
-        let chosen = all.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        let chosen = all
+            .split_once('[')
+            .and_then(|(_, rest)| rest.split_once(']'));
         match (buffer.clock.as_str(), chosen) {
             ("", Some((chosen, _))) => chosen,
             ("", None) => all.trim(),

@@ -39,7 +39,10 @@ impl Pages {
         let mut stream = input.from(cpu.offset, cpu.offset.saturating_add(length));
         let mut met = None;
         if stream.left() < length {
-            let what = format!("the events of CPU {} end here: the file is cut off", cpu.cpu);
+            let what = format!(
+                "the events of CPU {} end here: the file is cut off",
+                cpu.cpu
+            );
             met = Some(Damage::at(input.length(), what));
         }
         let chunks = packed.then(|| {

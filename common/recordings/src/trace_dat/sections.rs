@@ -58,7 +58,10 @@ fn section(input: &Input, offset: u64, packed_by: &str, order: Order) -> Result<
     stream.word(order)?;
     let length = stream.long(order)?;
     if length > LONGEST {
-        return Err(Damage::at(offset, format!("a section of {length} bytes cannot be")));
+        return Err(Damage::at(
+            offset,
+            format!("a section of {length} bytes cannot be"),
+        ));
     }
     let begins = offset + HEADER;
     if flags & PACKED == 0 {

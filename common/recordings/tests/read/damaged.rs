@@ -39,7 +39,10 @@ fn what_is_cut_is_used_as_far_as_it_goes_and_the_place_is_said() {
             let some: Vec<_> = records.by_ref().map(Result::unwrap).collect();
             let contents = records.contents().expect("it is of another program");
             assert!(some.len() <= all.len(), "{name}");
-            assert!(damage(&contents).is_some_and(|at| at <= length), "{name} {tenth}");
+            assert!(
+                damage(&contents).is_some_and(|at| at <= length),
+                "{name} {tenth}"
+            );
             used += 1;
         }
         assert_eq!(used > 0, BEGIN_WITH_PLACES.contains(&name), "{name}");

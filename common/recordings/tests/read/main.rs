@@ -36,7 +36,9 @@ fn path(name: &str) -> PathBuf {
 fn bytes(name: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let file = File::open(path(name)).expect("it is there");
-    GzDecoder::new(file).read_to_end(&mut bytes).expect("it is whole");
+    GzDecoder::new(file)
+        .read_to_end(&mut bytes)
+        .expect("it is whole");
     bytes
 }
 
@@ -50,7 +52,9 @@ struct Whole {
 /// Reads the file, which gzip compressed.
 fn read(name: &str) -> Whole {
     let recorded = Recorded::of(File::open(path(name)).expect("it is there"));
-    let mut records = recorded.and_then(|recorded| recorded.records()).expect("it is one");
+    let mut records = recorded
+        .and_then(|recorded| recorded.records())
+        .expect("it is one");
     let header = records.header().clone();
     let all = records.by_ref().map(|record| record.expect("it is whole"));
     Whole {
@@ -63,7 +67,9 @@ fn read(name: &str) -> Whole {
 /// Reads what may be anything: the records and the contents, if it is a recording.
 fn read_bytes(bytes: Vec<u8>) -> Option<(Vec<(Instant, Record)>, Contents)> {
     let mut records = records_of(bytes).ok()?;
-    let all = records.by_ref().map(|record| record.expect("damage ends it"));
+    let all = records
+        .by_ref()
+        .map(|record| record.expect("damage ends it"));
     let all = all.collect();
     Some((all, records.contents()?))
 }

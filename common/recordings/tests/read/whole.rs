@@ -83,9 +83,17 @@ fn records_are_in_the_order_of_time_and_break_no_invariant() {
 #[test]
 fn tasks_have_their_names_processes_and_priorities() {
     let whole = read("perf.data");
-    let has = |wanted: &dyn Fn(&Record) -> bool| whole.records.iter().any(|(_, record)| wanted(record));
-    assert!(has(&|record| matches!(record, Record::Renamed { comm, .. } if comm.raw() == "yes")));
-    assert!(has(&|record| matches!(record, Record::Ids { tgid, tid, .. } if tgid == tid && *tid != 0)));
+    let has =
+        |wanted: &dyn Fn(&Record) -> bool| whole.records.iter().any(|(_, record)| wanted(record));
+    assert!(has(
+        &|record| matches!(record, Record::Renamed { comm, .. } if comm.raw() == "yes")
+    ));
+    assert!(has(
+        &|record| matches!(record, Record::Ids { tgid, tid, .. } if tgid == tid && *tid != 0)
+    ));
     // Threads of the kernel that migrate tasks have the highest real-time priority.
-    assert!(has(&|record| matches!(record, Record::Policy { priority: 99, .. })));
+    assert!(has(&|record| matches!(
+        record,
+        Record::Policy { priority: 99, .. }
+    )));
 }

@@ -1,0 +1,181 @@
+//! Recordings in another form.
+
+mod rows;
+
+use std::path::Path;
+
+use warmq_diagnose::count;
+use warmq_recordings::Contents;
+use warmq_trace::file::Writer;
+use warmq_trace::{Header, Observer, Perfetto, Record};
+use warmq_units::{Instant, printable};
+
+use self::rows::Rows;
+use crate::diagnose::{ENDING, is_trace};
+use crate::failure::Failure;
+use crate::files::{Unfinished, refused};
+use crate::recording::{self, Recording};
+use crate::trace::is_for_perfetto;
+use crate::{contents, output};
+
+/// Endings of files of rows.
+const ROWS: [&str; 2] = ["ndjson", "jsonl"];
+
+/// The form of a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Own,
+    Perfetto,
+    Rows,
+}
+
+impl Form {
+    /// That which the name of a file says.
+    fn of(file: &Path) -> Result<Form, Failure> {
+        let ending = file.extension();
+        if is_trace(file) {
+            return Ok(Form::Own);
+        }
+        if is_for_perfetto(file) {
+            return Ok(Form::Perfetto);
+        }
+        match ending.is_some_and(|ending| ROWS.iter().any(|known| ending == *known)) {
+            true => Ok(Form::Rows),
+            false => Err(Failure::usage(
+                format!("{}: its name says no form", printable(file)),
+                format!("let it end in .{ENDING}, .perfetto-trace or .ndjson"),
+            )),
+        }
+    }
+}
+
+/// Writes the recording in `from` to `to`, and says what the new form does not have.
+///
+/// # Errors
+/// What is no recording, a name of no form, a file that cannot be written, damage in the middle.
+pub fn file(from: &Path, to: &Path) -> Result<(), Failure> {
+    let form = Form::of(to)?;
+    let recording = Recording::open(from)?;
+    let (unfinished, out) = Unfinished::private(to)?;
+    let failed = |error: std::io::Error| refused(to, &error);
+    let written = match form {
+        Form::Own => {
+            let header = with_lacks(&recording)?;
+            let mut seen = Seen::of(Writer::new(out, &header));
+            seen.contents = each(&recording, &mut seen)?;
+            let (records, end) = (seen.records, seen.end);
+            unfinished.finish(seen.to.finish().map_err(failed)?)?;
+            (records, end, seen.contents, Vec::new())
+        }
+        Form::Perfetto => {
+            let header = recording.records()?.header().clone();
+            let perfetto = Perfetto::new(out, &header.machine).named(header.names.clone());
+            let mut seen = Seen::of(perfetto);
+            seen.contents = each(&recording, &mut seen)?;
+            let (records, end) = (seen.records, seen.end);
+            unfinished.finish(seen.to.finish().map_err(failed)?)?;
+            (records, end, seen.contents, without_facts(&header))
+        }
+        Form::Rows => {
+            let header = recording.records()?.header().clone();
+            let mut seen = Seen::of(Rows::new(out, &header));
+            seen.contents = each(&recording, &mut seen)?;
+            let (records, end) = (seen.records, seen.end);
+            let (out, left) = seen.to.finish().map_err(failed)?;
+            unfinished.finish(out)?;
+            (records, end, seen.contents, left)
+        }
+    };
+    let (records, end, found, left) = written;
+    said(to, (records, end), found.as_ref(), left)?;
+    recording::cut(from, found.as_ref())
+}
+
+/// An observer, and how much it saw.
+struct Seen<O> {
+    to: O,
+    records: u64,
+    end: Instant,
+    contents: Option<Contents>,
+}
+
+impl<O> Seen<O> {
+    fn of(to: O) -> Seen<O> {
+        Seen {
+            to,
+            records: 0,
+            end: Instant::START,
+            contents: None,
+        }
+    }
+}
+
+/// Hands all records to `seen`.
+fn each<O: Observer>(
+    recording: &Recording,
+    seen: &mut Seen<O>,
+) -> Result<Option<Contents>, Failure> {
+    let see = |seen: &mut &mut Seen<O>, at: Instant, record: &Record| {
+        seen.records += 1;
+        seen.end = seen.end.max(at);
+        seen.to.see(at, record);
+    };
+    let (_, contents) = recording.each(|_| seen, see)?;
+    Ok(contents)
+}
+
+/// The header, which says what a recording of another program lacks. That is known once all of it
+/// was read.
+fn with_lacks(recording: &Recording) -> Result<Header, Failure> {
+    let (mut header, contents) = recording.each(Clone::clone, |_, _, _| {})?;
+    if let Some(contents) = contents {
+        let lacks = contents::lacks(&contents);
+        header.lacks = lacks.iter().map(|need| need.name().to_owned()).collect();
+    }
+    Ok(header)
+}
+
+/// Facts of a header that a trace of Perfetto has no place for.
+fn without_facts(header: &Header) -> Vec<String> {
+    let facts = [
+        ("which CPUs share caches", !header.places.is_empty()),
+        (
+            "what the kernel counted of threads",
+            !header.accounts.is_empty(),
+        ),
+        ("pressure stall information", header.pressure.is_some()),
+        ("the kernel's tick", !header.hz.is_empty()),
+        ("its preemption model", !header.preemption.is_empty()),
+        ("the scheduler", !header.scheduler.is_empty()),
+    ];
+    let present = facts.into_iter().filter(|(_, present)| *present);
+    present.map(|(fact, _)| fact.to_owned()).collect()
+}
+
+/// Says what was written, and what was not.
+fn said(
+    to: &Path,
+    (records, end): (u64, Instant),
+    contents: Option<&Contents>,
+    mut left: Vec<String>,
+) -> Result<(), Failure> {
+    let others: u64 = contents
+        .iter()
+        .flat_map(|contents| contents.others.values())
+        .sum();
+    if others > 0 {
+        left.push(format!(
+            "{} events of kinds that are not read",
+            count(others)
+        ));
+    }
+    let left = match left.is_empty() {
+        true => "everything that was read is in it".to_owned(),
+        false => format!("not in it: {}", left.join(", ")),
+    };
+    output::print(&format!(
+        "{}: {} records, which end at {end}; {left}",
+        printable(to),
+        count(records)
+    ))
+}

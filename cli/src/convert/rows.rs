@@ -1,0 +1,284 @@
+//! Records as rows of JSON, a line each, named as wprof and others name them: `ts` (seconds since
+//! the beginning), `t` (what happened), `cpu`, and tasks as `{"tid", "pid", "comm"}`; the idle task
+//! has no `tid`. Interrupts are one row at their end, with `start_ts` and `dur`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde_json::{Map, Value, json};
+use warmq_diagnose::count;
+use warmq_trace::{Board, Context, Header, Interrupt, Known, Observer, Record, Table, Waking};
+use warmq_units::{CpuId, Duration, Instant, TaskId};
+
+/// Writes rows. The first error is kept, and nothing is written after it.
+pub struct Rows<W: Write> {
+    out: W,
+    error: Option<io::Error>,
+    known: Known,
+    board: Board,
+    /// The interrupts that each CPU is serving.
+    open: Table<CpuId, Vec<Instant>>,
+    /// Records that are no row, by what they are.
+    left: BTreeMap<String, u64>,
+}
+
+impl<W: Write> Rows<W> {
+    /// Begins with a row that says what the recording is of.
+    pub fn new(out: W, header: &Header) -> Rows<W> {
+        let mut rows = Rows {
+            out,
+            error: None,
+            known: Known::default(),
+            board: Board::of_a_recording(),
+            open: Table::default(),
+            left: BTreeMap::new(),
+        };
+        rows.line(&json!({
+            "t": "header",
+            "world": header.world,
+            "machine": header.machine,
+            "kernel": header.kernel,
+            "scheduler": header.scheduler,
+            "clock": header.clock,
+            "places": header.places,
+        }));
+        rows
+    }
+
+    /// What was written to, and what is not in it: some words each.
+    ///
+    /// # Errors
+    /// The first one that writing met.
+    pub fn finish(mut self) -> io::Result<(W, Vec<String>)> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        let left = self.left.into_iter();
+        let left = left.map(|(name, times)| format!("{} {name} records", count(times)));
+        Ok((self.out, left.collect()))
+    }
+
+    fn line(&mut self, value: &Value) {
+        if self.error.is_none() {
+            self.error = writeln!(self.out, "{value}").err();
+        }
+    }
+
+    fn row(&mut self, at: Instant, what: &str, cpu: Option<CpuId>, fields: Value) {
+        let mut row = Map::new();
+        row.insert("ts".to_owned(), seconds(at.since(Instant::START)));
+        row.insert("t".to_owned(), what.into());
+        row.extend(cpu.map(|cpu| ("cpu".to_owned(), cpu.0.into())));
+        if let Value::Object(fields) = fields {
+            row.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
+        }
+        self.line(&Value::Object(row));
+    }
+
+    /// A task; none is the idle task.
+    fn task(&self, task: Option<TaskId>) -> Value {
+        let Some(task) = task else {
+            return json!({ "pid": 0, "comm": "idle" });
+        };
+        match self.known.who(task) {
+            Some(who) => {
+                let tid = who.tid.unwrap_or(task.0 + 1);
+                json!({ "tid": tid, "pid": who.tgid.unwrap_or(tid), "comm": who.comm.to_string() })
+            }
+            None => json!({ "tid": task.0 + 1, "pid": task.0 + 1, "comm": "" }),
+        }
+    }
+
+    fn switch(
+        &mut self,
+        at: Instant,
+        switch: Switch,
+        waking: Option<Waking>,
+        woken: Option<Instant>,
+    ) {
+        let since = |from: Instant| seconds(from.since(Instant::START));
+        let waker = waking.and_then(|waking| waking.waker);
+        let fields = json!({
+            "prev": self.task(switch.prev),
+            "next": self.task(switch.next),
+            "prev_state": if switch.runnable { "preempted" } else { "blocked" },
+            "waking_ts": woken.map(since),
+            "waker": waker.map(|waker| self.task(Some(waker))),
+            "waking_cpu": waking.map(|waking| waking.cpu.0),
+        });
+        self.row(at, "switch", Some(switch.cpu), fields);
+    }
+
+    fn interrupt(&mut self, at: Instant, cpu: CpuId, interrupt: Interrupt) {
+        let began = self.open.touch(cpu).pop();
+        let task = self.task(self.board.running(cpu));
+        let what = if interrupt.is_softirq() {
+            "softirq"
+        } else {
+            "hardirq"
+        };
+        let irq = match interrupt {
+            Interrupt::Line(line) => Some(line),
+            _ => None,
+        };
+        let fields = json!({
+            "task": task,
+            "start_ts": began.map(|began| seconds(began.since(Instant::START))),
+            "dur": began.map(|began| seconds(at.since(began))),
+            "irq": irq,
+            "action": format!("{interrupt:?}"),
+        });
+        self.row(at, what, Some(cpu), fields);
+    }
+}
+
+/// A switch of a CPU.
+#[derive(Clone, Copy)]
+struct Switch {
+    cpu: CpuId,
+    prev: Option<TaskId>,
+    runnable: bool,
+    next: Option<TaskId>,
+}
+
+/// Seconds, to the nanosecond.
+fn seconds(span: Duration) -> Value {
+    let ns = span.as_ns();
+    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+        .parse::<serde_json::Number>()
+        .map_or(Value::Null, Value::Number)
+}
+
+impl<W: Write> Observer for Rows<W> {
+    fn see(&mut self, at: Instant, record: &Record) {
+        let before = match *record {
+            Record::Switch {
+                next: Some(next), ..
+            } => (self.board.waking(next), self.board.woken(next)),
+            _ => (None, None),
+        };
+        let old = match *record {
+            Record::Renamed { task, .. } => self.known.who(task).map(|who| who.comm),
+            _ => None,
+        };
+        self.known.learn(record);
+        self.board.see(at, record);
+        match *record {
+            Record::Switch {
+                cpu,
+                prev,
+                prev_runnable,
+                next,
+            } => {
+                let switch = Switch {
+                    cpu,
+                    prev,
+                    runnable: prev_runnable,
+                    next,
+                };
+                self.switch(at, switch, before.0, before.1);
+            }
+            Record::Waking {
+                cpu,
+                waker,
+                task,
+                context,
+                ..
+            } => {
+                let by = match context {
+                    Context::Task => "task",
+                    Context::Interrupt => "hardirq",
+                    Context::Softirq => "softirq",
+                    Context::Unknown => "unknown",
+                };
+                let waker = waker.map(|waker| self.task(Some(waker)));
+                let fields =
+                    json!({ "task": self.task(Some(task)), "waker": waker, "context": by });
+                self.row(at, "waking", Some(cpu), fields);
+            }
+            Record::Wakeup {
+                waker,
+                task,
+                target,
+            } => {
+                let fields = json!({ "task": self.task(Some(task)), "target_cpu": target.0 });
+                self.row(at, "wakeup", Some(waker), fields);
+            }
+            Record::Migrate { task, from, to } => {
+                let fields = json!({ "task": self.task(Some(task)), "from_cpu": from.0 });
+                self.row(at, "migrate", Some(to), fields);
+            }
+            Record::InterruptEnter { cpu, .. } => self.open.touch(cpu).push(at),
+            Record::InterruptExit { cpu, interrupt } => self.interrupt(at, cpu, interrupt),
+            Record::RescheduleSent { from, to } => {
+                let fields = json!({ "kind": "reschedule", "target_cpu": to.0 });
+                self.row(at, "ipi_send", Some(from), fields);
+            }
+            Record::Fork { parent, child, .. } => {
+                let parent = parent.map(|parent| self.task(Some(parent)));
+                self.row(
+                    at,
+                    "fork",
+                    None,
+                    json!({ "task": parent, "child": self.task(Some(child)) }),
+                );
+            }
+            Record::Exit { cpu, task } => {
+                self.row(
+                    at,
+                    "task_exit",
+                    Some(cpu),
+                    json!({ "task": self.task(Some(task)) }),
+                );
+            }
+            Record::Renamed { task, .. } => {
+                let old = old.map(|old| old.to_string());
+                let fields = json!({ "task": self.task(Some(task)), "old_comm": old });
+                self.row(at, "task_rename", None, fields);
+            }
+            Record::Idle { cpu, state } => {
+                self.row(at, "idle", Some(cpu), json!({ "state": state }))
+            }
+            Record::Lost { cpu, events } => {
+                self.row(at, "lost", Some(cpu), json!({ "events": events }))
+            }
+            Record::Steal { cpu, span } => {
+                self.row(at, "steal", Some(cpu), json!({ "dur": seconds(span) }));
+            }
+            Record::Nice { task, nice } => {
+                self.row(
+                    at,
+                    "nice",
+                    None,
+                    json!({ "task": self.task(Some(task)), "nice": nice }),
+                );
+            }
+            Record::Group { task, group } => {
+                self.row(
+                    at,
+                    "group",
+                    None,
+                    json!({ "task": self.task(Some(task)), "group": group }),
+                );
+            }
+            Record::Cgroup {
+                group,
+                parent,
+                weight,
+                name,
+            } => {
+                let name = name.to_string();
+                let fields =
+                    json!({ "group": group, "parent": parent, "weight": weight, "name": name });
+                self.row(at, "cgroup", None, fields);
+            }
+            // Tasks have their ids in each row.
+            Record::Ids { .. } => {}
+            _ => {
+                let text = format!("{record:?}");
+                let name = text.split([' ', '{']).next().unwrap_or_default();
+                *self.left.entry(name.to_owned()).or_default() += 1;
+            }
+        }
+    }
+}

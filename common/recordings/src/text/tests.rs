@@ -1,0 +1,243 @@
+use warmq_trace::{Context, Interrupt, State};
+use warmq_units::CpuId;
+
+use super::event::{Known, of};
+use super::line::{Line, lost};
+use crate::event::{Name, Thread, What};
+
+#[test]
+fn lines_of_all_tools_are_read() {
+    let cases = [
+        // tracefs: with flags, without, with processes, with names that have spaces and dashes.
+        (
+            "            bash-123     [007] d..2.  12.345678: sched_waking: x",
+            (Some(123), None, 7, 12_345_678_000, false),
+        ),
+        (
+            "            bash-123     [007]  12.345678: sched_waking: x",
+            (Some(123), None, 7, 12_345_678_000, false),
+        ),
+        (
+            " a b-c: d-9     (   42) [000] .....  0.000001: sched_waking: x",
+            (Some(9), Some(42), 0, 1_000, false),
+        ),
+        (
+            "          <idle>-0   (-----) [001] d.h3.  3.000000: sched_waking: x",
+            (Some(0), None, 1, 3_000_000_000, false),
+        ),
+        // latency-format: the time is in us, with a mark behind it if it was long.
+        (
+            "    bash-3968    1d..2.    34us+: sched_waking: x",
+            (Some(3968), None, 1, 34_000, false),
+        ),
+        // trace-cmd report, with ns and with -l.
+        (
+            "  sh-31943 [000] 38682.416679001: sched_waking:     x",
+            (Some(31_943), None, 0, 38_682_416_679_001, false),
+        ),
+        (
+            "      sh-31943   0..... 38682.415618: sched_waking:   x",
+            (Some(31_943), None, 0, 38_682_415_618_000, false),
+        ),
+        // perf script: the process as well, ns, a period, no system.
+        (
+            "swapper     0 [000]  1234.567890: sched:sched_waking: x",
+            (Some(0), None, 0, 1_234_567_890_000, true),
+        ),
+        (
+            "my app  12/34  [003] 99.000000001:  1  sched:sched_waking: x",
+            (Some(34), Some(12), 3, 99_000_000_001, true),
+        ),
+        (
+            ":-1    -1 [002] 5.000000: sched:sched_waking: x",
+            (None, None, 2, 5_000_000_000, true),
+        ),
+    ];
+    for (text, (tid, tgid, cpu, ns, by_perf)) in cases {
+        let line = Line::parse(text).unwrap_or_else(|| panic!("{text}"));
+        let found = (line.tid, line.tgid, line.cpu, line.ns, line.printed_by_perf);
+        assert_eq!(found, (tid, tgid, CpuId(cpu), Some(ns), by_perf), "{text}");
+        assert_eq!((line.event, line.values), ("sched_waking", "x"), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_event_is_none() {
+    for text in [
+        "",
+        "# tracer: nop",
+        "        ffffffff810b1234 schedule+0x34 ([kernel.kallsyms])",
+        " => __schedule",
+        "sh-12 [000] 1.0: ",
+        "a line: of words [1] 2.5",
+        "time 12.5: something",
+    ] {
+        assert_eq!(Line::parse(text), None, "{text}");
+    }
+    // A clock that counts.
+    let line = Line::parse(" bash-1 [000] d..2.  18446744: sched_waking: x").unwrap();
+    assert_eq!(line.ns, None);
+}
+
+#[test]
+fn flags_say_what_the_cpu_was_doing() {
+    for (flags, context) in [
+        ("d..2.", Context::Task),
+        ("d.h2.", Context::Interrupt),
+        ("d.H2.", Context::Interrupt),
+        ("..s1.", Context::Softirq),
+    ] {
+        let text = format!(" bash-1 [000] {flags} 1.000000: sched_waking: x");
+        assert_eq!(Line::parse(&text).unwrap().context, context, "{flags}");
+    }
+}
+
+#[test]
+fn gaps_are_found() {
+    for (text, found) in [
+        ("CPU:1 [LOST 123 EVENTS]", Some((CpuId(1), 123))),
+        ("CPU:0 [77 EVENTS DROPPED]", Some((CpuId(0), 77))),
+        ("CPU:3 [EVENTS DROPPED]", Some((CpuId(3), 0))),
+        ("CPU:3 [something else]", None),
+        ("CPU: 3", None),
+    ] {
+        assert_eq!(lost(text), found, "{text}");
+    }
+}
+
+fn thread(tid: u32, comm: &str, priority: i16) -> Thread {
+    Thread {
+        tid,
+        comm: Name::new(comm.as_bytes()),
+        priority: Some(priority),
+    }
+}
+
+fn what(name: &str, values: &str) -> Option<What> {
+    match of(name, values, Some(7))? {
+        Known::Event(what) => Some(what),
+        Known::Grouped { .. } => None,
+    }
+}
+
+#[test]
+fn switches_and_wakeups_are_read_as_the_kernel_and_as_plugins_print_them() {
+    let switch = |prev, state, next| What::Switch { prev, state, next };
+    let wakeup = |thread, target, first| What::Wakeup {
+        thread,
+        target,
+        first,
+    };
+    let (ab, two) = (thread(1, "a b", 120), thread(2, "c:d", 98));
+    let cases = [
+        (
+            "sched_switch",
+            "prev_comm=a b prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=c:d next_pid=2 next_prio=98",
+            switch(ab, State::Interruptible, two),
+        ),
+        (
+            "sched_switch",
+            "a b:1 [120] S ==> c:d:2 [98]",
+            switch(ab, State::Interruptible, two),
+        ),
+        (
+            "sched_switch",
+            "a b:1 [120] R+ ==> c:d:2 [98]",
+            switch(ab, State::Runnable, two),
+        ),
+        (
+            "sched_switch",
+            "a b:1 [120] D|K ==> c:d:2 [98]",
+            switch(ab, State::Uninterruptible, two),
+        ),
+        (
+            "sched_wakeup",
+            "comm=a b pid=1 prio=120 target_cpu=003",
+            wakeup(ab, 3, false),
+        ),
+        (
+            "sched_wakeup",
+            "comm=a b pid=1 prio=120 success=1 target_cpu=003",
+            wakeup(ab, 3, false),
+        ),
+        ("sched_wakeup", "a b:1 [120] CPU:003", wakeup(ab, 3, false)),
+        ("sched_wakeup", "a b:1 [120]<CPU:003>", wakeup(ab, 3, false)),
+        (
+            "sched_wakeup_new",
+            "c:d:2 [98] success=1 CPU:000",
+            wakeup(two, 0, true),
+        ),
+        (
+            "sched_waking",
+            "comm=a b pid=1 prio=120 target_cpu=003",
+            What::Waking(ab),
+        ),
+        (
+            "sched_migrate_task",
+            "comm=a b pid=1 prio=120 orig_cpu=3 dest_cpu=4",
+            What::Migrate {
+                thread: ab,
+                from: 3,
+                to: 4,
+            },
+        ),
+        (
+            "sched_process_exec",
+            "filename=/bin/x y pid=5 old_pid=6",
+            What::Exec { tid: 5, old: 6 },
+        ),
+        (
+            "softirq_entry",
+            "vec=3 [action=NET_RX]",
+            What::Enter(Interrupt::NetworkSoftirq),
+        ),
+        (
+            "irq_handler_exit",
+            "irq=24 ret=handled",
+            What::Leave(Interrupt::Line(24)),
+        ),
+        ("cpu_idle", "state=4294967295 cpu_id=0", What::Idle(None)),
+        (
+            "ipi_send_cpu",
+            "cpu=1 callsite=x+0x1 callback=0x0",
+            What::RescheduleSent { to: 1 },
+        ),
+    ];
+    for (name, values, expected) in cases {
+        assert_eq!(what(name, values), Some(expected), "{name}: {values}");
+    }
+    assert_eq!(
+        what("ipi_send_cpu", "cpu=1 callsite=x callback=generic_smp+0x0"),
+        None
+    );
+    assert_eq!(what("sched_switch", "nothing of it"), None);
+    assert_eq!(what("sched_stat_wait", "comm=a pid=1 delay=5 [ns]"), None);
+}
+
+#[test]
+fn names_that_look_like_fields_or_arrows_are_names() {
+    let odd = "prev_comm=x prev_pid=9 prev_pid=1 prev_prio=120 prev_state=S ==> next_comm= ==> y next_pid=2 next_prio=120";
+    // Only the last arrow, and the last field of a name, count.
+    let found = what("sched_switch", odd);
+    assert!(
+        !matches!(
+            found,
+            Some(What::Switch {
+                prev: Thread { tid: 9, .. },
+                ..
+            })
+        ),
+        "{found:?}"
+    );
+    let forked = what(
+        "sched_process_fork",
+        "comm=a pid=1 child_comm=b child_pid=2",
+    );
+    let Some(What::Fork { parent, child }) = forked else {
+        panic!("{forked:?}");
+    };
+    assert_eq!(
+        (parent.tid, child.tid, child.comm.bytes()),
+        (1, 2, b"b".as_slice())
+    );
+}
