@@ -37,43 +37,6 @@ fn a_part_of_a_trace_can_be_looked_at() {
     assert!(read["window"]["to_ns"].as_u64().unwrap() <= 600_000_000);
 }
 
-/// Formats are named by their content; what each begins with is tested where they are
-/// distinguished.
-#[test]
-fn a_recording_of_another_program_is_named() {
-    let ftrace = "# tracer: nop\n  <idle>-0 [000] d..2. 1.5: sched_switch: prev_comm=swapper/0\n";
-    let script = "swapper 0 [000] 1.5: sched:sched_switch: swapper/0:0 [120] S ==> a:1\n";
-    let folder = Folder::new("diagnose-foreign")
-        .with("perf.data", "PERFILE2h")
-        .with("trace.dat", "\x17\x08Dtracing6")
-        .with("trace", ftrace)
-        .with("script.warmq", script);
-    std::fs::write(folder.0.join("it.zst"), b"\x28\xb5\x2f\xfd").unwrap();
-    folder
-        .run("run hog --machine tiny-1cpu --time 5ms --trace it.perfetto")
-        .fine();
-    let files = [
-        ("perf.data", "`perf record`"),
-        ("trace.dat", "`trace-cmd record`"),
-        ("trace", "tracefs"),
-        ("script.warmq", "`perf script`"),
-        ("it.zst", "compressed by zstd"),
-        ("it.perfetto", "a trace of Perfetto"),
-    ];
-    for (file, name) in files {
-        for command in [
-            format!("diagnose {file}"),
-            format!("replay {file}"),
-            format!("compare {file} {file}"),
-        ] {
-            let ran = folder.run(&command);
-            assert_eq!(ran.code, 2, "{command}");
-            let named = ran.err.contains(name) && ran.err.contains("`warmq watch");
-            assert!(named, "{command}: {}", ran.err);
-        }
-    }
-}
-
 #[test]
 fn what_cannot_be_diagnosed_or_watched_is_refused() {
     let folder = Folder::new("diagnose-refused").with("it.warmq", "no trace");

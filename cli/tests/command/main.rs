@@ -18,6 +18,7 @@ mod planned;
 mod profile;
 mod programs;
 mod race;
+mod recordings;
 mod refusals;
 mod replay;
 mod results;

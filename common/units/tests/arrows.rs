@@ -29,6 +29,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         "law",
         &["units", "config", "scenario", "trace", "metrics"],
     ),
+    ("common", "recordings", &["units", "trace"]),
     ("common", "diagnose", &["units", "trace"]),
     ("common", "replay", &["units", "trace", "metrics"]),
     ("common", "report", &["units"]),

@@ -1,0 +1,164 @@
+//! Recordings of other programs, as their tools wrote them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use flate2::read::GzDecoder;
+use std::io::Read;
+
+use super::support::Folder;
+
+/// Where they are.
+fn recorded(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let path = path.join("../common/recordings/tests/recorded").join(name);
+    path.to_str().expect("it is text").to_owned()
+}
+
+/// The bytes of one.
+fn bytes(name: &str) -> Vec<u8> {
+    let file = fs::File::open(recorded(name)).expect("it is there");
+    let mut bytes = Vec::new();
+    GzDecoder::new(file).read_to_end(&mut bytes).expect("it is whole");
+    bytes
+}
+
+/// Of one, whatever its name.
+fn folder(name: &str, recording: &str) -> Folder {
+    let folder = Folder::new(name);
+    fs::write(folder.0.join("it"), bytes(recording)).expect("it is written");
+    folder
+}
+
+#[test]
+fn what_a_recording_has_and_lacks_stands_before_what_is_said_of_it() {
+    let mut text = String::new();
+    for name in ["perf.data.gz", "trace-v7.dat.gz", "ftrace.txt.gz", "script.txt.gz"] {
+        let folder = folder("recordings", name);
+        let out = folder.run("diagnose it").fine();
+        let end = out.find("Who was runnable").unwrap_or(out.len());
+        let note = out.lines().find(|line| line.starts_with("note: The recording has no"));
+        text += &format!("# {name}\n{}{}\n\n", &out[..end], note.unwrap_or_default());
+    }
+    insta::assert_snapshot!("recordings_diagnosed", text);
+}
+
+#[test]
+fn compressed_ones_and_standard_input_are_read_like_files() {
+    let folder = folder("recordings-stdin", "trace-v6.dat.gz");
+    let of_file = folder.run("diagnose it --json").fine();
+    let of_gzip = folder.run(&format!("diagnose {} --json", recorded("trace-v6.dat.gz")));
+    assert_eq!(of_gzip.fine(), of_file);
+    let input = Stdio::from(fs::File::open(folder.0.join("it")).unwrap());
+    let mut command = folder.command("diagnose - --json");
+    let out = command.stdin(input).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), of_file.trim());
+}
+
+#[test]
+fn one_is_converted_into_every_form_and_judged_the_same() {
+    let folder = folder("recordings-convert", "perf.data.gz");
+    for form in ["it.warmq", "it.pftrace", "it.ndjson"] {
+        let out = folder.run(&format!("convert it {form}")).fine();
+        assert!(out.contains("not in it: "), "{out}");
+    }
+    let json = |file: &str| -> serde_json::Value {
+        let line = folder.run(&format!("diagnose {file} --json")).fine();
+        serde_json::from_str(&line).expect("it is JSON")
+    };
+    let (original, own, perfetto) = (json("it"), json("it.warmq"), json("it.pftrace"));
+    assert_eq!(original["not_given"], own["not_given"], "what it lacks is kept");
+    assert_eq!(original["activity"], own["activity"]);
+    assert_eq!(original["recording"]["format"], "perf.data, which `perf record` writes");
+    assert_eq!(own["recording"], serde_json::Value::Null);
+    let switches = |json: &serde_json::Value| json["recording"]["events"]["sched_switch"].clone();
+    assert_eq!(switches(&perfetto).as_u64().map(|all| all >= 90), Some(true));
+    let rows = folder.text("it.ndjson");
+    let rows: Vec<serde_json::Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    assert_eq!(rows[0]["t"], "header");
+    let switched: Vec<_> = rows.iter().filter(|row| row["t"] == "switch").collect();
+    assert!(switched.len() >= 90);
+    let times: Vec<f64> = rows[1..].iter().map(|row| row["ts"].as_f64().unwrap()).collect();
+    assert!(times.is_sorted());
+    let softirq = rows.iter().find(|row| row["t"] == "softirq" && row["dur"].is_number());
+    assert!(softirq.is_some());
+}
+
+#[test]
+fn one_is_played_again_and_compared() {
+    let folder = folder("recordings-replay", "trace-v6.dat.gz");
+    let out = folder.run("replay it --machine tiny-2cpu").fine();
+    assert!(out.contains("6.18.44"), "the kernel is that of the recording: {out}");
+    folder.run("compare it it --strict");
+    let checked = folder.run("check it").fine();
+    assert!(checked.contains("fine; a recording of"), "{checked}");
+}
+
+#[test]
+fn one_that_is_cut_is_diagnosed_up_to_there_and_refused_at_the_end() {
+    let folder = folder("recordings-cut", "perf-pipe.data.gz");
+    let whole = bytes("perf-pipe.data.gz");
+    fs::write(folder.0.join("cut"), &whole[..whole.len() - 5_000]).unwrap();
+    for command in ["diagnose cut", "convert cut it.warmq", "check cut"] {
+        let ran = folder.run(command);
+        assert_eq!(ran.code, 2, "{command}");
+        assert!(ran.err.contains("cut: byte 18"), "{command}: {}", ran.err);
+        assert!(ran.err.contains("was used"), "{command}: {}", ran.err);
+    }
+    assert!(folder.run("diagnose cut").out.contains("damaged"));
+    folder.run("diagnose it.warmq").fine();
+}
+
+#[test]
+fn names_of_other_people_are_shown_and_not_sent() {
+    let escape = "\u{1b}]0;owned\u{7}";
+    let line = |tid: u32, next: u32, ms: u32| {
+        format!(
+            " x-{tid} [000] d..2. 1.{ms:03}000: sched_switch: prev_comm=a{escape} prev_pid={tid} prev_prio=120 \
+             prev_state=R ==> next_comm=b{escape} next_pid={next} next_prio=120\n"
+        )
+    };
+    let text: String = (0..200).map(|turn| line(1 + turn % 2, 1 + (turn + 1) % 2, turn)).collect();
+    let folder = Folder::new("recordings-names").with("it", &text);
+    for command in ["diagnose it", "diagnose it --json", "diagnose it --out page", "replay it --machine tiny-1cpu"] {
+        let ran = folder.run(command);
+        assert!(!ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'), "{command}");
+    }
+    assert!(!folder.text("page/diagnosis.html").contains('\u{1b}'));
+    assert!(!folder.text("page/diagnosis.json").contains('\u{1b}'));
+    folder.run("convert it it.ndjson").fine();
+    assert!(!folder.text("it.ndjson").contains('\u{1b}'));
+}
+
+/// What is no recording, or none that is read, is named, and what helps.
+#[test]
+fn what_is_no_recording_is_named() {
+    let folder = Folder::new("recordings-others")
+        .with("json", "{\"traceEvents\": [{\"ph\": \"X\"}]}")
+        .with("ctf", "/* CTF 1.8 */")
+        .with("text", "hello")
+        .with("counts.txt", " bash-1 [000] d..2.  18446744: sched_waking: comm=a pid=1 prio=120 target_cpu=0\n")
+        .with("scenario.toml", "[task.a]\nbody = [{ run = \"1ms\" }]\n")
+        .with("empty", "");
+    fs::write(folder.0.join("it.xz"), b"\xfd7zXZ\0").unwrap();
+    fs::write(folder.0.join("it.gz"), b"\x1f\x8b\x08\0damaged").unwrap();
+    fs::write(folder.0.join("perf.data"), b"PERFILE2h").unwrap();
+    fs::write(folder.0.join("trace.dat"), b"\x17\x08\x44tracing5\0").unwrap();
+    let mut text = String::new();
+    for file in [
+        "json", "ctf", "text", "counts.txt", "scenario.toml", "empty", "it.xz", "it.gz", "perf.data", "trace.dat",
+        "nothing",
+    ] {
+        let ran = folder.run(&format!("diagnose {file}"));
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{file}");
+        text += &format!("$ warmq diagnose {file}\n{}\n", ran.err);
+    }
+    for command in ["convert text it.warmq", "convert text it.txt", "convert text", "convert counts.txt it.warmq"] {
+        let ran = folder.run(command);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{command}");
+        text += &format!("$ warmq {command}\n{}\n", ran.err);
+    }
+    assert!(!folder.0.join("it.warmq").exists());
+    insta::assert_snapshot!("recordings_refused", text);
+}
