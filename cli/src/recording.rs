@@ -44,11 +44,6 @@ impl Recording {
         })
     }
 
-    /// What to call it.
-    pub fn name(&self) -> &Path {
-        &self.name
-    }
-
     /// Its records, from the first one on.
     ///
     /// # Errors

@@ -10,13 +10,13 @@ mod sweeper;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::Duration as Real;
 
 use warmq_output::temporary_folder;
-use warmq_record::{Recording, Snapshot, Tasks, Wanted};
-use warmq_record::{cpu_time_ns, monotonic_ns};
+use warmq_record::{EVENTS_A_TRIP, Recording, Snapshot, Tasks, Wanted};
+use warmq_record::{cpu_time_ns, monotonic_ns, trip_ns};
 use warmq_trace::file::Writer;
 use warmq_trace::{Header, Observer, Record};
 use warmq_units::{Duration, Instant};
@@ -102,6 +102,12 @@ pub struct Took {
     pub full: bool,
     /// How many records there are.
     pub records: u64,
+    /// How many of them are events of the kernel.
+    pub events: u64,
+    /// What an event costs here, in ns; none: it could not be measured.
+    pub event_ns: Option<u64>,
+    /// For how long CPUs did anything, all together, in ns.
+    pub busy_ns: u64,
     /// How many events were lost.
     pub lost: u64,
     /// How many switches and wakeups the kernel did not report, as in some virtual machines.
@@ -122,12 +128,12 @@ impl Took {
         let each = self.records as f64 / seconds.max(1e-9);
         let mut text = format!(
             "warmq: recorded {seconds:.2} s: {} records, {each:.0} a second; {}; the recorder took \
-             {share:.1} % of a CPU and {} of memory, of at most {}; each event took the kernel some \
-             hundreds of ns",
+             {share:.1} % of a CPU and {} of memory, of at most {}; {}",
             self.records,
             self.losses(),
             mebibytes(self.kept_bytes),
             mebibytes(self.most_bytes),
+            self.cost(),
         );
         if let Some(note) = &self.note {
             text.push_str(&format!("\nwarmq: note: {note}"));
@@ -144,6 +150,16 @@ impl Took {
         text
     }
 
+    /// What the events took of what ran, as far as that was measured here.
+    fn cost(&self) -> String {
+        let Some(event_ns) = self.event_ns else {
+            return "each event took the kernel some hundreds of ns".to_owned();
+        };
+        let all = self.events.saturating_mul(event_ns);
+        let share = 100.0 * all as f64 / self.busy_ns.max(all).max(1) as f64;
+        format!("an event took {event_ns} ns here: {share:.1} % of what ran meanwhile")
+    }
+
     /// What was lost, and what helps.
     fn losses(&self) -> String {
         match (self.lost, self.full) {
@@ -155,6 +171,31 @@ impl Took {
             ),
         }
     }
+}
+
+/// What an event costs, of how long a round trip takes without a recorder and with it.
+fn event_ns(alone: io::Result<u64>, recorded: io::Result<u64>) -> Option<u64> {
+    let more = recorded.ok()?.saturating_sub(alone.ok()?);
+    Some(more / EVENTS_A_TRIP)
+}
+
+/// Whether the kernel said it by an event of its own.
+fn is_event(record: &Record) -> bool {
+    matches!(
+        record,
+        Record::Switch { .. }
+            | Record::Waking { .. }
+            | Record::Wakeup { .. }
+            | Record::Migrate { .. }
+            | Record::Fork { .. }
+            | Record::InterruptEnter { .. }
+            | Record::InterruptExit { .. }
+            | Record::RescheduleSent { .. }
+            | Record::Idle { .. }
+            | Record::Packet { .. }
+            | Record::Drop { .. }
+            | Record::Poll { .. }
+    )
 }
 
 /// `12.3 MiB`.
@@ -174,7 +215,11 @@ pub fn record(asked: &Asked<'_>, kept: &mut Kept) -> Result<Took, Failure> {
     let mut snapshot = Snapshot::default();
     snapshot.look();
     let finishes = Finishes::begin();
+    let alone = trip_ns();
     let running = Running::start(asked.recorder, &wanted)?;
+    // Before the beginning, so that no trace has it.
+    let event_ns = event_ns(alone, trip_ns());
+    let busy_ns = warmq_record::busy_ns();
     let note = running.note.clone();
     let (start_ns, cpu_ns) = (monotonic_ns(), cpu_time_ns());
     let status = wait(asked, &mut snapshot, &finishes)?;
@@ -190,6 +235,8 @@ pub fn record(asked: &Asked<'_>, kept: &mut Kept) -> Result<Took, Failure> {
         most_bytes: stopped.most_bytes,
         full: stopped.full,
         missing: recording.missing().to_vec(),
+        event_ns,
+        busy_ns: warmq_record::busy_ns().saturating_sub(busy_ns),
         note,
         status,
         ..Took::default()
@@ -261,7 +308,7 @@ fn written(
                 // So the recorder marks what must have happened and was not reported.
                 Record::Lost { events: 1, .. } => took.inferred += 1,
                 Record::Lost { events, .. } => took.lost += events.max(1),
-                _ => {}
+                _ => took.events += u64::from(is_event(&record)),
             }
             writer.see(at, &record);
         };
@@ -293,6 +340,9 @@ mod tests {
             most_bytes: 1 << 30,
             full: false,
             records: 50_000,
+            events: 40_000,
+            event_ns: Some(150),
+            busy_ns: 1_000_000_000,
             lost: 3,
             inferred: 2,
             missing: vec!["locks".to_owned()],
@@ -300,7 +350,7 @@ mod tests {
             status: None,
         };
         insta::assert_snapshot!(took.text(), @"
-        warmq: recorded 2.00 s: 50000 records, 25000 a second; 3 events were lost (give more --buffer); the recorder took 0.5 % of a CPU and 4.8 MiB of memory, of at most 1024.0 MiB; each event took the kernel some hundreds of ns
+        warmq: recorded 2.00 s: 50000 records, 25000 a second; 3 events were lost (give more --buffer); the recorder took 0.5 % of a CPU and 4.8 MiB of memory, of at most 1024.0 MiB; an event took 150 ns here: 0.6 % of what ran meanwhile
         warmq: note: recorded by BPF
         warmq: note: the kernel did not show 2 switches and wakeups, which were inferred
         warmq: note: not recorded: locks

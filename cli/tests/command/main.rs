@@ -4,6 +4,7 @@
 
 mod again;
 mod any_line;
+mod beside_perf;
 mod bounds;
 mod compare;
 mod decisions;

@@ -20,7 +20,9 @@ fn recorded(name: &str) -> String {
 fn bytes(name: &str) -> Vec<u8> {
     let file = fs::File::open(recorded(name)).expect("it is there");
     let mut bytes = Vec::new();
-    GzDecoder::new(file).read_to_end(&mut bytes).expect("it is whole");
+    GzDecoder::new(file)
+        .read_to_end(&mut bytes)
+        .expect("it is whole");
     bytes
 }
 
@@ -34,11 +36,18 @@ fn folder(name: &str, recording: &str) -> Folder {
 #[test]
 fn what_a_recording_has_and_lacks_stands_before_what_is_said_of_it() {
     let mut text = String::new();
-    for name in ["perf.data.gz", "trace-v7.dat.gz", "ftrace.txt.gz", "script.txt.gz"] {
+    for name in [
+        "perf.data.gz",
+        "trace-v7.dat.gz",
+        "ftrace.txt.gz",
+        "script.txt.gz",
+    ] {
         let folder = folder("recordings", name);
         let out = folder.run("diagnose it").fine();
         let end = out.find("Who was runnable").unwrap_or(out.len());
-        let note = out.lines().find(|line| line.starts_with("note: The recording has no"));
+        let note = out
+            .lines()
+            .find(|line| line.starts_with("note: The recording has no"));
         text += &format!("# {name}\n{}{}\n\n", &out[..end], note.unwrap_or_default());
     }
     insta::assert_snapshot!("recordings_diagnosed", text);
@@ -68,20 +77,37 @@ fn one_is_converted_into_every_form_and_judged_the_same() {
         serde_json::from_str(&line).expect("it is JSON")
     };
     let (original, own, perfetto) = (json("it"), json("it.warmq"), json("it.pftrace"));
-    assert_eq!(original["not_given"], own["not_given"], "what it lacks is kept");
+    assert_eq!(
+        original["not_given"], own["not_given"],
+        "what it lacks is kept"
+    );
     assert_eq!(original["activity"], own["activity"]);
-    assert_eq!(original["recording"]["format"], "perf.data, which `perf record` writes");
+    assert_eq!(
+        original["recording"]["format"],
+        "perf.data, which `perf record` writes"
+    );
     assert_eq!(own["recording"], serde_json::Value::Null);
     let switches = |json: &serde_json::Value| json["recording"]["events"]["sched_switch"].clone();
-    assert_eq!(switches(&perfetto).as_u64().map(|all| all >= 90), Some(true));
+    assert_eq!(
+        switches(&perfetto).as_u64().map(|all| all >= 90),
+        Some(true)
+    );
     let rows = folder.text("it.ndjson");
-    let rows: Vec<serde_json::Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    let rows: Vec<serde_json::Value> = rows
+        .lines()
+        .map(|row| serde_json::from_str(row).unwrap())
+        .collect();
     assert_eq!(rows[0]["t"], "header");
     let switched: Vec<_> = rows.iter().filter(|row| row["t"] == "switch").collect();
     assert!(switched.len() >= 90);
-    let times: Vec<f64> = rows[1..].iter().map(|row| row["ts"].as_f64().unwrap()).collect();
+    let times: Vec<f64> = rows[1..]
+        .iter()
+        .map(|row| row["ts"].as_f64().unwrap())
+        .collect();
     assert!(times.is_sorted());
-    let softirq = rows.iter().find(|row| row["t"] == "softirq" && row["dur"].is_number());
+    let softirq = rows
+        .iter()
+        .find(|row| row["t"] == "softirq" && row["dur"].is_number());
     assert!(softirq.is_some());
 }
 
@@ -89,7 +115,10 @@ fn one_is_converted_into_every_form_and_judged_the_same() {
 fn one_is_played_again_and_compared() {
     let folder = folder("recordings-replay", "trace-v6.dat.gz");
     let out = folder.run("replay it --machine tiny-2cpu").fine();
-    assert!(out.contains("6.18.44"), "the kernel is that of the recording: {out}");
+    assert!(
+        out.contains("6.18.44"),
+        "the kernel is that of the recording: {out}"
+    );
     folder.run("compare it it --strict");
     let checked = folder.run("check it").fine();
     assert!(checked.contains("fine; a recording of"), "{checked}");
@@ -119,11 +148,21 @@ fn names_of_other_people_are_shown_and_not_sent() {
              prev_state=R ==> next_comm=b{escape} next_pid={next} next_prio=120\n"
         )
     };
-    let text: String = (0..200).map(|turn| line(1 + turn % 2, 1 + (turn + 1) % 2, turn)).collect();
+    let text: String = (0..200)
+        .map(|turn| line(1 + turn % 2, 1 + (turn + 1) % 2, turn))
+        .collect();
     let folder = Folder::new("recordings-names").with("it", &text);
-    for command in ["diagnose it", "diagnose it --json", "diagnose it --out page", "replay it --machine tiny-1cpu"] {
+    for command in [
+        "diagnose it",
+        "diagnose it --json",
+        "diagnose it --out page",
+        "replay it --machine tiny-1cpu",
+    ] {
         let ran = folder.run(command);
-        assert!(!ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'), "{command}");
+        assert!(
+            !ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'),
+            "{command}"
+        );
     }
     assert!(!folder.text("page/diagnosis.html").contains('\u{1b}'));
     assert!(!folder.text("page/diagnosis.json").contains('\u{1b}'));
@@ -138,7 +177,10 @@ fn what_is_no_recording_is_named() {
         .with("json", "{\"traceEvents\": [{\"ph\": \"X\"}]}")
         .with("ctf", "/* CTF 1.8 */")
         .with("text", "hello")
-        .with("counts.txt", " bash-1 [000] d..2.  18446744: sched_waking: comm=a pid=1 prio=120 target_cpu=0\n")
+        .with(
+            "counts.txt",
+            " bash-1 [000] d..2.  18446744: sched_waking: comm=a pid=1 prio=120 target_cpu=0\n",
+        )
         .with("scenario.toml", "[task.a]\nbody = [{ run = \"1ms\" }]\n")
         .with("empty", "");
     fs::write(folder.0.join("it.xz"), b"\xfd7zXZ\0").unwrap();
@@ -147,14 +189,28 @@ fn what_is_no_recording_is_named() {
     fs::write(folder.0.join("trace.dat"), b"\x17\x08\x44tracing5\0").unwrap();
     let mut text = String::new();
     for file in [
-        "json", "ctf", "text", "counts.txt", "scenario.toml", "empty", "it.xz", "it.gz", "perf.data", "trace.dat",
+        "json",
+        "ctf",
+        "text",
+        "counts.txt",
+        "scenario.toml",
+        "empty",
+        "it.xz",
+        "it.gz",
+        "perf.data",
+        "trace.dat",
         "nothing",
     ] {
         let ran = folder.run(&format!("diagnose {file}"));
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{file}");
         text += &format!("$ warmq diagnose {file}\n{}\n", ran.err);
     }
-    for command in ["convert text it.warmq", "convert text it.txt", "convert text", "convert counts.txt it.warmq"] {
+    for command in [
+        "convert text it.warmq",
+        "convert text it.txt",
+        "convert text",
+        "convert counts.txt it.warmq",
+    ] {
         let ran = folder.run(command);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{command}");
         text += &format!("$ warmq {command}\n{}\n", ran.err);

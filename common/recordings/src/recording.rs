@@ -57,12 +57,14 @@ pub struct Raw {
     pub network_lines: Vec<u16>,
     /// For how long each CPU was stolen, in ns.
     pub steal: Vec<(u16, u64)>,
+    /// The pages of each CPU.
     pub cpus: Vec<CpuPages>,
 }
 
 /// The pages of a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuPages {
+    /// The CPU.
     pub cpu: u16,
     /// Events that the kernel had to drop at the end or whose place it does not report.
     pub dropped: u64,
@@ -95,6 +97,7 @@ impl Recording {
         })
     }
 
+    /// The same, which took this memory.
     pub fn in_memory(self, memory: Memory) -> Recording {
         Recording { memory, ..self }
     }

@@ -83,7 +83,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("live", "host", &["units", "machine"]),
     ("live", "attach", &["bpf"]),
     ("live", "output", &["units"]),
-    ("live", "record", &["units", "trace"]),
+    ("live", "record", &["units", "trace", "recordings"]),
     ("live", "record-bpf", &["units", "output", "record"]),
     (
         "live",

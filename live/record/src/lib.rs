@@ -36,6 +36,7 @@ mod reader;
 mod recorder;
 mod snapshot;
 mod tracefs;
+mod trips;
 mod wall;
 
 pub use error::RecordError;
@@ -44,8 +45,10 @@ pub use gather::Gatherer;
 pub use instance::sweep_now;
 pub use kernel::{RunningKernel, running_scheduler, sessions_obstacle};
 pub use mounts::{Mount, Mounts};
+pub use proc::busy_ns;
 pub use reader::prefer_this_thread;
 pub use recorder::Recorder;
 pub use snapshot::{QuotaStat, Snapshot, quota_in, throttled_in};
+pub use trips::{EVENTS_A_TRIP, trip_ns};
 pub use wall::{cpu_time_ns, monotonic_ns};
 pub use warmq_recordings::{Recording, Tasks, VECTORS};

@@ -46,6 +46,21 @@ fn steal_in(stat: &str, hz: u64) -> BTreeMap<u16, u64> {
     lines.filter_map(of).collect()
 }
 
+/// For how long CPUs did anything since boot, all together, in ns.
+pub fn busy_ns() -> u64 {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    busy_in(&text, rustix::param::clock_ticks_per_second())
+}
+
+/// All but idling, waiting for disks and stolen time of the line of all CPUs.
+fn busy_in(stat: &str, hz: u64) -> u64 {
+    let line = stat.lines().find_map(|line| line.strip_prefix("cpu "));
+    let ticks = line.unwrap_or_default().split_whitespace();
+    let ticks: Vec<u64> = ticks.map_while(|word| word.parse().ok()).collect();
+    let busy = [0, 1, 2, 5, 6].iter().filter_map(|place| ticks.get(*place));
+    busy.sum::<u64>().saturating_mul(1_000_000_000 / hz.max(1))
+}
+
 /// The memory that can be had without swapping, in bytes.
 pub(crate) fn available_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
@@ -65,6 +80,13 @@ mod tests {
         let stat = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu12 0 0 0 0 0 0 0 0\ncpu1 3\nintr 5\n";
         let expected = BTreeMap::from([(0, 80_000_000), (12, 0)]);
         assert_eq!(steal_in(stat, 100), expected);
+    }
+
+    #[test]
+    fn a_cpu_is_busy_with_tasks_and_interrupts() {
+        let stat = "cpu  1 2 4 800 1600 8 16 3200 1 1\ncpu0 9 9\n";
+        assert_eq!(busy_in(stat, 100), 31 * 10_000_000);
+        assert_eq!(busy_in("", 100), 0);
     }
 
     #[test]
