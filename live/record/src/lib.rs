@@ -56,6 +56,6 @@ pub use mounts::{Mount, Mounts};
 pub use reader::prefer_this_thread;
 pub use recorder::Recorder;
 pub use recording::Recording;
-pub use snapshot::{QuotaStat, Snapshot, quota_in, throttled_in};
+pub use snapshot::{QuotaStat, Snapshot, quota_in, see_all_groups, throttled_in};
 pub use tasks::Tasks;
 pub use wall::{cpu_time_ns, monotonic_ns};
