@@ -16,7 +16,7 @@ use std::time::Duration as Real;
 
 use warmq_output::temporary_folder;
 use warmq_record::{EVENTS_A_TRIP, Recording, Snapshot, Tasks, Wanted};
-use warmq_record::{cpu_time_ns, monotonic_ns, trip_ns};
+use warmq_record::{cpu_time_ns, monotonic_ns, see_all_groups, trip_ns};
 use warmq_trace::file::Writer;
 use warmq_trace::{Header, Observer, Record};
 use warmq_units::{Duration, Instant};
@@ -212,6 +212,7 @@ pub fn record(asked: &Asked<'_>, kept: &mut Kept) -> Result<Took, Failure> {
         buffer_kb_per_cpu: asked.buffer_kb,
         ..Wanted::default()
     };
+    let unseen = see_all_groups();
     let mut snapshot = Snapshot::default();
     snapshot.look();
     let finishes = Finishes::begin();
@@ -234,7 +235,7 @@ pub fn record(asked: &Asked<'_>, kept: &mut Kept) -> Result<Took, Failure> {
         kept_bytes: recording.size() as u64,
         most_bytes: stopped.most_bytes,
         full: stopped.full,
-        missing: recording.missing().to_vec(),
+        missing: recording.missing().iter().cloned().chain(unseen).collect(),
         event_ns,
         busy_ns: warmq_record::busy_ns().saturating_sub(busy_ns),
         note,

@@ -35,7 +35,7 @@ pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// More names than this nobody reads for one that was mistyped.
-const MANY: usize = 25;
+const MANY: usize = 26;
 const FEW: usize = 5;
 
 /// Those of `known` that are most like `word`, at most `most`, the nearest first.

@@ -43,6 +43,8 @@ pub(crate) enum Kind {
     Value,
     /// The words that a setting may be.
     ListOfWords,
+    /// Points of a curve.
+    Points,
 }
 
 impl Kind {
@@ -120,6 +122,13 @@ pub(crate) const SETTING: &[Key] = &[
     must("default", Value, "The value where none is chosen.", "write the value where none is chosen"),
     may("what", Text, "What it does, in a sentence."),
     may("source", Text, "Where the default comes from."),
+];
+
+#[rustfmt::skip]
+pub(crate) const CURVE: &[Key] = &[
+    must("points", Points, "Two points or more, from left to right: [[2, 1], [1024, 100]].", "write two points or more, as in [[2, 1], [1024, 100]]"),
+    may("what", Text, "What it gives, in a sentence."),
+    may("source", Text, "Where the points come from."),
 ];
 
 /// Keys of all tables of objects and tasks.

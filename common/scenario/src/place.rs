@@ -10,7 +10,7 @@ pub enum Place {
     /// One CPU.
     Cpu(Expr),
     /// CPUs from the first to the last of each pair.
-    Cpus(Vec<(u16, u16)>),
+    Cpus(Vec<(Expr, Expr)>),
     /// The CPUs below one last-level cache.
     Llc(Expr),
     /// The CPUs of a memory node.
@@ -32,7 +32,8 @@ impl Place {
     /// Its expressions.
     pub(crate) fn expressions(&self) -> Vec<&Expr> {
         match self {
-            Place::All | Place::Cpus(_) => Vec::new(),
+            Place::All => Vec::new(),
+            Place::Cpus(ranges) => ranges.iter().flat_map(|(from, to)| [from, to]).collect(),
             Place::Cpu(number)
             | Place::Llc(number)
             | Place::Node(number)

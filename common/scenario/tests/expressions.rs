@@ -56,6 +56,16 @@ fn as_time(value: Expected) -> Expected {
     }
 }
 
+/// The curve of [`running`], whose slope is 7 / 3 and then -1.
+fn curve(place: Expected) -> Expected {
+    Ok(match place? {
+        ..2 => 1,
+        place @ 2..8 => 1 + (7 * (place - 2)).div_euclid(3),
+        place @ 8..20 => 15 - (place - 8),
+        _ => 3,
+    })
+}
+
 fn sample() -> impl Strategy<Value = Sample> {
     let literal = prop_oneof![4 => 0..20_i64, 1 => 0..=i64::MAX];
     let index = Sample {
@@ -69,17 +79,24 @@ fn sample() -> impl Strategy<Value = Sample> {
     ];
     leaf.prop_recursive(5, 40, 2, |inner| {
         let operators = prop::sample::select(vec!['+', '-', '*', '/', '%']);
-        (inner.clone(), operators, inner).prop_map(|(left, operator, right)| Sample {
-            text: format!("({} {operator} {})", left.text, right.text),
-            values: [0, 1].map(|at| applied(left.values[at], operator, right.values[at])),
-        })
+        let placed = inner.clone().prop_map(|place| Sample {
+            text: format!("bent({})", place.text),
+            values: place.values.map(curve),
+        });
+        let applied =
+            (inner.clone(), operators, inner).prop_map(|(left, operator, right)| Sample {
+                text: format!("({} {operator} {})", left.text, right.text),
+                values: [0, 1].map(|at| applied(left.values[at], operator, right.values[at])),
+            });
+        prop_oneof![4 => applied, 1 => placed]
     })
 }
 
 /// A scenario of four tasks, which run for `amount`.
 fn running(amount: &str) -> String {
     let body = format!("[{{ run = \"1ms\" }}, {{ run = {amount} }}]");
-    format!("[settings]\nseven = 7\n[task.t]\nfor = {{ i = 4 }}\nbody = {body}\n")
+    let curve = "[curve.bent]\npoints = [[2, 1], [8, 15], [20, 3]]\n";
+    format!("[settings]\nseven = 7\n{curve}[task.t]\nfor = {{ i = 4 }}\nbody = {body}\n")
 }
 
 fn amount(scenario: &Scenario) -> &Amount {

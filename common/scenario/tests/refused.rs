@@ -31,6 +31,7 @@ fn beside_a_hog(tables: &[&str]) -> String {
 
 fn step(steps: &[&str]) -> String {
     let objects = "[settings]\nn = 3\nlong = \"2ms\"\nmode = { default = \"a\", choices = [\"a\", \"b\"] }\n\
+                   [curve.bent]\npoints = [[0, 0], [1, 3]]\n\
                    [region.data]\nbytes = \"64KB\"\n[mutex.lock]\n[condition.ready]\n[pipe.line]\n\
                    [stream.link]\nfor = { i = \"n\" }\n[datagram.socket]\n[semaphore.free]\n\
                    [timer.tick]\n[futex.word]\n[file.null]\npath = \"/dev/null\"\n[queue.work]\nholds = 3\n";
@@ -87,6 +88,11 @@ fn what_a_number_counts_is_checked() {
         "{ sleep = \"long %\" }",
         "{ sleep = \"(long\" }",
         "{ sleep = \"mode\" }",
+        "{ repeat = \"bent(long)\", body = [{ yield = true }] }",
+        "{ repeat = \"bend(n)\", body = [{ yield = true }] }",
+        "{ repeat = \"bent n\", body = [{ yield = true }] }",
+        "{ repeat = \"bent(n\", body = [{ yield = true }] }",
+        "{ sleep = \"bent(n)\" }",
         "{ sleep = \"99999999999s\" }",
         "{ send = \"line\", bytes = 100 }",
         "{ touch = \"data\", write = 25 }",
@@ -227,6 +233,14 @@ fn objects_and_changes_are_checked() {
         "[[change]]\nat = \"1s\"\nset = { nice = 5 }",
         "[[change]]\nat = \"1s\"\ncpu = \"cpu 1\"\nset = {}",
         "[[change]]\nat = \"1s\"\ntask = \"hog\"\nset = { cpus = \"cpus 3-1\" }",
+        "[[change]]\nat = \"1s\"\ntask = \"hog\"\nset = { cpus = \"cpus 0-(cpus - 9)\" }",
+        "[group.g]\ncpus = \"cpus 0-1-2\"",
+        "[curve.c]",
+        "[curve.c]\npoints = [[0, 0]]",
+        "[curve.c]\npoints = [[1, 0], [1, 2]]",
+        "[curve.c]\npoints = [[0, -1], [1, 2]]",
+        "[curve.c]\npoints = [[0], [1, 2]]",
+        "[curve.\"a b\"]\npoints = [[0, 0], [1, 2]]",
         "[[change]]\nat = \"1s\"\ntask = \"hog\"\nset = { cpus = \"part 2 of 2\" }",
         "[[change]]\nat = \"1s\"\ntask = \"hog\"\nset = { cpus = \"lcc 2\" }",
         "[[phase]]\nname = \"loaded\"",

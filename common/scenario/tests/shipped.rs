@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use warmq_config::{Chosen, Value};
-use warmq_scenario::{Scenario, Site, TaskKindId, World};
+use warmq_scenario::program::{Cpu, Cpus};
+use warmq_scenario::{Bound, ObjectKind, Scenario, Site, TaskKindId, World};
+use warmq_units::CpuId;
 
 fn shipped() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
@@ -118,7 +120,7 @@ fn the_examples_of_the_documentation_are_sound() {
         .skip(1)
         .filter_map(|example| example.split("```").next());
     let examples: Vec<&str> = examples.collect();
-    assert_eq!(examples.len(), 11);
+    assert_eq!(examples.len(), 12);
     for example in examples {
         Scenario::read("example.toml", example)
             .unwrap_or_else(|problems| panic!("{problems}\n{example}"));
@@ -140,4 +142,82 @@ fn each_world_says_what_it_does_otherwise() {
         .map(|(world, note)| format!("{world:?}, {}: {:?}", note.what, note.fidelity))
         .collect();
     insta::assert_snapshot!(told.join("\n"));
+}
+
+/// The group `name` of a bound scenario, by its number: its weight, and the CPUs of a machine of
+/// four that its tasks may use.
+fn group(bound: &Bound, name: &str, number: u64) -> (u64, Vec<u16>) {
+    let cpu = |id| Cpu {
+        id: CpuId(id),
+        llc: 0,
+        node: 0,
+        socket: 0,
+        core: id.into(),
+    };
+    let machine: Cpus = (0..4).map(cpu).collect();
+    let mut objects = bound.scenario().objects().iter();
+    let object = objects.find(|object| object.name == name).expect(name);
+    let ObjectKind::Group { weight, cpus, .. } = &object.kind else {
+        panic!("{name} is no cgroup");
+    };
+    let weight = bound.eval(weight, &[number]).expect("a weight");
+    let cpus = match cpus {
+        Some(place) => machine.at(bound, place, &[number]).expect("CPUs"),
+        None => machine.all(),
+    };
+    (weight, cpus.iter().map(|cpu| cpu.0).collect())
+}
+
+/// The weights of requests: those of KEP-2254, and those of runc from 1.3.2 on
+/// (ConvertCPUSharesToCgroupV2Value()): 10^((L^2 + 125 L) / 612 - 7 / 34), rounded up.
+#[test]
+fn a_pod_of_kubernetes_weighs_what_the_kubelet_gives_it() {
+    let kubernetes = scenario("kubernetes");
+    for (millicpu, in_proportion, by_powers) in [
+        (1, 1, 1),
+        (100, 4, 17),
+        (250, 10, 35),
+        (500, 20, 59),
+        (1_000, 39, 100),
+        (2_000, 79, 174),
+        (64_000, 2_500, 3_023),
+        (1_000_000, 10_000, 10_000),
+    ] {
+        for (newer, expected) in [(false, in_proportion), (true, by_powers)] {
+            let values = [
+                ("guaranteed_request", Value::Integer(millicpu)),
+                ("newer", Value::Bool(newer)),
+            ];
+            let bound = kubernetes.bind(&chosen(&kubernetes, &values), &Site::default());
+            let (weight, _) = group(&bound.expect("it is sound"), "guaranteed", 0);
+            assert_eq!(weight, expected, "{millicpu} millicpu, newer {newer}");
+        }
+    }
+}
+
+#[test]
+fn exclusive_cpus_of_kubernetes_are_nobody_elses() {
+    let kubernetes = scenario("kubernetes");
+    for (exclusive, of_pods, others) in [
+        (
+            0,
+            vec![vec![0, 1, 2, 3], vec![0, 1, 2, 3]],
+            vec![0, 1, 2, 3],
+        ),
+        (1, vec![vec![3], vec![2]], vec![0, 1]),
+        (2, vec![vec![2, 3]], vec![0, 1]),
+    ] {
+        let values = [
+            ("guaranteed_pods", Value::Integer(of_pods.len() as i64)),
+            ("exclusive", Value::Integer(exclusive)),
+        ];
+        let bound = kubernetes.bind(&chosen(&kubernetes, &values), &Site::default());
+        let bound = bound.expect("it is sound");
+        let cpus = |name: &str, number| group(&bound, name, number).1;
+        for (number, expected) in (0..).zip(of_pods) {
+            assert_eq!(cpus("guaranteed_container", number), expected);
+        }
+        assert_eq!(cpus("burstable_container", 0), others);
+        assert_eq!(cpus("besteffort_container", 0), others);
+    }
 }

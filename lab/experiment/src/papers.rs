@@ -110,7 +110,7 @@ pub const TODAY: Paper = Paper {
     name: "today",
     title: "The starvation of Linux 6.13 to 7.0",
     subtitle: "A group whose tasks are woken often takes all of a CPU from another group, from 6.13 to 7.0: simulated, beside \
-               what was measured in guests. And spin locks whose holders are preempted.",
+               what was measured in guests. And spin locks whose holders are preempted, and a Kubernetes node.",
     experiments: texts! {
         "../../../experiments/today/":
         "other-group"
@@ -119,6 +119,9 @@ pub const TODAY: Paper = Paper {
         "two-containers"
         "where"
         "spin-locks"
+        "kubernetes-pods"
+        "kubernetes-system"
+        "kubernetes-cgroup-mode"
     },
     headlines: &["other-group", "cures"],
 };

@@ -48,7 +48,7 @@ pub use mounts::{Mount, Mounts};
 pub use proc::busy_ns;
 pub use reader::prefer_this_thread;
 pub use recorder::Recorder;
-pub use snapshot::{QuotaStat, Snapshot, quota_in, throttled_in};
+pub use snapshot::{QuotaStat, Snapshot, quota_in, see_all_groups, throttled_in};
 pub use trips::{EVENTS_A_TRIP, trip_ns};
 pub use wall::{cpu_time_ns, monotonic_ns};
 pub use warmq_recordings::{Recording, Tasks, VECTORS};

@@ -41,6 +41,7 @@ impl Tree {
                 let all = u128::from(*thousandths) * u128::from(site.number(*resource));
                 whole((all / 1_000).max(1))
             }
+            Tree::Curve(curve, place) => Ok(curve.at(place.eval(settings, site, indexes)?)),
             Tree::Operation(operator, operands) => {
                 let left = operands[0].eval(settings, site, indexes)?;
                 operator.apply(left, operands[1].eval(settings, site, indexes)?)

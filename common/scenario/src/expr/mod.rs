@@ -3,11 +3,13 @@
 //! Key decision: arithmetic is on signed 64-bit integers, checked at each step; division and
 //! remainder round down, so that `(room - 1) % rooms` is the neighbour of room 0, too.
 
+mod curve;
 mod eval;
 mod parse;
 
 use std::sync::Arc;
 
+pub(crate) use curve::Curve;
 pub use eval::Fault;
 pub(crate) use parse::{Known, Lookup, Refusal, literal, parse};
 
@@ -28,7 +30,7 @@ pub struct SettingId(pub u32);
 
 /// An expression, parsed once: literals are in base units, names are resolved.
 ///
-/// Invariant: its tree has at most 256 operators, so that recursion over it is bounded.
+/// Invariant: its tree has at most 256 operators and curves, so that recursion over it is bounded.
 #[derive(Clone, Debug)]
 pub struct Expr {
     pub(crate) tree: Tree,
@@ -49,6 +51,8 @@ pub(crate) enum Tree {
     /// So many thousandths for each of these that the machine has, rounded down, but at least 1.
     Per(u64, Resource),
     Operation(Operator, Box<[Tree; 2]>),
+    /// The value of a curve at a place.
+    Curve(Arc<Curve>, Box<Tree>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +84,7 @@ impl Tree {
         match self {
             Tree::Index(_) => true,
             Tree::Literal(_) | Tree::Setting(_) | Tree::Machine(_) | Tree::Per(..) => false,
+            Tree::Curve(_, place) => place.uses_indexes(),
             Tree::Operation(_, operands) => operands.iter().any(Tree::uses_indexes),
         }
     }

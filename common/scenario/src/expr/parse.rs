@@ -1,12 +1,14 @@
 //! The text of an expression into its tree. What a number counts is checked on the way.
 
-use super::{Operator, SettingId, Tree};
+use std::sync::Arc;
+
+use super::{Curve, Operator, SettingId, Tree};
 use warmq_units::{thousandths, times};
 
 use crate::quantity::Quantity;
 use crate::site::Resource;
 
-/// Operators in one expression.
+/// Operators and curves in one expression.
 const MOST_OPERATORS: usize = 256;
 /// Parentheses within one another.
 const DEEPEST: usize = 64;
@@ -41,6 +43,7 @@ impl Refusal {
 /// Where names are looked up.
 pub(crate) trait Lookup {
     fn find(&self, name: &str) -> Option<Known>;
+    fn curve(&self, name: &str) -> Result<Arc<Curve>, Refusal>;
     /// The fix for a name that is not found.
     fn suggestion(&self, name: &str) -> String;
 }
@@ -71,6 +74,9 @@ pub(crate) fn literal(text: &str) -> Option<(i64, Quantity)> {
     impl Lookup for Nothing {
         fn find(&self, _: &str) -> Option<Known> {
             None
+        }
+        fn curve(&self, _: &str) -> Result<Arc<Curve>, Refusal> {
+            Err(Refusal::new("", ""))
         }
         fn suggestion(&self, _: &str) -> String {
             String::new()
@@ -142,14 +148,21 @@ impl<'t> Parser<'t> {
         left: (Tree, Quantity),
         right: (Tree, Quantity),
     ) -> Read {
-        self.operators += 1;
-        if self.operators > MOST_OPERATORS {
-            let what = format!("an expression has at most {MOST_OPERATORS} operators");
-            return Err(Refusal::new(what, "make a setting of a part of it"));
-        }
+        self.one_more()?;
         let quantity = result_of(operator, left.1, right.1)?;
         let tree = Tree::Operation(operator, Box::new([left.0, right.0]));
         Ok((tree, quantity))
+    }
+
+    fn one_more(&mut self) -> Result<(), Refusal> {
+        self.operators += 1;
+        match self.operators > MOST_OPERATORS {
+            true => Err(Refusal::new(
+                format!("an expression has at most {MOST_OPERATORS} operators"),
+                "make a setting of a part of it",
+            )),
+            false => Ok(()),
+        }
     }
 
     fn value(&mut self) -> Read {
@@ -180,6 +193,21 @@ impl<'t> Parser<'t> {
         match self.takes(')') {
             true => Ok(inner),
             false => Err(Refusal::new("a `)` is missing", "close every parenthesis")),
+        }
+    }
+
+    fn curve(&mut self, name: &str) -> Read {
+        let curve = self.lookup.curve(name)?;
+        self.one_more()?;
+        match self.parenthesis()? {
+            (place, Quantity::Count) => Ok((Tree::Curve(curve, Box::new(place)), Quantity::Count)),
+            (_, other) => Err(Refusal::new(
+                format!(
+                    "`{name}` is a curve over counts, and this is {}",
+                    other.name()
+                ),
+                "divide it by a time, a size or cycles",
+            )),
         }
     }
 
@@ -258,7 +286,11 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn named(&self, name: &str) -> Read {
+    /// What a name stands for; before a parenthesis it is a curve's.
+    fn named(&mut self, name: &str) -> Read {
+        if self.takes('(') {
+            return self.curve(name);
+        }
         match self.lookup.find(name) {
             Some(Known::Setting(id, quantity)) => Ok((Tree::Setting(id), quantity)),
             Some(Known::Machine(resource)) => Ok((Tree::Machine(resource), Quantity::Count)),

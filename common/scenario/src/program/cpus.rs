@@ -65,8 +65,11 @@ impl Cpus {
             Place::All => self.all(),
             Place::Cpu(cpu) => self.those(number(cpu)?, |_, cpu| cpu.id.0.into()),
             Place::Cpus(ranges) => {
-                let within = |cpu| ranges.iter().any(|(from, to)| (*from..=*to).contains(&cpu));
-                self.those(1, |_, cpu| within(cpu.id.0).into())
+                let ranges = ranges.iter();
+                let ranges = ranges.map(|(from, to)| Ok(number(from)?..=number(to)?));
+                let ranges = ranges.collect::<Result<Vec<_>, EvalError>>()?;
+                let within = |cpu| ranges.iter().any(|range| range.contains(&cpu));
+                self.those(1, |_, cpu| within(cpu.id.0.into()).into())
             }
             Place::Llc(llc) => self.those(number(llc)?, |_, cpu| cpu.llc),
             Place::Node(node) => self.those(number(node)?, |_, cpu| cpu.node),

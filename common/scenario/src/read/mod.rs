@@ -1,6 +1,7 @@
 //! A document into a [`Scenario`]: first the names, then what they stand for, then the checks.
 
 mod changes;
+mod curves;
 mod names;
 mod objects;
 mod references;
@@ -44,6 +45,7 @@ impl Scenario {
 fn read(fields: &Fields<'_>, document: &Arc<Document>) -> Scenario {
     let (settings, names) = settings::read(fields);
     let mut names = Names::new(&settings, names);
+    names.curves = curves::read(fields);
     let headings = names.collect(fields);
     let objects = objects::read(&headings, &names);
     let tasks = tasks::read(fields, &headings, &names);

@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use warmq_config::{Fields, Item, Kind, NodeKind, Setting};
 use warmq_trace::SpinlockNames;
 
-use crate::expr::Known;
+use crate::expr::{Curve, Known};
 use crate::object::{Class, ObjectId};
 use crate::scenario::Span;
 use crate::step::{CounterId, SpanId};
@@ -16,6 +17,7 @@ use crate::task::TaskKindId;
 #[derive(Default)]
 pub(super) struct Names {
     pub(super) settings: BTreeMap<String, Known>,
+    pub(super) curves: BTreeMap<String, Arc<Curve>>,
     /// For a setting that is a word: its number and the words allowed.
     pub(super) words: BTreeMap<String, (u32, Vec<String>)>,
     pub(super) objects: BTreeMap<String, (ObjectId, Class, usize)>,

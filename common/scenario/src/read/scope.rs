@@ -6,7 +6,7 @@ use warmq_config::{Item, NodeKind, did_you_mean};
 
 use super::names::Names;
 use super::settings::is_identifier;
-use crate::expr::{Expr, Known, Lookup, Refusal, Spot, Tree, parse};
+use crate::expr::{Curve, Expr, Known, Lookup, Refusal, Spot, Tree, parse};
 use crate::quantity::{Quantity, alternatives};
 use crate::site::Resource;
 
@@ -28,6 +28,19 @@ impl Lookup for Scope<'_> {
             .map(Known::Index)
             .or_else(|| self.names.settings.get(name).copied())
             .or_else(|| Resource::of_number(name).map(Known::Machine))
+    }
+
+    fn curve(&self, name: &str) -> Result<Arc<Curve>, Refusal> {
+        let curves = &self.names.curves;
+        curves.get(name).cloned().ok_or_else(|| {
+            let help = match curves.is_empty() {
+                true => {
+                    format!("write [curve.{name}] with its points, or leave the parenthesis out")
+                }
+                false => did_you_mean(name, curves.keys().map(String::as_str)),
+            };
+            Refusal::new(format!("there is no curve `{name}`"), help)
+        })
     }
 
     fn suggestion(&self, name: &str) -> String {

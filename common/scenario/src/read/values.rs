@@ -138,10 +138,17 @@ pub(super) fn place(item: &Item<'_>, scope: &Scope<'_>) -> Option<Place> {
     match (word, rest) {
         ("all", "") => Some(Place::All),
         ("cpu", _) => Some(Place::Cpu(number(rest)?)),
-        ("cpus", _) => match cpu_list(rest) {
-            Some(list) => Some(Place::Cpus(list)),
-            None => item.wrong("a list of CPUs, as in \"cpus 0-3,8\""),
-        },
+        ("cpus", _) => {
+            let ranges = outside_parentheses(rest, ',').into_iter().map(|range| {
+                let (from, to) = match outside_parentheses(range, '-')[..] {
+                    [cpu] => (cpu, cpu),
+                    [from, to] => (from, to),
+                    _ => return item.wrong(CPU_LIST),
+                };
+                ascending(item, (number(from)?, number(to)?))
+            });
+            ranges.collect::<Option<Vec<_>>>().map(Place::Cpus)
+        }
         ("llc", _) => Some(Place::Llc(number(rest)?)),
         ("node", _) => Some(Place::Node(number(rest)?)),
         ("socket", _) => Some(Place::Socket(number(rest)?)),
@@ -155,14 +162,28 @@ pub(super) fn place(item: &Item<'_>, scope: &Scope<'_>) -> Option<Place> {
     }
 }
 
-/// `0-3,8`: ascending within each pair.
-fn cpu_list(text: &str) -> Option<Vec<(u16, u16)>> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        (first <= last).then_some((first, last))
-    };
-    text.split(',').map(range).collect()
+const CPU_LIST: &str = "a list of CPUs, as in \"cpus 0-3,8\" or \"cpus 0-(cpus - 2)\"";
+
+/// The parts of `text` between the `separators` that are not within parentheses.
+fn outside_parentheses(text: &str, separator: char) -> Vec<&str> {
+    let mut depth = 0_u32;
+    text.split(move |letter| {
+        depth = match letter {
+            '(' => depth.saturating_add(1),
+            ')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        depth == 0 && letter == separator
+    })
+    .collect()
+}
+
+/// A range whose ends, where both are numbers, are not the wrong way round.
+fn ascending(item: &Item<'_>, range: (Expr, Expr)) -> Option<(Expr, Expr)> {
+    match (range.0.literal(), range.1.literal()) {
+        (Some(from), Some(to)) if from > to => item.wrong(CPU_LIST),
+        _ => Some(range),
+    }
 }
 
 /// A scheduling policy with its priority or its times.

@@ -23,6 +23,8 @@ const IDENTIFIER: &str = "^[A-Za-z][A-Za-z0-9_]*$";
 fn schema() -> String {
     let mut top = properties(keys::TOP);
     top.push(("settings".to_owned(), named(IDENTIFIER, refer("setting"))));
+    let curve = table(&[keys::CURVE]);
+    top.push(("curve".to_owned(), named(IDENTIFIER, curve)));
     for class in Class::ALL {
         let objects = named(NAME, table(&[keys::MANY, keys::of_class(class)]));
         top.push((class.name().to_owned(), objects));
@@ -268,6 +270,10 @@ fn kind(kind: Kind) -> Json {
         Kind::NamedTasks => named(IDENTIFIER, refer("reference")),
         Kind::Indexes => named(IDENTIFIER, refer("count")),
         Kind::Value => any_of(["integer", "string", "boolean"].map(of_type)),
+        Kind::Points => {
+            let point = Json::from([("type", "array".into()), ("items", of_type("integer"))]);
+            Json::from([("type", "array".into()), ("items", point)])
+        }
         Kind::ListOfWords => Json::from([("type", "array".into()), ("items", of_type("string"))]),
     }
 }

@@ -41,6 +41,8 @@ fn the_reader_asks_for_the_keys_of_objects_and_tasks() {
     assert_eq!(known(&text), names(&[keys::MANY, keys::TASK]));
     let text = format!("{HOG}[settings.n]\ndefault = 1\n{UNKNOWN} = 1\n");
     assert_eq!(known(&text), names(&[keys::SETTING]));
+    let text = format!("{HOG}[curve.c]\npoints = [[0, 0], [1, 1]]\n{UNKNOWN} = 1\n");
+    assert_eq!(known(&text), names(&[keys::CURVE]));
     let text = format!("{HOG}[[phase]]\n{UNKNOWN} = 1\n");
     assert_eq!(known(&text), names(&[keys::PHASE]));
 }
@@ -48,7 +50,7 @@ fn the_reader_asks_for_the_keys_of_objects_and_tasks() {
 #[test]
 fn the_reader_asks_for_the_keys_of_a_scenario() {
     let mut keys = names(&[keys::TOP]);
-    keys.extend(["settings", "task", "change", "phase", "law"].map(str::to_owned));
+    keys.extend(["settings", "curve", "task", "change", "phase", "law"].map(str::to_owned));
     keys.extend(Class::ALL.map(|class| class.name().to_owned()));
     assert_eq!(known(&format!("{UNKNOWN} = 1\n{HOG}")), keys);
 }
@@ -117,6 +119,7 @@ fn the_page_of_the_language_names_every_key() {
     let tables = [
         keys::TOP,
         keys::SETTING,
+        keys::CURVE,
         keys::MANY,
         keys::TASK,
         keys::AT,

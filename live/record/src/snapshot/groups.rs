@@ -4,12 +4,14 @@ use std::fs;
 
 use warmq_units::Duration;
 
-/// Where the hierarchy with the CPU controller is, on systems of today and of before.
-const ROOTS: [&str; 4] = [
+/// Where the hierarchy with the CPU controller is, on systems of today and of before; and that of
+/// process 1, of which a container has mounted its own part only.
+const ROOTS: [&str; 5] = [
     "/sys/fs/cgroup",
     "/sys/fs/cgroup/cpu,cpuacct",
     "/sys/fs/cgroup/cpu",
     "/sys/fs/cgroup/unified",
+    "/proc/1/root/sys/fs/cgroup",
 ];
 const USUAL_WEIGHT: u32 = 100;
 const USUAL_PERIOD: Duration = Duration::from_ms(100);

@@ -2,6 +2,7 @@
 
 mod account;
 mod groups;
+mod namespace;
 mod task;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use crate::proc;
 
 use self::groups::{Group, Groups};
 pub use self::groups::{QuotaStat, quota_in, throttled_in};
+pub use self::namespace::see_all_groups;
 use self::task::Alive;
 
 /// The tasks that were there when somebody looked, and the groups that they were in.
