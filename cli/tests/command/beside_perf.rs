@@ -59,16 +59,23 @@ fn switches(folder: &Folder, file: &str) -> Vec<(f64, Runs)> {
     let rows = rows
         .lines()
         .map(|row| serde_json::from_str::<Value>(row).expect("it is JSON"));
-    let switches = rows.filter(|row| row["t"] == "switch");
-    let switch = |row: Value| {
+    let mut switches = Vec::new();
+    // In some virtual machines the kernel hides events. What must have happened follows from those
+    // that it shows, and not all recorders have the same.
+    let mut inferred = None;
+    for row in rows {
         let (at, cpu) = (row["ts"].as_f64(), row["cpu"].as_u64());
-        let next = row["next"]["tid"].as_u64().unwrap_or(0);
-        (
-            at.expect("it has a time"),
-            (cpu.expect("it has a CPU"), next),
-        )
-    };
-    switches.map(switch).collect()
+        match row["t"].as_str() {
+            Some("lost") => inferred = Some((at, cpu)),
+            Some("switch") if inferred != Some((at, cpu)) => {
+                let next = row["next"]["tid"].as_u64().unwrap_or(0);
+                let (at, cpu) = (at.expect("it has a time"), cpu.expect("it has a CPU"));
+                switches.push((at, (cpu, next)));
+            }
+            _ => {}
+        }
+    }
+    switches
 }
 
 /// Of each CPU, in their order.

@@ -61,6 +61,7 @@ fn check_finds_damage_and_refuses_what_no_command_reads() {
     fs::write(folder.0.join("cut.warmq"), &whole[..whole.len() - 3]).unwrap();
     fs::write(folder.0.join("cut.xml"), &TOPOLOGY[..TOPOLOGY.len() / 2]).unwrap();
     fs::write(folder.0.join("page.xml"), "<html></html>").unwrap();
+    fs::write(folder.0.join("stream.ctf"), "/* CTF 1.8 */").unwrap();
     fs::write(
         folder.0.join("wrong.toml"),
         SMT.replace("threads_per_core", "threads_a_core"),
@@ -71,10 +72,7 @@ fn check_finds_damage_and_refuses_what_no_command_reads() {
         ("cut.xml", "cut.xml:"),
         ("page.xml", "this is not hwloc's <topology>"),
         ("wrong.toml", "`topology.threads_a_core`: unknown key"),
-        (
-            "events.txt",
-            "this is the text of tracefs' `trace` file, which warmq does not read",
-        ),
+        ("stream.ctf", "which warmq does not read"),
     ] {
         let ran = folder.run(&format!("check {file}"));
         assert_eq!(ran.code, 2, "{file}: {}", ran.err);
@@ -90,7 +88,7 @@ fn what_is_played_otherwise_is_said_with_its_command() {
         ("smt.toml", "warmq run chat --machine smt.toml"),
         ("bins.toml", "warmq check bins.toml"),
         ("hog.warmq", "warmq replay hog.warmq"),
-        ("events.txt", "warmq watch --only-record"),
+        ("events.txt", "warmq replay events.txt"),
     ] {
         for command in ["run", "laws", "plan"] {
             let ran = folder.run(&format!("{command} {file}"));

@@ -1,6 +1,6 @@
 //! Events of the kernel into records.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use warmq_trace::{Cause, Comm, Interrupt, Policy, Record, State, Table};
 use warmq_units::{CpuId, Instant, TaskId};
@@ -65,7 +65,7 @@ struct Cpu {
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// The process of each thread.
-    pub processes: HashMap<u32, u32>,
+    pub processes: BTreeMap<u32, u32>,
     /// The interrupt lines of network cards.
     pub network_lines: Vec<u16>,
     /// Whether nothing but events says what tasks are like and where they are.
@@ -92,7 +92,7 @@ pub struct Replay {
     states: Vec<Task>,
     cpus: Table<CpuId, Cpu>,
     // The CPU that expects each thread.
-    expected: HashMap<u32, CpuId>,
+    expected: BTreeMap<u32, CpuId>,
     start_ns: u64,
     started: bool,
     out: VecDeque<(Instant, Record)>,
@@ -107,7 +107,7 @@ impl Replay {
             seen: Seen::default(),
             states: Vec::new(),
             cpus: Table::default(),
-            expected: HashMap::new(),
+            expected: BTreeMap::new(),
             start_ns,
             started: false,
             out: VecDeque::new(),

@@ -1,6 +1,6 @@
 //! Events of the kernel out of their bytes, by the formats that the kernel printed.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use warmq_trace::{Context, Interrupt, State};
 
@@ -335,7 +335,7 @@ impl Names {
 #[derive(Debug)]
 pub struct Decoders {
     kind_of: Field,
-    decoders: HashMap<u64, Decoder>,
+    decoders: BTreeMap<u64, Decoder>,
 }
 
 impl Decoders {
@@ -345,7 +345,7 @@ impl Decoders {
         formats: impl Iterator<Item = (&'a str, &'a str)>,
         order: Order,
     ) -> (Option<Decoders>, Vec<&'a str>) {
-        let (mut kind_of, mut decoders, mut unreadable) = (None, HashMap::new(), Vec::new());
+        let (mut kind_of, mut decoders, mut unreadable) = (None, BTreeMap::new(), Vec::new());
         for (name, text) in formats {
             let decoder = Format::parse(text, order).and_then(|format| {
                 // The same field in every event.

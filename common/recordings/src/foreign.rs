@@ -88,6 +88,16 @@ impl Foreign {
         match text(head) {
             Some(text) => of_text(text),
             None if is_perfetto(head) => Foreign::Perfetto,
+            // Names of tasks may have any bytes.
+            None if !head.contains(&0) => {
+                let text = String::from_utf8_lossy(head);
+                let is_one = text.lines().any(|line| Line::parse(line).is_some());
+                if is_one {
+                    of_text(&text)
+                } else {
+                    Foreign::Unknown
+                }
+            }
             None => Foreign::Unknown,
         }
     }

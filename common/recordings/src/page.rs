@@ -205,4 +205,4 @@ impl<'a> Iterator for Entries<'a> {
 }
 
 #[cfg(test)]
-pub mod tests;
+pub(crate) mod tests;

@@ -1,6 +1,6 @@
 //! Groups (cgroups) by their paths.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use warmq_trace::Context;
 use warmq_units::CpuId;
@@ -13,7 +13,7 @@ const LONGEST: usize = 4096;
 /// The numbers of groups, by their paths; 0 is the root.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Paths {
-    numbers: HashMap<String, u32>,
+    numbers: BTreeMap<String, u32>,
 }
 
 impl Paths {

@@ -1,6 +1,6 @@
 //! Records out of a recording, whoever made it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 
@@ -175,7 +175,7 @@ impl Converted {
         self.counter.count(&said);
         let replay = self.replay.get_or_insert_with(|| {
             let known = Known {
-                processes: HashMap::new(),
+                processes: BTreeMap::new(),
                 network_lines: Vec::new(),
                 events_only: true,
             };

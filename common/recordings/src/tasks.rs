@@ -1,6 +1,6 @@
 //! Which thread is which task.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use warmq_trace::Comm;
 use warmq_units::TaskId;
@@ -23,7 +23,7 @@ use crate::event::Name;
 #[derive(Clone, Debug, Default)]
 pub struct Tasks {
     /// The last task that had a thread id.
-    by_tid: HashMap<u32, Slot>,
+    by_tid: BTreeMap<u32, Slot>,
     all: Vec<Entry>,
     next: u32,
 }

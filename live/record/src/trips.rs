@@ -1,4 +1,4 @@
-//! How long two threads of one CPU take to answer each other: with and without a recorder, the
+//! What CPU time it takes two threads of one CPU to answer each other: with and without a recorder, the
 //! difference is what its events cost this machine.
 
 use std::io::{self, Read, Write, pipe};
@@ -6,6 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
+
+use crate::wall::cpu_time_ns;
 
 /// What is recorded of a round trip on one CPU: each way what announces a wakeup, the wakeup, and a
 /// switch.
@@ -16,7 +18,7 @@ const TRIES: u32 = 12;
 /// No try is waited for longer.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// The least time of a round trip, in ns.
+/// The least CPU time of a round trip, of both threads together, in ns.
 ///
 /// # Errors
 /// No pipe, no thread, or no CPU to be bound to.
@@ -49,13 +51,13 @@ fn between(one: &CpuSet) -> io::Result<u64> {
         let mut least = u64::MAX;
         let mut byte = [0];
         for _ in 0..TRIES {
-            let try_began = Instant::now();
+            let before = cpu_time_ns();
             for _ in 0..TRIPS {
                 away.write_all(&byte)?;
                 here.read_exact(&mut byte)?;
             }
-            let ns = try_began.elapsed().as_nanos() / u128::from(TRIPS);
-            least = least.min(u64::try_from(ns).unwrap_or(u64::MAX));
+            let ns = cpu_time_ns().saturating_sub(before) / u64::from(TRIPS);
+            least = least.min(ns);
             if began.elapsed() > LONGEST {
                 break;
             }

@@ -1,6 +1,6 @@
 //! What events were recorded with (`struct perf_event_attr`).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::header::{Sections, long, word};
 use super::sample::Fields;
@@ -28,7 +28,7 @@ const USE_CLOCKID: u64 = 1 << 25;
 pub(crate) struct Attributes {
     all: Vec<Fields>,
     /// Which attribute an event's id is of.
-    of: HashMap<u64, usize>,
+    of: BTreeMap<u64, usize>,
     clock: Option<&'static str>,
 }
 

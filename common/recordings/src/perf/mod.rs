@@ -14,7 +14,7 @@ mod packed;
 mod sample;
 mod sorted;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use warmq_trace::Header;
 use warmq_units::CpuId;
@@ -66,9 +66,9 @@ pub(crate) struct PerfData {
     sorted: Sorted,
     paths: Paths,
     /// The group of each id that a record named.
-    groups: HashMap<u64, u32>,
+    groups: BTreeMap<u64, u32>,
     /// The group in which each thread was sampled last.
-    grouped: HashMap<u32, u32>,
+    grouped: BTreeMap<u32, u32>,
     /// Samples that say nothing of scheduling.
     others: u64,
     damage: Option<Damage>,
@@ -98,8 +98,8 @@ impl PerfData {
             packed: Packed::default(),
             sorted: Sorted::default(),
             paths: Paths::default(),
-            groups: HashMap::new(),
-            grouped: HashMap::new(),
+            groups: BTreeMap::new(),
+            grouped: BTreeMap::new(),
             others: 0,
             damage: None,
             ended: false,

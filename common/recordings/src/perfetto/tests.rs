@@ -80,8 +80,11 @@ fn read(bytes: Vec<u8>) -> (Vec<(u64, Record)>, Contents) {
     (all, records.contents().expect("it is of another program"))
 }
 
+/// When, where, from whom, whether that one is runnable, and to whom.
+type Switched = (u64, u16, Option<u32>, bool, Option<u32>);
+
 /// From whom to whom CPUs switch, when, and whether the one that leaves is runnable.
-fn switches(records: &[(u64, Record)]) -> Vec<(u64, u16, Option<u32>, bool, Option<u32>)> {
+fn switches(records: &[(u64, Record)]) -> Vec<Switched> {
     let switch = |(at, record): &(u64, Record)| match *record {
         Record::Switch {
             cpu,

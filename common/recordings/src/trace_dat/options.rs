@@ -29,7 +29,7 @@ pub(crate) struct Scale {
 impl Scale {
     /// The time of a count.
     pub fn ns(self, count: u64) -> u64 {
-        let scaled = u128::from(count) * u128::from(self.multiplier) >> self.shift.min(127);
+        let scaled = (u128::from(count) * u128::from(self.multiplier)) >> self.shift.min(127);
         u64::try_from(scaled)
             .unwrap_or(u64::MAX)
             .saturating_add(self.offset)
