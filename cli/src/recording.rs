@@ -12,6 +12,10 @@ use warmq_units::{Instant, printable};
 
 use crate::failure::Failure;
 use crate::nearby;
+use crate::progress::Late;
+
+/// After so many records it is said how far reading is.
+const EACH: u32 = 1 << 16;
 
 /// What people write for standard input.
 const STDIN: &str = "-";
@@ -65,9 +69,18 @@ impl Recording {
     ) -> Result<(S, Option<Contents>), Failure> {
         let mut records = self.records()?;
         let mut state = begin(records.header());
-        for entry in records.by_ref() {
+        let mut late = Late::over("MiB");
+        let name = printable(&self.name).to_string();
+        let total = self.recorded.length().unwrap_or(0) >> 20;
+        let mut seen = 0_u32;
+        while let Some(entry) = records.next() {
             let (at, record) = entry.map_err(|error| unreadable(&self.name, &error))?;
             see(&mut state, at, &record);
+            seen = seen.wrapping_add(1);
+            if seen.is_multiple_of(EACH) {
+                let read = (records.read_bytes() >> 20).min(total);
+                late.see(read as usize, total as usize, &name);
+            }
         }
         Ok((state, records.contents()))
     }

@@ -1,5 +1,6 @@
 //! Bytes of a file by their places.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::rc::Rc;
@@ -12,6 +13,8 @@ use crate::order::Order;
 pub(crate) struct Input {
     from: Rc<Held>,
     length: u64,
+    /// How many bytes were read so far, by all copies.
+    read: Rc<Cell<u64>>,
 }
 
 /// Where the bytes are.
@@ -28,6 +31,7 @@ impl Input {
         Ok(Input {
             from: Rc::new(Held::File(file)),
             length,
+            read: Rc::default(),
         })
     }
 
@@ -36,7 +40,14 @@ impl Input {
         Input {
             length: bytes.len() as u64,
             from: Rc::new(Held::Memory(bytes)),
+            read: Rc::default(),
         }
+    }
+
+    /// Counts how many bytes are read from now on.
+    pub fn counted(&self) -> Rc<Cell<u64>> {
+        self.read.set(0);
+        Rc::clone(&self.read)
     }
 
     /// How many bytes it has.
@@ -63,6 +74,8 @@ impl Input {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.read
+            .set(self.read.get().saturating_add(into.len() as u64));
         match &*self.from {
             Held::File(file) => {
                 let mut file = file;

@@ -41,9 +41,9 @@ pub fn records_of(bytes: Vec<u8>) -> Result<Records, Unreadable> {
 }
 
 fn opened(format: Foreign, input: Input) -> Result<Records, Unreadable> {
-    let source = source(format, input);
+    let source = source(format, input.clone());
     let source = source.map_err(|damage| Unreadable::Damaged { format, damage })?;
-    Ok(Records::foreign(source, format))
+    Ok(Records::foreign(source, format, input.counted()))
 }
 
 impl Recorded {

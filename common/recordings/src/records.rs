@@ -1,8 +1,10 @@
 //! Records out of a recording, whoever made it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::rc::Rc;
 
 use thiserror::Error;
 use warmq_trace::file::{ReadError, Reader};
@@ -30,7 +32,7 @@ pub enum Unreadable {
     #[error("this is {0}, and no recording that is read here")]
     NotOne(Foreign),
     /// It is of a format that is read, and damaged before its first event.
-    #[error("this is {format}, and it is damaged: {damage}")]
+    #[error("this is {format}, and it cannot be read: {damage}")]
     Damaged {
         /// The format.
         format: Foreign,
@@ -70,10 +72,22 @@ impl Records {
     }
 
     /// Those of another format.
-    pub(crate) fn foreign(source: Box<dyn Source>, format: Foreign) -> Records {
+    pub(crate) fn foreign(
+        source: Box<dyn Source>,
+        format: Foreign,
+        read: Rc<Cell<u64>>,
+    ) -> Records {
         Records {
             header: source.header(),
-            from: From::Foreign(Box::new(Converted::new(source, format))),
+            from: From::Foreign(Box::new(Converted::new(source, format, read))),
+        }
+    }
+
+    /// How many bytes of the file were read so far.
+    pub fn read_bytes(&self) -> u64 {
+        match &self.from {
+            From::Own(reader) => reader.offset(),
+            From::Foreign(converted) => converted.read.get(),
         }
     }
 
@@ -106,6 +120,7 @@ impl Iterator for Records {
 /// Another format, and the records that it becomes.
 struct Converted {
     source: Box<dyn Source>,
+    read: Rc<Cell<u64>>,
     replay: Option<Replay>,
     /// What was said before the first event that has a time.
     early: Vec<Said>,
@@ -120,9 +135,10 @@ struct Converted {
 }
 
 impl Converted {
-    fn new(source: Box<dyn Source>, format: Foreign) -> Converted {
+    fn new(source: Box<dyn Source>, format: Foreign, read: Rc<Cell<u64>>) -> Converted {
         Converted {
             source,
+            read,
             replay: None,
             early: Vec::new(),
             runs: Table::default(),

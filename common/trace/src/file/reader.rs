@@ -137,6 +137,11 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
+    /// How many bytes were read so far.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// The digest of the run as far as it was read: without records in detail.
     pub fn digest(&self) -> &Digest {
         &self.digest
