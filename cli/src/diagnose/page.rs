@@ -61,7 +61,8 @@ fn section(verdict: &Verdict, picture: Option<&Picture>, colors: &Colors) -> Mar
             h2 { (verdict.kind.title()) " " code { (verdict.kind.name()) } }
             p { (verdict.says) }
             p class="because" { (verdict.because) }
-            ul { @for cure in &verdict.cures { li { (cure) } } }
+            ul { @for cure in &verdict.cures { li { (cure.to_string()) } } }
+            p class="because" { "True of: " (verdict.kernels) "." }
             @if verdict.tasks.len() > 1 {
                 p { "All of them: " (summed(&verdict.tasks).join(", ")) "." }
             }

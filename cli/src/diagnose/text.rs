@@ -1,6 +1,6 @@
 //! A diagnosis as text.
 
-use warmq_diagnose::{About, Bouncing, Diagnosis, Verdict, Waiting, Woken, summed};
+use warmq_diagnose::{ALL_KERNELS, About, Bouncing, Diagnosis, Verdict, Waiting, Woken, summed};
 use warmq_trace::Header;
 use warmq_units::Duration;
 
@@ -108,6 +108,9 @@ fn verdict(verdict: &Verdict) -> String {
     }
     for cure in &verdict.cures {
         text.push_str(&indented(&format!("- {cure}")));
+    }
+    if verdict.kernels != ALL_KERNELS {
+        text.push_str(&indented(&format!("True of: {}.", verdict.kernels)));
     }
     text.trim_end().to_owned()
 }

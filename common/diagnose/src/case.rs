@@ -3,6 +3,7 @@
 use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::facts::Facts;
+use crate::late::Late;
 use crate::watch::{EndedWait, LONG_WAIT, Tally};
 use crate::words::{part, rate, share, thousandths};
 
@@ -46,10 +47,14 @@ pub(crate) struct Case<'f, 'w> {
     pub starves: bool,
     /// It waited long, be it fair or not.
     pub waited_long: bool,
+    /// It wanted a CPU for so much of the time that most rules can say something of it.
+    pub wants_much: bool,
+    /// It is woken often, and waits for longer than it runs.
+    pub late: Option<Late>,
 }
 
 impl<'f, 'w> Case<'f, 'w> {
-    /// The task, unless it hardly wanted a CPU.
+    /// The task, unless it hardly wanted a CPU and was never late.
     pub fn of(facts: &'f Facts<'w>, id: TaskId) -> Option<Case<'f, 'w>> {
         Case::new(facts, id, facts.tally(id))
     }
@@ -63,7 +68,9 @@ impl<'f, 'w> Case<'f, 'w> {
         let task = facts.task(id);
         let wanted = tally.ran + tally.waited;
         let asked = wanted + tally.held.throttled + tally.doubted;
-        if asked < LEAST_SPAN || thousandths(asked, facts.period) < LEAST_WANTED {
+        let wants_much = asked >= LEAST_SPAN && thousandths(asked, facts.period) >= LEAST_WANTED;
+        let late = Late::of(facts, id);
+        if !wants_much && late.is_none() {
             return None;
         }
         let due = facts.dues.due(&task.who, facts.tally(id), tally);
@@ -83,6 +90,8 @@ impl<'f, 'w> Case<'f, 'w> {
             waited,
             starves,
             waited_long: waited >= WAITED_LONG && long,
+            wants_much,
+            late,
         })
     }
 
@@ -123,7 +132,7 @@ impl<'f, 'w> Case<'f, 'w> {
     }
 
     /// How long anybody ran there.
-    fn all_beside(&self) -> Duration {
+    pub fn all_beside(&self) -> Duration {
         let programs = self.tally.programs.iter().map(|(_, span)| *span);
         self.beside(|_| true) + programs.sum() + self.tally.beside_others
     }

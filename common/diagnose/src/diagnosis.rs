@@ -9,6 +9,7 @@ use warmq_units::{Duration, Instant, TaskId};
 use crate::activity::Activity;
 use crate::case::Case;
 use crate::facts::Facts;
+use crate::need::{self, NotGiven};
 use crate::verdict::{Finding, ns};
 use crate::words::{count, list, share, span, thousandths};
 use crate::{Kind, Verdict, Watcher, doubt, rules};
@@ -37,6 +38,8 @@ pub struct Diagnosis {
     pub unfit: Vec<String>,
     /// Why whom waited; none: nobody starved. Whoever waited longest comes first.
     pub verdicts: Vec<Verdict>,
+    /// Verdicts that were not looked for, because the recording lacks what they need.
+    pub not_given: Vec<NotGiven>,
     /// Who waited, who is woken, who moves between caches.
     pub activity: Activity,
     /// What limits the diagnosis, a sentence each.
@@ -56,6 +59,7 @@ impl Diagnosis {
             records: watcher.records,
             unfit: doubt::unfit(&facts),
             verdicts: verdicts(&facts),
+            not_given: need::not_given(&watcher.lacks),
             activity: Activity::of(&facts),
             notes: notes(&facts),
         }
@@ -163,6 +167,7 @@ fn verdict(facts: &Facts<'_>, together: Together) -> Verdict {
         says: format!("{}{}{others}.", worst.finding.says, when(&worst)),
         because: worst.finding.because,
         cures: worst.finding.cures,
+        kernels: rules::kernels(kind),
         longest_ns: ns(worst.longest),
         when_ns: ns(worst.when),
         bursts: worst.bursts,
@@ -193,7 +198,7 @@ const INTERRUPTS_MENTIONED: u64 = 50;
 
 fn notes(facts: &Facts<'_>) -> Vec<String> {
     let watcher = facts.watcher;
-    let mut notes = Vec::new();
+    let mut notes = Vec::from_iter(need::sentence(&need::not_given(&watcher.lacks)));
     if watcher.lost > 0 {
         notes.push(format!(
             "{} events were lost: times around the gaps are guesses.",

@@ -8,6 +8,7 @@ use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use crate::activity::About;
 use crate::due::Dues;
+use crate::preference::Preference;
 use crate::watch::{Mark, Program, Sums, Tally, Task, Watcher};
 use crate::words::{rate, thousandths};
 use crate::{weight, words};
@@ -297,27 +298,33 @@ impl<'w> Facts<'w> {
 
     /// Why `id` could run where `waiter` waited, in some words.
     pub fn why_it_could(&self, id: TaskId, waiter: TaskId) -> String {
-        let (own, other) = (&self.task(waiter).who, &self.task(id).who);
-        if self.is_realtime(id) && !self.is_realtime(waiter) {
-            return "real-time".to_owned();
-        }
-        if self.is_softirqd(id) {
-            return "softirqs".to_owned();
-        }
-        if self.is_kernel(id) {
-            return "a thread of the kernel".to_owned();
-        }
-        let mut why = Vec::new();
-        if let Some(group) = self.outermost_own_group(other.group, own.group) {
-            why.push(format!("of {}", self.group_name(group)));
-        } else if self.weight(id) > self.weight(waiter) {
-            let (more, less) = (self.weight(id), self.weight(waiter));
-            why.push(format!(
+        let preference = self.preference(id, waiter);
+        let (rival, waits) = self.rivals(id, waiter);
+        let (own, other) = (self.task(waiter).who.slice, self.task(id).who.slice);
+        let mut why = match preference {
+            Preference::RealTime => return "real-time".to_owned(),
+            Preference::Softirqs => return "softirqs".to_owned(),
+            _ if self.is_kernel(id) => return "a thread of the kernel".to_owned(),
+            Preference::Group => {
+                let group = rival.group.unwrap_or_default();
+                vec![format!("of {}", self.group_name(group))]
+            }
+            Preference::Weight => vec![format!(
                 "weight {} against {}",
-                words::count(more),
-                words::count(less)
-            ));
-        }
+                words::count(rival.weight),
+                words::count(waits.weight)
+            )],
+            Preference::Slice if own == Duration::ZERO => {
+                vec![format!("asks for a slice of {}", words::span(other))]
+            }
+            Preference::Slice => vec![format!(
+                "a slice of {} against {}",
+                words::span(other),
+                words::span(own)
+            )],
+            Preference::OwnPolicy => vec!["SCHED_BATCH preempts nobody".to_owned()],
+            Preference::Turn => Vec::new(),
+        };
         let often = rate(self.tally(id).took_at_wakeup, self.period);
         if self.takes_at_wakeup(id) >= 100 && often >= LEAST_TAKES {
             let often = words::count(often);

@@ -16,10 +16,15 @@
 mod activity;
 mod bursts;
 mod case;
+mod cure;
 mod diagnosis;
 mod doubt;
 mod due;
 mod facts;
+mod late;
+mod need;
+mod preference;
+mod release;
 mod rules;
 mod verdict;
 mod watch;
@@ -29,6 +34,9 @@ mod words;
 pub use diagnosis::{Diagnosis, Window};
 
 pub use activity::{About, Activity, Bouncing, Instead, Waiting, Waker, Woken, summed};
+pub use cure::Cure;
+pub use need::{Need, NotGiven};
+pub use rules::ALL_KERNELS;
 pub use verdict::{Kind, Verdict};
 pub use watch::Watcher;
 pub use words::span;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use warmq_units::Instant;
 
-use crate::About;
+use crate::{About, Cure};
 
 /// Why somebody waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -29,6 +29,8 @@ pub enum Kind {
     LeastWeight,
     /// There are more tasks than the CPUs can serve at once.
     TooMany,
+    /// It is woken often, and waits for longer than it runs.
+    Latency,
     /// It starved, and no rule says why.
     Unexplained,
 }
@@ -47,13 +49,17 @@ impl Kind {
             Kind::SleeperPreempts => "sleeper-preempts",
             Kind::LeastWeight => "least-weight",
             Kind::TooMany => "too-many",
+            Kind::Latency => "latency",
             Kind::Unexplained => "unexplained",
         }
     }
 
     /// Whether it says who or what is to blame, so that a short time may show it.
     pub(crate) fn blames(self) -> bool {
-        !matches!(self, Kind::LeastWeight | Kind::TooMany | Kind::Unexplained)
+        !matches!(
+            self,
+            Kind::LeastWeight | Kind::TooMany | Kind::Latency | Kind::Unexplained
+        )
     }
 
     /// What it is about, in some words.
@@ -69,6 +75,7 @@ impl Kind {
             Kind::SleeperPreempts => "a task that sleeps often takes the CPU at its wakeups",
             Kind::LeastWeight => "it has the least weight",
             Kind::TooMany => "too many tasks for the CPUs",
+            Kind::Latency => "woken often, and late each time",
             Kind::Unexplained => "starved, and no rule says why",
         }
     }
@@ -86,7 +93,9 @@ pub struct Verdict {
     /// Why the rule takes it for that.
     pub because: String,
     /// What helps, the surest first.
-    pub cures: Vec<String>,
+    pub cures: Vec<Cure>,
+    /// The kernels of which that is true.
+    pub kernels: &'static str,
     /// Of the first task, from when to when it waited longest, in ns.
     pub longest_ns: (u64, u64),
     /// From when to when it was so, in ns: the time that was looked at, or a part that its average
@@ -104,7 +113,7 @@ pub(crate) struct Finding {
     pub cause: String,
     pub says: String,
     pub because: String,
-    pub cures: Vec<String>,
+    pub cures: Vec<Cure>,
 }
 
 pub(crate) fn ns((from, to): (Instant, Instant)) -> (u64, u64) {

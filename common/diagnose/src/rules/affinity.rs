@@ -3,7 +3,8 @@
 use warmq_trace::Allowed;
 use warmq_units::CpuSet;
 
-use super::{owned, waited};
+use super::waited;
+use crate::Cure;
 use crate::case::Case;
 use crate::verdict::Finding;
 use crate::words::{share, thousandths};
@@ -12,6 +13,17 @@ use crate::words::{share, thousandths};
 const LEAST_WAITED: u64 = 400;
 /// Of its wait some CPU outside of its affinity idled, in thousandths.
 const LEAST_IDLE: u64 = 500;
+
+const CURES: &[Cure] = &[
+    Cure::new(
+        "widen its affinity (taskset -p, sched_setaffinity, the cpuset of its group)",
+        "it may leave a warm cache, and run beside whom it was kept from",
+    ),
+    Cure::new(
+        "bind what runs beside it to another CPU",
+        "the same for those",
+    ),
+];
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let idle = thousandths(case.tally.idle_outside, case.tally.waited);
@@ -26,10 +38,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
             "For {} of its wait another CPU idled that its affinity excludes.",
             share(idle)
         ),
-        cures: owned(&[
-            "widen its affinity (taskset -p, sched_setaffinity, the cpuset of its group)",
-            "or bind what runs beside it to another CPU",
-        ]),
+        cures: CURES.to_vec(),
     })
 }
 

@@ -6,10 +6,13 @@
 //! the group that is runnable on another CPU, whether it runs there or waits: with all of it on one
 //! CPU nothing is divided.
 
+use warmq_trace::Header;
 use warmq_units::TaskId;
 
 use super::{capital, got, waited};
+use crate::Cure;
 use crate::case::Case;
+use crate::release::Release;
 use crate::verdict::Finding;
 use crate::words::{count, list, share};
 
@@ -57,7 +60,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
             capital(&case.had(&format!("{other} ({names})"), |id| is_of(case, id, group))),
             share(elsewhere.min(1_000)),
             got(case),
-            about_kernel(&facts.header.kernel, &facts.header.scheduler),
+            about_kernel(facts.header),
         ),
         cures: cures(&facts.header.preemption),
     })
@@ -83,66 +86,80 @@ fn group_beside(case: &Case<'_, '_>) -> Option<(u32, u64)> {
     had.max_by_key(|(_, had)| *had)
 }
 
+const LAZY: Cure = Cure::new(
+    "use lazy preemption, which helps if wakeups come from another CPU under the same last-level \
+     cache: `preempt=lazy`, or `echo lazy > /sys/kernel/debug/sched/preempt`",
+    "whoever is woken may wait for a tick",
+)
+.on("Linux 6.13 or later");
+const CURES: &[Cure] = &[
+    Cure::new(
+        "upgrade to Linux 7.1, or to 6.18.45 or a later one of 6.18",
+        "a reboot",
+    ),
+    Cure::new(
+        "switch sessions' groups off: `sysctl kernel.sched_autogroup_enabled=0` (not for cgroups)",
+        "a session of many tasks has as much more than one of few",
+    ),
+    LAZY,
+    Cure::new(
+        "give the group that starves three to four times the weight (`cpu.weight`), if that is \
+         right otherwise (tried in the lab only)",
+        "the other group has less by as much",
+    ),
+    Cure::new("load scx_warmq", "another scheduler for all tasks")
+        .on("Linux 6.16 to 7.0, or 7.3, with sched_ext"),
+    Cure::new(
+        "SCHED_BATCH for the task that is woken does not help",
+        "nothing is gained",
+    ),
+];
+
 /// What helps under a kernel of this preemption model, which may be unknown. A trace of lazy
 /// preemption shows that this model did not help.
-fn cures(preemption: &str) -> Vec<String> {
-    const ALL: &[&str] = &[
-        "upgrade to Linux 7.1, or to 6.18.45 or a later one of 6.18",
-        "switch sessions' groups off: `sysctl kernel.sched_autogroup_enabled=0` (not for cgroups)",
-        LAZY,
-        "give the group that starves three to four times the weight (`cpu.weight`), if that is right \
-         otherwise (tried in the lab only)",
-        "load scx_warmq",
-        "SCHED_BATCH for the task that is woken does not help",
-    ];
-    const LAZY: &str = "use lazy preemption, which helps if wakeups come from another CPU under the same \
-                        last-level cache: `preempt=lazy`, or `echo lazy > /sys/kernel/debug/sched/preempt`";
-    let mut cures = super::owned(ALL);
-    cures.retain(|cure| preemption != "lazy" || cure != LAZY);
+fn cures(preemption: &str) -> Vec<Cure> {
+    let mut cures = CURES.to_vec();
+    cures.retain(|cure| preemption != "lazy" || *cure != LAZY);
     cures
 }
 
-/// Whether a kernel has the fault; none if that is not known.
-fn has_fault(release: &str) -> Option<bool> {
-    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
-    let mut next = || numbers.next()?.parse::<u32>().ok();
-    let (major, minor) = (next()?, next()?);
-    let patch = next();
-    Some(match (major, minor) {
-        (6, 18) => patch.is_none_or(|patch| patch < 45),
+/// Whether a kernel has the fault.
+fn has_fault(release: Release) -> bool {
+    match (release.major, release.minor) {
+        (6, 18) => release.patch.is_none_or(|patch| patch < 45),
         (6, minor) => minor >= 13,
         (7, minor) => minor == 0,
         _ => false,
-    })
+    }
 }
 
-fn about_kernel(kernel: &str, scheduler: &str) -> String {
-    // The lab's schedulers are named after kernels.
-    let simulated = scheduler.rsplit('-').next().unwrap_or_default();
-    let known = match scheduler.starts_with("eevdf-") {
-        true => has_fault(simulated).map(|has| (scheduler, has)),
-        false => has_fault(kernel).map(|has| (kernel, has)),
-    };
+fn about_kernel(header: &Header) -> String {
     let sign = "These are the signs of the fault of Linux 6.13 to 7.0";
-    match known {
-        Some((who, true)) => format!("{sign}, and {who} is one of those that have it."),
-        Some((who, false)) => format!("{sign}, though {who} should not have it."),
+    match Release::of(header) {
+        Some((who, release)) if has_fault(release) => {
+            format!("{sign}, and {who} is one of those that have it.")
+        }
+        Some((who, _)) => format!("{sign}, though {who} should not have it."),
         None => format!("{sign}."),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{cures, has_fault};
+    use super::*;
 
     #[test]
     fn lazy_preemption_is_no_cure_where_it_is_in_force() {
         let lazy = |preemption| {
             let cures = cures(preemption);
-            cures.iter().filter(|cure| cure.contains("lazy")).count()
+            cures.iter().filter(|cure| **cure == LAZY).count()
         };
         assert_eq!(["full", "none", "", "lazy"].map(lazy), [1, 1, 1, 0]);
-        assert!(cures("lazy").iter().any(|cure| cure.contains("cpu.weight")));
+        assert!(
+            cures("lazy")
+                .iter()
+                .any(|cure| cure.does.contains("cpu.weight"))
+        );
     }
 
     #[test]
@@ -155,12 +172,12 @@ mod tests {
             "6.19.3",
             "7.0.1",
         ];
+        let fault = |release| Release::of_text(release).map(has_fault);
         for release in has {
-            assert_eq!(has_fault(release), Some(true), "{release}");
+            assert_eq!(fault(release), Some(true), "{release}");
         }
         for release in ["6.12.117", "6.18.45", "7.1.5", "5.15.0"] {
-            assert_eq!(has_fault(release), Some(false), "{release}");
+            assert_eq!(fault(release), Some(false), "{release}");
         }
-        assert_eq!(has_fault("linux"), None);
     }
 }

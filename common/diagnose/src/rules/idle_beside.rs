@@ -1,6 +1,7 @@
 //! A CPU idled that it may use.
 
-use super::{owned, waited};
+use super::waited;
+use crate::Cure;
 use crate::case::Case;
 use crate::due::shares_by_groups;
 use crate::verdict::Finding;
@@ -11,6 +12,19 @@ const LEAST_WAITED: u64 = 400;
 /// Of its wait some CPU idled that it may use, in thousandths. Less is the time that balancing
 /// takes, and idle moments that are too short to be used.
 const LEAST_IDLE: u64 = 500;
+
+const CURES: &[Cure] = &[
+    Cure::new(
+        "see whether the scheduler balances there: cpuset partitions, isolcpus and \
+         sched_relax_domain_level switch it off",
+        "where that was meant, its CPUs are disturbed again",
+    ),
+    Cure::new(
+        "try another scheduler (scx_warmq looks for waiting tasks before a CPU idles)",
+        "another scheduler for all tasks",
+    )
+    .on("Linux 6.12 or later with sched_ext"),
+];
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let idle = thousandths(case.tally.idle_inside, case.tally.waited);
@@ -32,11 +46,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
              CPU.{unknown}",
             share(idle)
         ),
-        cures: owned(&[
-            "see whether the scheduler balances there: cpuset partitions, isolcpus and \
-             sched_relax_domain_level switch it off",
-            "try another scheduler (scx_warmq looks for waiting tasks before a CPU idles)",
-        ]),
+        cures: CURES.to_vec(),
     })
 }
 

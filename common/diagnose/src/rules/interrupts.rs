@@ -1,6 +1,6 @@
 //! Interrupts and softirqs had the CPU.
 
-use super::owned;
+use crate::Cure;
 use crate::case::Case;
 use crate::verdict::Finding;
 use crate::words::{share, span, thousandths};
@@ -8,6 +8,21 @@ use crate::words::{share, span, thousandths};
 /// Of the time that the task wanted its CPUs, in thousandths. Less is what a busy network card
 /// takes, and is charged to nobody.
 const LEAST: u64 = 300;
+
+const CURES: &[Cure] = &[
+    Cure::new(
+        "spread the interrupts of the device over CPUs (/proc/irq/N/smp_affinity, RSS, RPS)",
+        "other CPUs are interrupted, and packets of one flow touch more caches",
+    ),
+    Cure::new(
+        "let the card wait for more packets before it interrupts (ethtool -C)",
+        "each packet comes later by that wait",
+    ),
+    Cure::new(
+        "bind the task to a CPU that serves no interrupts",
+        "it cannot use the other CPUs",
+    ),
+];
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let facts = case.facts;
@@ -40,10 +55,6 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
             share(of_all),
             span(deferred)
         ),
-        cures: owned(&[
-            "spread the interrupts of the device over CPUs (/proc/irq/N/smp_affinity, RSS, RPS)",
-            "let the card wait for more packets before it interrupts (ethtool -C)",
-            "bind the task to a CPU that serves no interrupts",
-        ]),
+        cures: CURES.to_vec(),
     })
 }

@@ -2,7 +2,8 @@
 
 use warmq_trace::Policy;
 
-use super::{got, owned, waited};
+use super::{got, waited};
+use crate::Cure;
 use crate::case::Case;
 use crate::verdict::Finding;
 use crate::weight;
@@ -14,6 +15,15 @@ const LEAST_WAITED: u64 = 800;
 const LEAST_TIMES: u64 = 20;
 /// They had so much of the CPU meanwhile, in thousandths.
 const LEAST_BESIDE: u64 = 500;
+
+const OF_TASK: Cure = Cure::new(
+    "that is what the weight asks for; if it is not meant, `renice` or `chrt --other`",
+    "the others have less by as much as it has more",
+);
+const OF_GROUP: Cure = Cure::new(
+    "that is what cpu.weight asks for; if it is not meant, raise it",
+    "the other groups have less by as much as it has more",
+);
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     if !case.waited_long || case.starves || case.waited < LEAST_WAITED {
@@ -47,9 +57,7 @@ fn of_task(case: &Case<'_, '_>) -> Option<Finding> {
             ),
             got(case)
         ),
-        cures: owned(&[
-            "that is what the weight asks for; if it is not meant, `renice` or `chrt --other`",
-        ]),
+        cures: vec![OF_TASK],
     })
 }
 
@@ -81,6 +89,6 @@ fn of_group(case: &Case<'_, '_>) -> Option<Finding> {
             case.had("Groups of at least twice its weight", heavier),
             got(case)
         ),
-        cures: owned(&["that is what cpu.weight asks for; if it is not meant, raise it"]),
+        cures: vec![OF_GROUP],
     })
 }

@@ -10,12 +10,14 @@
 //! 7. [`Kind::GroupStarved`] and 8. [`Kind::SleeperPreempts`]: faults of schedulers, the one
 //!    between groups before the one within a group, whose signs it has as well.
 //! 9. [`Kind::LeastWeight`] and 10. [`Kind::TooMany`]: it got what it was due, which is little.
-//! 11. [`Kind::Unexplained`]: it got less than it was due, and none of these fits.
+//! 11. [`Kind::Latency`]: it got what it was due, and later than it needs it.
+//! 12. [`Kind::Unexplained`]: it got less than it was due, and none of these fits.
 
 mod affinity;
 mod group_starved;
 mod idle_beside;
 mod interrupts;
+mod latency;
 mod least_weight;
 mod quota;
 mod realtime;
@@ -24,34 +26,104 @@ mod sleeper_preempts;
 mod too_many;
 mod unexplained;
 
-use crate::Kind;
+use std::collections::BTreeSet;
+
 use crate::case::Case;
 use crate::verdict::Finding;
 use crate::words::{share, span};
+use crate::{Kind, Need};
 
-/// Whether a rule fits a task, and what it says then.
-pub(crate) type Rule = fn(&Case<'_, '_>) -> Option<Finding>;
+/// A rule: what it says of a task, if it fits.
+pub(crate) struct Rule {
+    pub kind: Kind,
+    /// Whom it can say something of.
+    asks: Asks,
+    find: fn(&Case<'_, '_>) -> Option<Finding>,
+    /// Without these it would guess.
+    pub needs: &'static [Need],
+    /// The kernels of which it is true.
+    pub kernels: &'static str,
+}
+
+/// Of whom a rule can say something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asks {
+    /// Who wanted a CPU for a good part of the time.
+    Wanting,
+    /// Who is woken often and waits for longer than it runs.
+    Late,
+}
+
+const fn rule(
+    kind: Kind,
+    asks: Asks,
+    find: fn(&Case<'_, '_>) -> Option<Finding>,
+    needs: &'static [Need],
+    kernels: &'static str,
+) -> Rule {
+    Rule {
+        kind,
+        asks,
+        find,
+        needs,
+        kernels,
+    }
+}
+
+use self::Asks::{Late, Wanting};
+use Need::{Affinities, Groups, Interrupts, Policies, Quotas, Switches, Wakeups, Weights};
+
+/// What is true of all kernels.
+pub const ALL_KERNELS: &str = "all";
 
 /// All rules in their order.
-pub(crate) const RULES: &[(Kind, Rule)] = &[
-    (Kind::Quota, quota::find),
-    (Kind::Reservation, reservation::find),
-    (Kind::Realtime, realtime::find),
-    (Kind::Interrupts, interrupts::find),
-    (Kind::Affinity, affinity::find),
-    (Kind::IdleBeside, idle_beside::find),
-    (Kind::GroupStarved, group_starved::find),
-    (Kind::SleeperPreempts, sleeper_preempts::find),
-    (Kind::LeastWeight, least_weight::find),
-    (Kind::TooMany, too_many::find),
-    (Kind::Unexplained, unexplained::find),
+#[rustfmt::skip]
+pub(crate) const RULES: &[Rule] = &[
+    rule(Kind::Quota, Wanting, quota::find, &[Switches, Groups, Quotas],
+        "all that have quotas (Linux 3.2 and later)"),
+    rule(Kind::Reservation, Wanting, reservation::find, &[Switches, Wakeups, Policies],
+        "all that have SCHED_DEADLINE (Linux 3.14 and later)"),
+    rule(Kind::Realtime, Wanting, realtime::find, &[Switches, Wakeups, Policies], ALL_KERNELS),
+    rule(Kind::Interrupts, Wanting, interrupts::find, &[Switches, Interrupts], ALL_KERNELS),
+    rule(Kind::Affinity, Wanting, affinity::find, &[Switches, Wakeups, Affinities], ALL_KERNELS),
+    rule(Kind::IdleBeside, Wanting, idle_beside::find, &[Switches, Wakeups, Affinities], ALL_KERNELS),
+    rule(Kind::GroupStarved, Wanting, group_starved::find, &[Switches, Wakeups, Groups, Weights, Policies],
+        "Linux 6.13 to 7.0, but for 6.18.45 and later ones of 6.18"),
+    rule(Kind::SleeperPreempts, Wanting, sleeper_preempts::find, &[Switches, Wakeups, Groups, Weights, Policies],
+        "Linux before 6.12, and later ones without PLACE_LAG and DELAY_DEQUEUE"),
+    rule(Kind::LeastWeight, Wanting, least_weight::find, &[Switches, Wakeups, Groups, Weights, Policies], ALL_KERNELS),
+    rule(Kind::TooMany, Wanting, too_many::find, &[Switches, Wakeups, Groups, Weights, Policies], ALL_KERNELS),
+    rule(Kind::Latency, Late, latency::find, &[Switches, Wakeups],
+        "all; slices and deadlines are those of EEVDF (Linux 6.6 and later)"),
+    rule(Kind::Unexplained, Wanting, unexplained::find, &[Switches, Wakeups, Groups, Weights, Policies], ALL_KERNELS),
 ];
+
+impl Rule {
+    /// Whether nothing that it needs is among `lacks`.
+    fn can_say(&self, lacks: &BTreeSet<Need>) -> bool {
+        self.needs.iter().all(|need| !lacks.contains(need))
+    }
+
+    fn find(&self, case: &Case<'_, '_>) -> Option<Finding> {
+        let asked = match self.asks {
+            Wanting => case.wants_much,
+            Late => case.late.is_some(),
+        };
+        let says = asked && self.can_say(&case.facts.watcher.lacks);
+        says.then(|| (self.find)(case)).flatten()
+    }
+}
+
+/// The kernels of which verdicts of a kind are true.
+pub(crate) fn kernels(kind: Kind) -> &'static str {
+    let rule = RULES.iter().find(|rule| rule.kind == kind);
+    rule.map_or("", |rule| rule.kernels)
+}
 
 /// The first rule that fits.
 pub(crate) fn first(case: &Case<'_, '_>) -> Option<(Kind, Finding)> {
-    RULES
-        .iter()
-        .find_map(|(kind, find)| Some((*kind, find(case)?)))
+    let mut all = RULES.iter();
+    all.find_map(|rule| Some((rule.kind, rule.find(case)?)))
 }
 
 /// `hog waited 4.02 s of 4.50 s`.
@@ -69,13 +141,24 @@ fn got(case: &Case<'_, '_>) -> String {
     )
 }
 
-fn owned(cures: &[&str]) -> Vec<String> {
-    cures.iter().map(|cure| (*cure).to_owned()).collect()
-}
-
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| {
         first.to_uppercase().chain(letters).collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_one_rule_which_needs_switches_and_says_for_which_kernels_it_is() {
+        let kinds: BTreeSet<Kind> = RULES.iter().map(|rule| rule.kind).collect();
+        assert_eq!(kinds.len(), RULES.len());
+        for rule in RULES {
+            assert!(rule.needs.contains(&Switches), "{:?}", rule.kind);
+            assert!(!kernels(rule.kind).is_empty());
+        }
+    }
 }

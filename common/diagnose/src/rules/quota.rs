@@ -3,7 +3,7 @@
 use warmq_trace::Limit;
 use warmq_units::Duration;
 
-use super::owned;
+use crate::Cure;
 use crate::case::Case;
 use crate::due::shares_by_groups;
 use crate::verdict::Finding;
@@ -15,6 +15,23 @@ const LEAST: u64 = 200;
 /// A group that has run for so much of what its quota allows, in thousandths, has used it up: what
 /// is missing are parts of periods.
 const USED_UP: u64 = 900;
+
+const CURES: &[Cure] = &[
+    Cure::new(
+        "raise cpu.max of the group, or lift it (`max`)",
+        "the group may take more of the machine from others",
+    ),
+    Cure::new(
+        "if the quota is meant, spread the work over the period, or use fewer threads: each has \
+         less of it",
+        "less runs at a time",
+    ),
+    Cure::new(
+        "let the group keep what it leaves unused (cpu.max.burst)",
+        "for a period it may use more than its quota",
+    )
+    .on("Linux 5.14 or later"),
+];
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let own = case.tally.held.throttled;
@@ -50,11 +67,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
              idle or not.",
             share(thousandths(held, asked))
         ),
-        cures: owned(&[
-            "raise cpu.max of the group, or lift it (`max`)",
-            "if the quota is meant, spread the work over the period, or use fewer threads: each has \
-             less of it",
-        ]),
+        cures: CURES.to_vec(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! Real-time tasks or threads of the kernel had the CPU.
 
-use super::{owned, waited};
+use super::waited;
+use crate::Cure;
 use crate::case::Case;
 use crate::verdict::Finding;
 use crate::words::list;
@@ -9,6 +10,34 @@ use crate::words::list;
 const LEAST_BESIDE: u64 = 600;
 /// Of the time that it wanted, in thousandths.
 const LEAST_WAITED: u64 = 600;
+
+const OF_REALTIME: &[Cure] = &[
+    Cure::new(
+        "let the real-time task sleep, or give it a policy that shares (SCHED_OTHER, negative nice)",
+        "it waits for others now and then",
+    ),
+    Cure::new(
+        "keep it on CPUs of its own (cpuset, isolated CPUs)",
+        "the other tasks have fewer CPUs",
+    ),
+    Cure::new(
+        "leave more to fair tasks: /sys/kernel/debug/sched/fair_server/cpuN/runtime",
+        "real-time tasks are kept waiting for as long",
+    )
+    .on("Linux 6.12 or later; before, sched_rt_runtime_us limits all real-time tasks together"),
+];
+const OF_KERNEL: &[Cure] = &[
+    Cure::new(
+        "see what the thread does (`perf top -t`, /proc/PID/stack): work of a device or a file \
+         system is done for somebody",
+        "nothing",
+    ),
+    Cure::new(
+        "move the device's interrupts or the workqueue (/sys/devices/virtual/workqueue/cpumask) \
+         to another CPU",
+        "whoever runs there has less",
+    ),
+];
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let facts = case.facts;
@@ -31,30 +60,14 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
         3,
     );
     let (what, cures) = match most {
-        true => (
-            "real-time tasks",
-            owned(&[
-                "let the real-time task sleep, or give it a policy that shares (SCHED_OTHER, negative nice)",
-                "keep it on CPUs of its own (cpuset, isolated CPUs)",
-                "sched_rt_runtime_us limits all real-time tasks together; kernels from 6.12 serve fair \
-             tasks by a deadline server instead",
-            ]),
-        ),
-        false => (
-            "threads of the kernel",
-            owned(&[
-                "see what the thread does (`perf top -t`, /proc/PID/stack): work of a device or a file \
-             system is done for somebody",
-                "move the device's interrupts or the workqueue (/sys/devices/virtual/workqueue/cpumask) \
-             to another CPU",
-            ]),
-        ),
+        true => ("real-time tasks", OF_REALTIME),
+        false => ("threads of the kernel", OF_KERNEL),
     };
     Some(Finding {
         cause: format!("{what} {who}"),
         says: format!("{} beside {what}: {who}", waited(case)),
         because: format!("{}.", case.had("They", |id| realtime(id) || kernel(id))),
-        cures,
+        cures: cures.to_vec(),
     })
 }
 
@@ -124,7 +137,7 @@ mod tests {
             let says = &verdicts[0].says;
             assert!(says.contains("beside threads of the kernel: "), "{says}");
             assert!(says.contains(name), "{says}");
-            assert!(verdicts[0].cures[0].contains("/proc/PID/stack"));
+            assert!(verdicts[0].cures[0].does.contains("/proc/PID/stack"));
         }
     }
 

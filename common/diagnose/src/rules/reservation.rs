@@ -2,12 +2,24 @@
 
 use warmq_trace::Policy;
 
-use super::{owned, waited};
+use super::waited;
+use crate::Cure;
 use crate::case::Case;
 use crate::verdict::Finding;
 
 /// Of the time that it wanted, in thousandths.
 const LEAST_WAITED: u64 = 400;
+
+const CURES: &[Cure] = &[
+    Cure::new(
+        "reserve more runtime, or the same in a shorter period (sched_setattr(2))",
+        "less can be reserved by others, and fair tasks have less",
+    ),
+    Cure::new(
+        "if it is to run on when others leave time, give it SCHED_FIFO or a negative nice value",
+        "nothing is promised to it any more, or nothing limits it",
+    ),
+];
 
 /// Nothing records that such a task is throttled: it seems to wait, beside idle CPUs, too. Before
 /// its runtime is used up, only tasks of its own kind keep it waiting.
@@ -23,9 +35,6 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
             "Such a task runs for its runtime in each period, and then on no CPU, idle or not, \
                   until the next one begins."
                 .to_owned(),
-        cures: owned(&[
-            "reserve more runtime, or the same in a shorter period (sched_setattr(2))",
-            "if it is to run on when others leave time, give it SCHED_FIFO or a negative nice value",
-        ]),
+        cures: CURES.to_vec(),
     })
 }

@@ -5,7 +5,8 @@
 
 use warmq_units::TaskId;
 
-use super::{got, owned, waited};
+use super::{got, waited};
+use crate::Cure;
 use crate::case::Case;
 use crate::verdict::Finding;
 use crate::words::{count, list, rate};
@@ -14,6 +15,22 @@ use crate::words::{count, list, rate};
 const LEAST_WOKEN: u64 = 20;
 /// Of those who ran where it waited, frequent sleepers had so much, in thousandths.
 const LEAST_BESIDE: u64 = 600;
+
+const CURES: &[Cure] = &[
+    Cure::new(
+        "give the sleepers SCHED_BATCH, or more work at each wakeup",
+        "they start later after a wakeup",
+    ),
+    Cure::new(
+        "give them a higher nice value, or the waiting task a lower one",
+        "they have less of the CPU",
+    ),
+    Cure::new(
+        "use a scheduler that keeps what a task owes while it sleeps (EEVDF, scx_warmq)",
+        "another kernel, or another scheduler for all tasks",
+    )
+    .on("Linux 6.12 or later"),
+];
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let facts = case.facts;
@@ -44,11 +61,6 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
             count(rate(took, facts.period)),
             got(case)
         ),
-        cures: owned(&[
-            "give the sleepers SCHED_BATCH, or more work at each wakeup",
-            "give them a higher nice value, or the waiting task a lower one",
-            "use a scheduler that keeps what a task owes while it sleeps (EEVDF from 6.12 on, \
-             scx_warmq)",
-        ]),
+        cures: CURES.to_vec(),
     })
 }

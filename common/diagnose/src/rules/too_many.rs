@@ -1,12 +1,24 @@
 //! There are more tasks than the CPUs can serve at once.
 
-use super::{got, owned, waited};
+use super::{got, waited};
+use crate::Cure;
 use crate::case::Case;
 use crate::verdict::Finding;
 use crate::words::count;
 
 /// So many tasks wanted each of its CPUs on average, in thousandths.
 const LEAST_TASKS: u64 = 3_500;
+
+const CURES: &[Cure] = &[
+    Cure::new(
+        "run fewer tasks at a time, or on more CPUs",
+        "no work: each has its turn sooner",
+    ),
+    Cure::new(
+        "give those that somebody waits for more weight (nice, cpu.weight), or a shorter slice",
+        "the others wait longer",
+    ),
+];
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     if !case.waited_long || case.starves {
@@ -26,9 +38,6 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
             count((each + 500) / 1_000)
         ),
         because: format!("It had its turn as the others had: {}.", got(case)),
-        cures: owned(&[
-            "run fewer tasks at a time, or on more CPUs",
-            "give those that somebody waits for more weight (nice, cpu.weight), or a shorter slice",
-        ]),
+        cures: CURES.to_vec(),
     })
 }

@@ -1,12 +1,24 @@
 //! It starved, and no rule says why.
 
-use super::{capital, got, owned, waited};
+use super::{capital, got, waited};
+use crate::Cure;
 use crate::case::Case;
 use crate::verdict::Finding;
 use crate::words::list;
 
 /// So many of those who ran instead are named.
 const MOST_NAMED: usize = 3;
+
+const CURES: &[Cure] = &[
+    Cure::new(
+        "look at the picture and the trace around its longest wait",
+        "nothing",
+    ),
+    Cure::new(
+        "try another scheduler, to see whether it is this one's fault",
+        "another scheduler for all tasks meanwhile",
+    ),
+];
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     if !case.starves {
@@ -23,9 +35,6 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
             capital(&got(case)),
             capital(&case.had("they", |id| who.contains(&case.facts.name(id))))
         ),
-        cures: owned(&[
-            "look at the picture and the trace around its longest wait",
-            "try another scheduler, to see whether it is this one's fault",
-        ]),
+        cures: CURES.to_vec(),
     })
 }

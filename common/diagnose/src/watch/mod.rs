@@ -8,8 +8,9 @@ mod cpu;
 mod history;
 mod idle;
 mod task;
+mod waits;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_trace::{
     Board, Comm, Doing, Ended, Groups, Header, Observer, Record, Stretch, Table, Who, Work,
@@ -22,6 +23,7 @@ pub(crate) use self::history::{EndedWait, LONG_WAIT, Mark, Sums};
 use self::idle::Idle;
 use self::task::Wait;
 pub(crate) use self::task::{Longest, Program, Tally, Task};
+use crate::Need;
 use crate::bursts::{self, Bursts};
 
 /// A wakeup that gives a CPU at once to the task that it wakes, and takes it from another, comes no
@@ -63,6 +65,8 @@ pub struct Watcher {
     /// For how long a hypervisor had CPUs, all together.
     pub(crate) stolen: Duration,
     pub(crate) interrupts_seen: bool,
+    /// What the recording is known to lack.
+    pub(crate) lacks: BTreeSet<Need>,
 }
 
 impl Watcher {
@@ -86,6 +90,13 @@ impl Watcher {
             began: from == Instant::START,
             ..Watcher::default()
         }
+    }
+
+    /// The recording lacks these, whatever its records are: no verdict rests on them.
+    #[must_use]
+    pub fn lacking(mut self, lacks: impl IntoIterator<Item = Need>) -> Watcher {
+        self.lacks.extend(lacks);
+        self
     }
 
     /// Whether a CPU never idles while somebody is in its queue: so it is with Linux' own
@@ -364,6 +375,8 @@ impl Watcher {
         let idled = self.cpu(wait.cpu).idled_until(at);
         let idled = idled.saturating_sub(wait.idled_here);
         let unseen = self.serves_its_queues() && idled >= NOBODY_WAITS;
+        // A wait that went on as the measurement began is not known from its beginning.
+        let of_wakeup = self.board.woken(id) == Some(wait.since);
         let task = self.tasks.touch(id);
         if wait.doubtful || unseen {
             task.forget_wait();
@@ -375,6 +388,9 @@ impl Watcher {
             to: at,
         };
         task.sums().add(&pending);
+        if of_wakeup {
+            task.waits.count(at.since(wait.since));
+        }
         self.history.ends(id, pending);
     }
 

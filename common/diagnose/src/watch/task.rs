@@ -5,6 +5,8 @@ use std::sync::Arc;
 use warmq_trace::{Board, Comm, Context, Who};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
+use super::waits::Waits;
+
 /// Of those who ran while a task waited, at most so many are listed by name; of the others, so many
 /// programs.
 const MOST_BESIDE: usize = 24;
@@ -40,6 +42,8 @@ pub(crate) struct Task {
     pub tally: Arc<Tally>,
     /// Of the wait that goes on: only its end says whether it counts.
     pub(super) pending: Tally,
+    /// How long it waited after its wakeups, of the whole time alone.
+    pub waits: Waits,
     /// How long it had waited when the trace ended, if it did so then.
     pub unfinished: Duration,
     pub born: Option<Instant>,
@@ -62,6 +66,7 @@ impl Task {
     pub(super) fn restart(&mut self, from: Instant, board: &Board) {
         self.tally = Arc::default();
         self.pending = Tally::default();
+        self.waits = Waits::default();
         if let Some(wait) = &mut self.wait {
             wait.since = from;
             wait.part_from = from;

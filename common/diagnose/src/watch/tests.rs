@@ -436,3 +436,74 @@ proptest! {
         }
     }
 }
+
+/// B is woken 20 times a second on the CPU of A, runs for 1 ms, and each time waits for 9 ms.
+fn late() -> Vec<(u64, Record)> {
+    let mut story = vec![(0, switch(0, None, Some(A)))];
+    for at in (10..1_000).step_by(50) {
+        let sleeps = Record::Switch {
+            cpu: CpuId(0),
+            prev: Some(B),
+            prev_runnable: false,
+            next: Some(A),
+        };
+        story.extend([
+            (at, woken(B, 0)),
+            (at + 9, switch(0, Some(A), Some(B))),
+            (at + 10, sleeps),
+        ]);
+    }
+    story
+}
+
+fn diagnosed_lacking(records: &[(u64, Record)], lacks: &[Need]) -> Diagnosis {
+    let one_cpu = Header {
+        places: vec![(0, 0)],
+        ..two_cpus()
+    };
+    let watcher = Watcher::new(&one_cpu, ms(0), Instant(u64::MAX));
+    let mut watcher = watcher.lacking(lacks.iter().copied());
+    records
+        .iter()
+        .for_each(|(at, record)| watcher.see(ms(*at), record));
+    Diagnosis::of(watcher)
+}
+
+#[test]
+fn who_waits_for_longer_than_it_runs_at_each_wakeup_is_late() {
+    let found = diagnosed_lacking(&late(), &[]);
+    let verdict = found
+        .verdicts
+        .iter()
+        .find(|verdict| verdict.kind == Kind::Latency);
+    let verdict = verdict.expect("B is late");
+    let says = "task 2 is woken 20 times a second, runs for 1.00 ms at a time, and waits for \
+                8.38 ms at p99, 9.00 ms at most.";
+    assert_eq!(verdict.says, says);
+    assert!(verdict.because.contains("task 1 had 100 % of the CPU"));
+    assert!(verdict.because.contains("They are as good as it is"));
+    // Its turns are as long as the waits of somebody who runs as long as it waits.
+    let mut in_turn = late();
+    for (at, record) in &mut in_turn {
+        let is_end = matches!(record, Record::Switch { prev: Some(B), .. });
+        *at += if is_end { 8 } else { 0 };
+    }
+    assert_eq!(diagnosed_lacking(&in_turn, &[]).verdicts, []);
+}
+
+#[test]
+fn no_verdict_rests_on_what_a_recording_lacks() {
+    let found = diagnosed_lacking(&late(), &[Need::Wakeups]);
+    assert_eq!(found.verdicts, []);
+    let kinds = found.not_given.iter().map(|not| not.kind);
+    assert!(kinds.clone().any(|kind| kind == Kind::Latency));
+    assert!(kinds.clone().all(|kind| kind != Kind::Interrupts));
+    assert!(found.notes[0].starts_with("The recording has no wakeups: these verdicts cannot"));
+    // That it is late needs no groups; why it is, does.
+    let found = diagnosed_lacking(&late(), &[Need::Groups]);
+    let because = &found.verdicts[0].because;
+    assert!(
+        because.ends_with("does not say by which rule they ran."),
+        "{because}"
+    );
+}
