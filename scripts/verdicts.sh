@@ -55,6 +55,9 @@ for kernel in $kernels; do
     expect quota "$kernel" 1 $stories/quota.toml
     expect too-many "$kernel" 1 $stories/too-many.toml
     expect realtime "$kernel" 1 $stories/realtime.toml
+    expect latency "$kernel" 1 $stories/keys.toml
+    expect outweighed "$kernel" 1 $stories/outweighed.toml
+    expect nice-without-effect "$kernel" 1 $stories/nice-in-session.toml
     # The kernel forgets what a task owes when it sleeps.
     expect sleeper-preempts "$kernel" 1 $stories/sleepers.toml --set "tunables=$features=NO_PLACE_LAG $features=NO_DELAY_DEQUEUE"
     expect too-many "$kernel" 1 $stories/sleepers.toml

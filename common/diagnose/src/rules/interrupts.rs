@@ -5,9 +5,9 @@ use crate::case::Case;
 use crate::verdict::Finding;
 use crate::words::{share, span, thousandths};
 
-/// Of the time that the task wanted its CPUs, in thousandths. Less is what a busy network card
-/// takes, and is charged to nobody.
-const LEAST: u64 = 300;
+/// Of the time that the task wanted its CPUs, in thousandths: a quarter. Less is what a busy
+/// network card takes, and is charged to nobody.
+const LEAST: u64 = 250;
 
 const CURES: &[Cure] = &[
     Cure::new(

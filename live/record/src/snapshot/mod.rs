@@ -90,14 +90,25 @@ impl Snapshot {
         }
     }
 
-    /// For how long quotas held groups back since they were first looked at.
+    /// What was counted of quotas since the groups were first looked at, and for how long they held
+    /// tasks back.
     pub fn throttled(&self, at: Instant, out: &mut dyn FnMut(Instant, Record)) {
         for (number, group) in self.groups.all() {
-            let span = Duration::from_us(group.throttled_since());
+            let Some(stat) = group.counted_since().filter(|stat| stat.periods > 0) else {
+                continue;
+            };
+            let (group, span) = (number, Duration::from_us(stat.throttled_us));
+            let (periods, throttled) = (stat.periods, stat.throttled);
             if span > Duration::ZERO {
-                let group = number;
                 out(at, Record::Throttled { group, span });
             }
+            let counted = Record::Quota {
+                group,
+                periods,
+                throttled,
+                span,
+            };
+            out(at, counted);
         }
     }
 }
