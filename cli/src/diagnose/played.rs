@@ -728,6 +728,11 @@ const OF_LAWS: &[(&str, &[Kind])] = &[
     ("deadline", &[Kind::Realtime, Kind::Reservation]),
     // A server leaves the task beside the real-time one 5 %.
     ("real-time-hog-pinned", &[Kind::Realtime]),
+    // Receivers that run for some us wait for a turn of a hog, or for some.
+    ("receiver-beside-hog", &[Kind::Latency]),
+    ("receiver-beside-hogs", &[Kind::Latency]),
+    ("other-session", &[Kind::Latency]),
+    ("other-cgroup", &[Kind::Latency]),
 ];
 
 /// The same under the scheduler of 6.18.
@@ -737,9 +742,9 @@ fn of_laws_under_eevdf() -> Vec<(&'static str, &'static [Kind])> {
     let more: [(&str, &[Kind]); 5] = [
         // Its task that is woken by a timer waits for 12 ms, where 8 are the bound.
         ("timer-same-group", &[Kind::Latency, Kind::TooMany]),
-        // A receiver that runs for 5 us waits for 12 ms; the law is about whom it wakes beside.
-        ("other-session", &[Kind::Latency]),
-        ("other-cgroup", &[Kind::Latency]),
+        // Who is woken there runs for 20 to 60 us, and waits for a tick.
+        ("timer", &[Kind::Latency]),
+        ("wake-chain", &[Kind::Latency]),
         // Forkers run for a quarter of a millisecond between children, and wait for 4 ms.
         ("fork-storm", &[Kind::Latency]),
         // By their weights, four of the six hogs are on one of the two CPUs.
@@ -750,7 +755,8 @@ fn of_laws_under_eevdf() -> Vec<(&'static str, &'static [Kind])> {
 
 /// The same under the compiled scx_warmq.
 fn of_laws_under_a_compiled_one() -> Vec<(&'static str, &'static [Kind])> {
-    let more: (&str, &[Kind]) = ("forks", &[Kind::TooMany]);
+    // The parent waits for 9 ms between its children.
+    let more: (&str, &[Kind]) = ("forks", &[Kind::Latency, Kind::TooMany]);
     OF_LAWS.iter().copied().chain([more]).collect()
 }
 

@@ -11,7 +11,7 @@ use crate::weight;
 const LEAST_OWN_SLICE: Duration = Duration::from_us(700);
 
 /// And the longest, on eight CPUs and more, in kernels before 6.15.
-const MOST_OWN_SLICE: Duration = Duration::from_ms(3);
+pub(crate) const MOST_OWN_SLICE: Duration = Duration::from_ms(3);
 
 /// Why somebody goes before another one, the strongest reason first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

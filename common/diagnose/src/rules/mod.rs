@@ -7,13 +7,13 @@
 //!   that no scheduler of fair tasks could have done better.
 //! - [`Kind::Affinity`], [`Kind::IdleBeside`]: there was a CPU, and who ran instead matters less
 //!   than why that one was not used.
-//! - [`Kind::GroupStarved`], [`Kind::SleeperPreempts`]: faults of schedulers, the one between groups
-//!   before the one within a group, whose signs it has as well.
-//! - [`Kind::Outweighed`], [`Kind::NiceWithoutEffect`]: it got what it was due, by settings that may
-//!   not mean that.
+//! - [`Kind::GroupStarved`], [`Kind::SleeperPreempts`]: faults of schedulers, the one between
+//!   groups before the one within a group, whose signs it has as well.
+//! - [`Kind::Outweighed`], [`Kind::NiceWithoutEffect`]: it got what it was due, by settings that
+//!   may not mean that.
 //! - [`Kind::LeastWeight`], [`Kind::TooMany`]: it got what it was due, which is little.
-//! - [`Kind::SlicesLong`], [`Kind::SlicesShort`], [`Kind::Latency`]: it got what it was due,
-//!   and later than it needs it, or in small pieces.
+//! - [`Kind::SlicesLong`], [`Kind::SlicesShort`], [`Kind::Latency`]: it got what it was due, and
+//!   later than it needs it, or in small pieces.
 //! - [`Kind::Moves`]: it got that on CPUs under changing caches.
 //! - [`Kind::Unexplained`]: it got less than it was due, and none of these fits.
 

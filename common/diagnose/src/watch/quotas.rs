@@ -22,7 +22,7 @@ pub(crate) struct Quotas {
     /// For how long its tasks were held back.
     held: BTreeMap<u32, Duration>,
     now: BTreeMap<u32, Stat>,
-    /// What had been counted when the measurement began.
+    /// What had been counted when the measurement began, or when a record first said so.
     before: BTreeMap<u32, Stat>,
 }
 
@@ -42,6 +42,7 @@ impl Quotas {
                     span,
                 };
                 self.now.insert(group, stat);
+                self.before.entry(group).or_insert(stat);
             }
             _ => {}
         }
@@ -60,8 +61,7 @@ impl Quotas {
 
     /// What was counted of `group` meanwhile; none where nothing was.
     pub fn of(&self, group: u32) -> Option<Stat> {
-        let (now, before) = (self.now.get(&group)?, self.before.get(&group));
-        let before = before.copied().unwrap_or_default();
+        let (now, before) = (self.now.get(&group)?, self.before.get(&group)?);
         let stat = Stat {
             periods: now.periods.saturating_sub(before.periods),
             throttled: now.throttled.saturating_sub(before.throttled),
@@ -84,7 +84,10 @@ mod tests {
             span: Duration::from_ms(ms),
         };
         let mut quotas = Quotas::default();
+        quotas.learn(&counted(7, 4, 100));
+        assert_eq!(quotas.of(1), None);
         quotas.learn(&counted(10, 4, 200));
+        assert_eq!(quotas.of(1).map(|stat| stat.periods), Some(3));
         quotas.restart();
         assert_eq!(quotas.of(1), None);
         quotas.learn(&counted(30, 5, 270));

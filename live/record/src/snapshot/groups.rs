@@ -32,6 +32,11 @@ pub(super) struct Group {
 }
 
 impl Group {
+    /// Whether the kernel counts its periods: it has a quota.
+    pub fn is_counted(&self) -> bool {
+        self.counted.is_some() && self.limit.0 < Duration(u64::MAX)
+    }
+
     /// What has been counted of its quota since it was met.
     pub fn counted_since(&self) -> Option<QuotaStat> {
         let (now, before) = (counted(&self.path)?, self.counted?);
@@ -112,7 +117,7 @@ fn counted(path: &str) -> Option<QuotaStat> {
 }
 
 /// What `cpu.stat` says of a group's quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuotaStat {
     /// Periods that have ended (`nr_periods`).
     pub periods: u64,

@@ -75,6 +75,9 @@ impl Snapshot {
                 period,
             };
             out(Instant::START, limit);
+            if group.is_counted() {
+                out(Instant::START, quota_of(number, &QuotaStat::default()));
+            }
         }
     }
 
@@ -98,18 +101,21 @@ impl Snapshot {
                 continue;
             };
             let (group, span) = (number, Duration::from_us(stat.throttled_us));
-            let (periods, throttled) = (stat.periods, stat.throttled);
             if span > Duration::ZERO {
                 out(at, Record::Throttled { group, span });
             }
-            let counted = Record::Quota {
-                group,
-                periods,
-                throttled,
-                span,
-            };
-            out(at, counted);
+            out(at, quota_of(number, &stat));
         }
+    }
+}
+
+/// What was counted of the quota of `group`, as a record.
+fn quota_of(group: u32, stat: &QuotaStat) -> Record {
+    Record::Quota {
+        group,
+        periods: stat.periods,
+        throttled: stat.throttled,
+        span: Duration::from_us(stat.throttled_us),
     }
 }
 
