@@ -50,13 +50,8 @@ impl Late {
         // few waits are late, and it is not.
         let is_late = late.often >= LEAST_WOKEN
             && late.p99 > MOST_OWN_SLICE
-            && late.exceeds(late.runs)
+            && late.p99 > late.runs * LEAST_TIMES
             && tally.waited > tally.ran;
         is_late.then_some(late)
-    }
-
-    /// Whether it waits for much longer than `span`.
-    pub fn exceeds(&self, span: Duration) -> bool {
-        self.p99 > span * LEAST_TIMES
     }
 }
