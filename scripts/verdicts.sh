@@ -28,7 +28,7 @@ kinds() { # KERNEL CPUS SCENARIO OPTIONS...
     shift 3
     "$warmq" run "$scenario" --world guest --kernel "$kernel" --machine small-smt --set "cpus=$cpus" --seeds 1 $length \
         --trace "$trace" "$@" > "$folder/said" 2>&1 || { cat "$folder/said" >&2; echo "no run"; return; }
-    "$warmq" diagnose "$trace" --json | { grep -o '"kind":"[^"]*"' || true; } | cut -d'"' -f4 | sort -u | tr '\n' ' ' | sed 's/ $//'
+    "$warmq" diagnose "$trace" --json | { grep -o '"kind":"[^"]*","tasks"' || true; } | cut -d'"' -f4 | sort -u | tr '\n' ' ' | sed 's/ $//'
 }
 
 expect() { # KINDS KERNEL CPUS SCENARIO OPTIONS...
