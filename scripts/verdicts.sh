@@ -28,7 +28,7 @@ kinds() { # KERNEL CPUS SCENARIO OPTIONS...
     shift 3
     "$warmq" run "$scenario" --world guest --kernel "$kernel" --machine small-smt --set "cpus=$cpus" --seeds 1 $length \
         --trace "$trace" "$@" > "$folder/said" 2>&1 || { cat "$folder/said" >&2; echo "no run"; return; }
-    "$warmq" diagnose "$trace" --json | { grep -o '"kind":"[^"]*"' || true; } | cut -d'"' -f4 | sort -u | tr '\n' ' ' | sed 's/ $//'
+    "$warmq" diagnose "$trace" --json | { grep -o '"kind":"[^"]*","tasks"' || true; } | cut -d'"' -f4 | sort -u | tr '\n' ' ' | sed 's/ $//'
 }
 
 expect() { # KINDS KERNEL CPUS SCENARIO OPTIONS...
@@ -55,6 +55,9 @@ for kernel in $kernels; do
     expect quota "$kernel" 1 $stories/quota.toml
     expect too-many "$kernel" 1 $stories/too-many.toml
     expect realtime "$kernel" 1 $stories/realtime.toml
+    expect latency "$kernel" 1 $stories/keys.toml
+    expect outweighed "$kernel" 1 $stories/outweighed.toml
+    expect nice-without-effect "$kernel" 1 $stories/nice-in-session.toml
     # The kernel forgets what a task owes when it sleeps.
     expect sleeper-preempts "$kernel" 1 $stories/sleepers.toml --set "tunables=$features=NO_PLACE_LAG $features=NO_DELAY_DEQUEUE"
     expect too-many "$kernel" 1 $stories/sleepers.toml

@@ -362,9 +362,8 @@ fn whoever_has_the_least_weight_waits_for_it() {
     );
 }
 
-/// The example of the README: somebody types while a program is built.
-const KEYS: &str = "[task.editor]\nevery = \"10ms\"\nbody = [{ run = \"1ms\" }]\n\
-                    [task.build]\ncount = \"2 per cpu\"\nbody = [{ run = \"10ms\" }]\n";
+/// The example of the README.
+const KEYS: &str = include_str!("../../tests/verdicts/keys.toml");
 
 #[test]
 fn an_editor_beside_a_build_waits_for_longer_than_it_runs() {
@@ -382,31 +381,205 @@ fn an_editor_beside_a_build_waits_for_longer_than_it_runs() {
     }
 }
 
-/// What the verdict names as its cures, tried.
+/// What the verdict names as its cures, tried: the editor waits for less than half as long in all.
 #[test]
 fn the_cures_of_latency_are_ones() {
     let of_editor = |key: &str| KEYS.replacen("every", &format!("{key}\nevery"), 1);
+    let cured = [
+        // A little more than it runs at a time. With less it is preempted as it runs.
+        of_editor("slice = \"1200us\""),
+        of_editor("nice = -5"),
+        KEYS.replace("count", "policy = \"idle\"\ncount"),
+    ];
+    let waited = |found: &Diagnosis| {
+        let mut all = found.activity.waiting.iter();
+        let editor = all.find(|waiting| waiting.about.name == "editor");
+        editor.map_or(0, |waiting| waiting.waited_ns)
+    };
     for kernel in ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"] {
-        for (text, settings) in [
-            (of_editor("slice = \"300us\""), ""),
-            (of_editor("nice = -5"), ""),
-            (KEYS.replace("count", "policy = \"idle\"\ncount"), ""),
-        ] {
-            let found = story_on("small-4llc", &text, kernel, settings);
-            assert_eq!(
-                verdicts(&found),
-                BTreeMap::new(),
-                "{kernel}: {text}: {found:#?}"
+        let before = waited(&story_on("small-4llc", KEYS, kernel, ""));
+        for text in &cured {
+            let found = story_on("small-4llc", text, kernel, "");
+            assert_eq!(verdicts(&found), BTreeMap::new(), "{kernel}: {text}");
+            assert!(waited(&found) * 2 < before, "{kernel}: {text}: {before}");
+        }
+    }
+}
+
+#[test]
+fn a_service_beside_containers_of_much_weight_on_few_cpus_is_outweighed() {
+    let text = include_str!("../../tests/verdicts/outweighed.toml");
+    for kernel in ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"] {
+        let found = story(text, kernel, "cpus = 1");
+        let found = verdicts(&found);
+        assert_eq!(
+            found.keys().copied().collect::<Vec<_>>(),
+            ["outweighed"],
+            "{kernel}: {found:?}"
+        );
+    }
+    // Eight CPUs of containers divide the weight that kubelet gives them for eight.
+    let spread = text.replace(
+        "cpus = \"cpu 0\"\nbody = [{ run = \"10ms\" }]",
+        "count = 8\nbody = [{ run = \"10ms\" }]",
+    );
+    let spread = spread.replace("2500", "313");
+    for kernel in ["eevdf-6.12", "eevdf-6.18"] {
+        let found = verdicts(&story_on("small-4llc", &spread, kernel, ""));
+        assert!(!found.contains_key("outweighed"), "{kernel}: {found:?}");
+    }
+}
+
+#[test]
+fn a_quota_that_other_cpus_hold_slices_of_is_reported_with_what_the_kernel_counts() {
+    let text = include_str!("../../tests/verdicts/quota-stranded.toml");
+    for kernel in ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"] {
+        let found = story(text, kernel, "");
+        let kinds: Vec<&str> = verdicts(&found).into_keys().collect();
+        assert_eq!(kinds, [Kind::QuotaStranded.name()], "{kernel}: {found:#?}");
+        let verdict = &found.verdicts[0];
+        assert!(
+            verdict.because.contains("nr_throttled"),
+            "{}",
+            verdict.because
+        );
+        // Its cures are ones.
+        let of_slice = story(text, kernel, "bandwidth_slice = \"1ms\"");
+        assert_eq!(verdicts(&of_slice), BTreeMap::new(), "{kernel}");
+        let more = text.replace("6ms", "12ms");
+        assert_eq!(
+            verdicts(&story(&more, kernel, "")),
+            BTreeMap::new(),
+            "{kernel}"
+        );
+    }
+}
+
+#[test]
+fn a_nice_value_that_has_no_effect_in_another_session_is_reported() {
+    let text = include_str!("../../tests/verdicts/nice-in-session.toml");
+    let one_session = text.replace("group = \"build\"\n", "group = \"desk\"\n");
+    let weighted = text.replacen("[group.build]\n", "[group.build]\nnice = 19\n", 1);
+    for kernel in ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"] {
+        only(
+            &story(text, kernel, "cpus = 1"),
+            Kind::NiceWithoutEffect,
+            &["program"],
+        );
+        for cured in [&one_session, &weighted] {
+            only(
+                &story(cured, kernel, "cpus = 1"),
+                Kind::LeastWeight,
+                &["compiler"],
             );
         }
     }
+    // O(1) knows no groups: nice has its effect.
+    let found = verdicts(&story(text, "o1", "cpus = 1"));
+    assert!(
+        !found.contains_key(Kind::NiceWithoutEffect.name()),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn slices_that_are_too_long_or_too_short_are_reported() {
+    let kernels = ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"];
+    let of_editor = |key: &str| KEYS.replacen("every", &format!("{key}\nevery"), 1);
+    for kernel in kernels {
+        for key in ["slice = \"100ms\"", "policy = \"batch\""] {
+            let found = story_on("small-4llc", &of_editor(key), kernel, "");
+            only(&found, Kind::SlicesLong, &["editor"]);
+        }
+        let short = "[task.hog]\nbody = [{ run = \"10ms\" }]\n[task.short]\nslice = \"100us\"\n\
+                     body = [{ run = \"100us\" }, { sleep = \"200us\" }]\n";
+        only(
+            &story(short, kernel, "cpus = 1"),
+            Kind::SlicesShort,
+            &["hog"],
+        );
+        let longer = short.replace("200us", "2ms");
+        assert_eq!(
+            verdicts(&story(&longer, kernel, "cpus = 1")),
+            BTreeMap::new(),
+            "{kernel}"
+        );
+    }
+}
+
+#[test]
+fn a_pair_that_moves_between_caches_is_reported() {
+    let pair = "[pipe.there]\n[pipe.back]\n[task.ping]\n\
+                body = [{ send = \"there\", bytes = \"1B\" }, { run = \"50us\" }, { receive = \"back\", bytes = \"1B\" }]\n\
+                [task.pong]\n\
+                body = [{ receive = \"there\", bytes = \"1B\" }, { run = \"50us\" }, { send = \"back\", bytes = \"1B\" }]\n\
+                [task.hog]\ncount = 3\nbody = [{ run = \"3ms\" }, { sleep = \"500us\" }]\n";
+    let found = story_on("small-4llc", pair, "mq", "");
+    assert!(
+        verdicts(&found).contains_key(Kind::Moves.name()),
+        "{found:#?}"
+    );
+    for kernel in ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"] {
+        let found = story_on("small-4llc", pair, kernel, "");
+        assert_eq!(verdicts(&found), BTreeMap::new(), "{kernel}");
+    }
+}
+
+#[test]
+fn a_task_that_waits_where_only_cpus_under_another_cache_idle_is_reported_with_that() {
+    let text = "[task.hog]\ncount = 2\ncpus = \"cpu 0\"\nbody = [{ run = \"1ms\" }]\n\
+                [[change]]\nat = \"50ms\"\ntask = \"hog\"\nset = { cpus = \"all\" }\n";
+    let far = "under the cache of its own CPU for 0 %";
+    for (machine, why) in [
+        ("tiny-2cpu", far),
+        ("small-4llc", "balancing left it where it was"),
+    ] {
+        let settings = "cpus = 2\nfault = \"no-balance\"";
+        let found = story_on(machine, text, "broken", settings);
+        only(&found, Kind::IdleBeside, &["hog 0", "hog 1"]);
+        let because = &found.verdicts[0].because;
+        assert!(because.contains(why), "{because}");
+    }
+    let bound = "[task.bound]\ncount = 2\ncpus = \"cpu 0\"\nbody = [{ run = \"1ms\" }]\n";
+    let text = format!("{bound}{}", text.replace("count = 2\n", ""));
+    let found = story_on(
+        "small-4llc",
+        &text,
+        "broken",
+        "cpus = 2\nfault = \"no-balance\"",
+    );
+    let left = |verdict: &&Verdict| verdict.kind == Kind::IdleBeside;
+    let because = &found.verdicts.iter().find(left).unwrap().because;
+    assert!(
+        because.contains(" may not use it, and balancing"),
+        "{because}"
+    );
+}
+
+#[test]
+fn a_task_that_its_cpuset_keeps_from_an_idle_cpu_is_reported_with_that() {
+    let text = "[group.pod]\ncpus = \"cpu 0\"\n[task.hog]\ncount = 2\ngroup = \"pod\"\n\
+                body = [{ run = \"1ms\" }]\n";
+    let found = story(text, "eevdf-6.18", "");
+    only(&found, Kind::Affinity, &["hog 0", "hog 1"]);
+    let because = &found.verdicts[0].because;
+    assert!(
+        because.ends_with("All tasks of group pod are bound so: that is its cpuset."),
+        "{because}"
+    );
 }
 
 #[test]
 fn a_real_time_task_that_never_sleeps_is_reported() {
     let urgent = "[task.urgent]\npolicy = \"fifo 50\"\ncpus = \"cpu 0\"\nbody = [{ run = \"10ms\" }]\n\
                   [task.hog]\ncpus = \"cpu 0\"\nbody = [{ run = \"1ms\" }]\n";
-    only(&story(urgent, "eevdf-6.18", ""), Kind::Realtime, &["hog"]);
+    let found = story(urgent, "eevdf-6.18", "");
+    only(&found, Kind::Realtime, &["hog"]);
+    let because = &found.verdicts[0].because;
+    assert!(
+        because.contains("of CPU 0 in all, and left 5."),
+        "{because}"
+    );
 }
 
 #[test]
@@ -560,6 +733,11 @@ const OF_LAWS: &[(&str, &[Kind])] = &[
     ("deadline", &[Kind::Realtime, Kind::Reservation]),
     // A server leaves the task beside the real-time one 5 %.
     ("real-time-hog-pinned", &[Kind::Realtime]),
+    // Receivers that run for some us wait for a turn of a hog, or for some.
+    ("receiver-beside-hog", &[Kind::Latency]),
+    ("receiver-beside-hogs", &[Kind::Latency]),
+    ("other-session", &[Kind::Latency]),
+    ("other-cgroup", &[Kind::Latency]),
 ];
 
 /// The same under the scheduler of 6.18.
@@ -569,9 +747,9 @@ fn of_laws_under_eevdf() -> Vec<(&'static str, &'static [Kind])> {
     let more: [(&str, &[Kind]); 5] = [
         // Its task that is woken by a timer waits for 12 ms, where 8 are the bound.
         ("timer-same-group", &[Kind::Latency, Kind::TooMany]),
-        // A receiver that runs for 5 us waits for 12 ms; the law is about whom it wakes beside.
-        ("other-session", &[Kind::Latency]),
-        ("other-cgroup", &[Kind::Latency]),
+        // Who is woken there runs for 20 to 60 us, and waits for a tick.
+        ("timer", &[Kind::Latency]),
+        ("wake-chain", &[Kind::Latency]),
         // Forkers run for a quarter of a millisecond between children, and wait for 4 ms.
         ("fork-storm", &[Kind::Latency]),
         // By their weights, four of the six hogs are on one of the two CPUs.
@@ -582,7 +760,8 @@ fn of_laws_under_eevdf() -> Vec<(&'static str, &'static [Kind])> {
 
 /// The same under the compiled scx_warmq.
 fn of_laws_under_a_compiled_one() -> Vec<(&'static str, &'static [Kind])> {
-    let more: (&str, &[Kind]) = ("forks", &[Kind::TooMany]);
+    // The parent waits for 9 ms between its children.
+    let more: (&str, &[Kind]) = ("forks", &[Kind::Latency, Kind::TooMany]);
     OF_LAWS.iter().copied().chain([more]).collect()
 }
 

@@ -21,6 +21,9 @@ const LEAST_LOSS: Duration = Duration::from_ms(20);
 /// Who is runnable for so much of its life, in thousandths, could always use a CPU. Whoever sleeps
 /// in between may have got all that it asked for.
 const ALWAYS: u64 = 800;
+/// Moves between caches a second. A cache of some MB is filled in some 100 us: so many moves take a
+/// hundredth of a CPU.
+const LEAST_MOVES: u64 = 100;
 /// Who is woken more often in a second does sleep, and is runnable most of the time because it
 /// waits each time: that is a matter of slices and ticks as long as no wait is long.
 const MOST_WOKEN: u64 = 10;
@@ -51,10 +54,12 @@ pub(crate) struct Case<'f, 'w> {
     pub wants_much: bool,
     /// It is woken often, and waits for longer than it runs.
     pub late: Option<Late>,
+    /// It moves often between caches.
+    pub moves: bool,
 }
 
 impl<'f, 'w> Case<'f, 'w> {
-    /// The task, unless it hardly wanted a CPU and was never late.
+    /// The task, unless no rule can say anything of it.
     pub fn of(facts: &'f Facts<'w>, id: TaskId) -> Option<Case<'f, 'w>> {
         Case::new(facts, id, facts.tally(id))
     }
@@ -70,7 +75,8 @@ impl<'f, 'w> Case<'f, 'w> {
         let asked = wanted + tally.held.throttled + tally.doubted;
         let wants_much = asked >= LEAST_SPAN && thousandths(asked, facts.period) >= LEAST_WANTED;
         let late = Late::of(facts, id);
-        if !wants_much && late.is_none() {
+        let moves = facts.whole && rate(tally.llc_moves, facts.period) >= LEAST_MOVES;
+        if !wants_much && late.is_none() && !moves {
             return None;
         }
         let due = facts.dues.due(&task.who, facts.tally(id), tally);
@@ -92,6 +98,7 @@ impl<'f, 'w> Case<'f, 'w> {
             waited_long: waited >= WAITED_LONG && long,
             wants_much,
             late,
+            moves,
         })
     }
 

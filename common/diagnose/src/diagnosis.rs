@@ -140,7 +140,7 @@ fn of_bursts<'f>(
         let held = throttled.max().unwrap_or_default();
         !known.contains(&(*kind, *id))
             && doubt::contradicted(facts, *id).is_none()
-            && (*kind == Kind::Quota || held < burst.lost)
+            && (matches!(kind, Kind::Quota | Kind::QuotaStranded) || held < burst.lost)
     });
     new.map(|(kind, id, burst)| {
         let when = (burst.from, burst.to);
@@ -223,12 +223,6 @@ fn notes(facts: &Facts<'_>) -> Vec<String> {
     }
     if !watcher.interrupts_seen {
         notes.push("The trace has no interrupts: what they took counts as running.".to_owned());
-    }
-    if facts.header.places.is_empty() {
-        notes.push(
-            "The trace does not say which CPUs share a cache: moves between caches are not seen."
-                .to_owned(),
-        );
     }
     for (cpu, all, softirqs) in watcher.interrupts() {
         let of_time = thousandths(all, facts.period);

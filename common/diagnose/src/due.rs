@@ -152,6 +152,12 @@ impl Dues {
         (part as u64).max(1)
     }
 
+    /// The part of the weight of `group` that counts on `cpu`.
+    pub fn weight_on(&self, cpu: CpuId, group: u32) -> u64 {
+        let demand = self.cpus.get(&cpu);
+        demand.map_or(0, |demand| self.entity(demand, group))
+    }
+
     /// How many tasks want `cpu` on average, in thousandths.
     pub fn tasks_on(&self, cpu: CpuId) -> u64 {
         self.cpus.get(&cpu).map_or(0, |demand| demand.tasks)

@@ -128,12 +128,7 @@ impl<'w> Facts<'w> {
     /// For how long a quota held back tasks of `group`, as far as was recorded.
     pub fn throttled(&self, group: u32) -> Duration {
         match self.whole {
-            true => self
-                .watcher
-                .throttled
-                .get(&group)
-                .copied()
-                .unwrap_or_default(),
+            true => self.watcher.quotas.held(group),
             false => Duration::ZERO,
         }
     }
@@ -314,6 +309,9 @@ impl<'w> Facts<'w> {
                 words::count(rival.weight),
                 words::count(waits.weight)
             )],
+            Preference::Slice if other == Duration::ZERO => {
+                vec![format!("the kernel's slice against {}", words::span(own))]
+            }
             Preference::Slice if own == Duration::ZERO => {
                 vec![format!("asks for a slice of {}", words::span(other))]
             }

@@ -6,15 +6,13 @@
 use warmq_units::{Duration, TaskId};
 
 use crate::facts::Facts;
+use crate::preference::MOST_OWN_SLICE;
 use crate::words::rate;
 
 /// Wakeups a second: somebody who types presses a key so often.
 const LEAST_WOKEN: u64 = 5;
 /// So many of its waits are known. Of fewer, the second longest says nothing of the next one.
 const LEAST_KNOWN: u64 = 20;
-/// It waits for more than this: a tick at 250 Hz, the longest time for which a kernel without
-/// high-resolution slices lets whoever runs go on before it looks.
-const LEAST_WAIT: Duration = Duration::from_ms(4);
 /// It waits for so many times what it runs for. Who waits for less may have its turn after
 /// somebody who does as much.
 const LEAST_TIMES: u64 = 2;
@@ -48,17 +46,12 @@ impl Late {
             p99: task.waits.at(USUAL),
             longest: task.waits.longest(),
         };
-        // On the whole it waits for more than it runs, too: else a few waits are late, and it is
-        // not.
+        // Whoever ran had a whole slice. On the whole it waits for more than it runs, too: else a
+        // few waits are late, and it is not.
         let is_late = late.often >= LEAST_WOKEN
-            && late.p99 > LEAST_WAIT
-            && late.exceeds(late.runs)
+            && late.p99 > MOST_OWN_SLICE
+            && late.p99 > late.runs * LEAST_TIMES
             && tally.waited > tally.ran;
         is_late.then_some(late)
-    }
-
-    /// Whether it waits for much longer than `span`.
-    pub fn exceeds(&self, span: Duration) -> bool {
-        self.p99 > span * LEAST_TIMES
     }
 }

@@ -10,6 +10,9 @@ use crate::weight;
 /// (`sysctl_sched_base_slice`, kernel/sched/fair.c).
 const LEAST_OWN_SLICE: Duration = Duration::from_us(700);
 
+/// And the longest, on eight CPUs and more, in kernels before 6.15.
+pub(crate) const MOST_OWN_SLICE: Duration = Duration::from_ms(3);
+
 /// Why somebody goes before another one, the strongest reason first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Preference {
@@ -74,11 +77,11 @@ impl Facts<'_> {
         if rival.weight > waits.weight {
             return Preference::Weight;
         }
-        let shortest = |slice: Duration| match slice {
-            Duration::ZERO => LEAST_OWN_SLICE,
+        let or_own = |asked: Duration, own: Duration| match asked {
+            Duration::ZERO => own,
             asked => asked,
         };
-        match other.slice > Duration::ZERO && other.slice < shortest(own.slice) {
+        match or_own(other.slice, MOST_OWN_SLICE) < or_own(own.slice, LEAST_OWN_SLICE) {
             true => Preference::Slice,
             false => Preference::Turn,
         }

@@ -9,10 +9,14 @@ use crate::{About, Cure};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
+    /// A quota of its group held it back, though the group used less than that.
+    QuotaStranded,
     /// A quota of its group held it back.
     Quota,
     /// It has used up what SCHED_DEADLINE reserves for it.
     Reservation,
+    /// A hypervisor had the CPU.
+    Steal,
     /// Real-time tasks or threads of the kernel had the CPU.
     Realtime,
     /// Interrupts and softirqs had the CPU.
@@ -25,12 +29,22 @@ pub enum Kind {
     GroupStarved,
     /// A task that sleeps often takes the CPU whenever it is woken.
     SleeperPreempts,
+    /// A group of much weight runs beside it.
+    Outweighed,
+    /// Its nice value does not count against another group.
+    NiceWithoutEffect,
     /// It has the least weight, and got what that is worth.
     LeastWeight,
     /// There are more tasks than the CPUs can serve at once.
     TooMany,
+    /// It is woken often, and asks for a slice that is too long for that.
+    SlicesLong,
+    /// Others ask for very short slices, and it is switched away all the time.
+    SlicesShort,
     /// It is woken often, and waits for longer than it runs.
     Latency,
+    /// It moves between caches, away from whom it wakes.
+    Moves,
     /// It starved, and no rule says why.
     Unexplained,
 }
@@ -39,43 +53,62 @@ impl Kind {
     /// Its name, as JSON has it.
     pub fn name(self) -> &'static str {
         match self {
+            Kind::QuotaStranded => "quota-stranded",
             Kind::Quota => "quota",
             Kind::Reservation => "reservation",
+            Kind::Steal => "steal",
             Kind::Realtime => "realtime",
             Kind::Interrupts => "interrupts",
             Kind::Affinity => "affinity",
             Kind::IdleBeside => "idle-beside",
             Kind::GroupStarved => "group-starved",
             Kind::SleeperPreempts => "sleeper-preempts",
+            Kind::Outweighed => "outweighed",
+            Kind::NiceWithoutEffect => "nice-without-effect",
             Kind::LeastWeight => "least-weight",
             Kind::TooMany => "too-many",
+            Kind::SlicesLong => "slices-long",
+            Kind::SlicesShort => "slices-short",
             Kind::Latency => "latency",
+            Kind::Moves => "moves",
             Kind::Unexplained => "unexplained",
         }
     }
 
     /// Whether it says who or what is to blame, so that a short time may show it.
     pub(crate) fn blames(self) -> bool {
-        !matches!(
-            self,
-            Kind::LeastWeight | Kind::TooMany | Kind::Latency | Kind::Unexplained
-        )
+        match self {
+            Kind::QuotaStranded | Kind::Quota | Kind::Reservation => true,
+            Kind::Steal | Kind::Realtime | Kind::Interrupts => true,
+            Kind::Affinity | Kind::IdleBeside => true,
+            Kind::GroupStarved | Kind::SleeperPreempts => true,
+            Kind::Outweighed | Kind::NiceWithoutEffect | Kind::LeastWeight | Kind::TooMany => false,
+            Kind::SlicesLong | Kind::SlicesShort | Kind::Latency => false,
+            Kind::Moves | Kind::Unexplained => false,
+        }
     }
 
     /// What it is about, in some words.
     pub fn title(self) -> &'static str {
         match self {
+            Kind::QuotaStranded => "held back by a quota that is not used up",
             Kind::Quota => "held back by a quota",
             Kind::Reservation => "its runtime of SCHED_DEADLINE is used up",
+            Kind::Steal => "the hypervisor took its CPU",
             Kind::Realtime => "real-time or kernel threads had the CPU",
             Kind::Interrupts => "interrupts and softirqs had the CPU",
             Kind::Affinity => "its affinity is too narrow",
             Kind::IdleBeside => "it waited beside an idle CPU",
             Kind::GroupStarved => "starved by another group whose tasks are woken often",
             Kind::SleeperPreempts => "a task that sleeps often takes the CPU at its wakeups",
+            Kind::Outweighed => "a group of much weight runs beside it",
+            Kind::NiceWithoutEffect => "nice has no effect between groups",
             Kind::LeastWeight => "it has the least weight",
             Kind::TooMany => "too many tasks for the CPUs",
+            Kind::SlicesLong => "its slice is too long for its wakeups",
+            Kind::SlicesShort => "others have very short slices",
             Kind::Latency => "woken often, and late each time",
+            Kind::Moves => "it moves between caches, away from its partner",
             Kind::Unexplained => "starved, and no rule says why",
         }
     }

@@ -317,11 +317,12 @@ pub enum Record {
         /// For how long since the last such record.
         span: Duration,
     },
-    /// What the kernel counts of the quota of `group`, as its `cpu.stat` says.
+    /// What the kernel has counted of the quota of `group`, as its `cpu.stat` says: since the group
+    /// has one, or since a recorder met it.
     Quota {
         /// The group.
         group: u32,
-        /// Periods since it has a quota (`nr_periods`).
+        /// Periods that have ended (`nr_periods`).
         periods: u64,
         /// Those in which it was throttled on some CPU (`nr_throttled`).
         throttled: u64,

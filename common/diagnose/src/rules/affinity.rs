@@ -27,7 +27,9 @@ const CURES: &[Cure] = &[
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let idle = thousandths(case.tally.idle_outside, case.tally.waited);
-    if case.waited < LEAST_WAITED || idle < LEAST_IDLE {
+    // Threads of the kernel that are bound to a CPU do its work, and nobody else's.
+    let may_move = !case.facts.is_kernel(case.id);
+    if !may_move || case.waited < LEAST_WAITED || idle < LEAST_IDLE {
         return None;
     }
     let cpus = &case.facts.task(case.id).who.cpus;
@@ -35,11 +37,27 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
         cause: String::new(),
         says: format!("{}, and may run on {} only", waited(case), shown(cpus)),
         because: format!(
-            "For {} of its wait another CPU idled that its affinity excludes.",
-            share(idle)
+            "For {} of its wait another CPU idled that its affinity excludes.{}",
+            share(idle),
+            of_cpuset(case)
         ),
         cures: CURES.to_vec(),
     })
+}
+
+/// That all of its group are bound alike: so a cpuset does it.
+fn of_cpuset(case: &Case<'_, '_>) -> String {
+    let (facts, group) = (case.facts, case.group());
+    let cpus = &facts.task(case.id).who.cpus;
+    let mut members = facts.members(group);
+    let alike = group != 0 && members.all(|(_, task)| task.who.cpus == *cpus);
+    match alike && facts.members(group).nth(1).is_some() {
+        true => format!(
+            " All tasks of {} are bound so: that is its cpuset.",
+            facts.group_name(group)
+        ),
+        false => String::new(),
+    }
 }
 
 /// `CPU 1` or `CPUs 0-3,8`.

@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use warmq_trace::Header;
 use warmq_units::Duration;
 
+use super::late_or_waited;
 use crate::case::Case;
 use crate::due::shares_by_groups;
 use crate::late::Late;
 use crate::preference::Preference;
 use crate::release::Release;
 use crate::verdict::Finding;
-use crate::words::{count, list, part, share, span, thousandths};
+use crate::words::{count, list, part, share, thousandths};
 use crate::{Cure, Need};
 
 /// So many of those who ran instead are named.
@@ -29,8 +30,9 @@ const ONE: u64 = 1_000;
 const OF_REASONS: &[Need] = &[Need::Groups, Need::Weights, Need::Policies];
 
 const SHORT_SLICE: Cure = Cure::new(
-    "let it ask for a shorter slice (`chrt --sched-runtime`, sched_setattr(2))",
-    "nothing of anybody's share; it is preempted sooner where it computes for longer",
+    "let it ask for a slice a little longer than what it runs at a time, if that is shorter than \
+     the kernel's own of 0.7 to 3 ms (`chrt --sched-runtime`, sched_setattr(2))",
+    "nothing of anybody's share; where it computes for longer it is preempted, and waits then",
 )
 .on("Linux 6.12 or later");
 const MORE_WEIGHT: Cure = Cure::new(
@@ -73,8 +75,8 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     // Nobody waits for most of what threads of the kernel do; who does is judged himself.
     let judged = !case.starves && !facts.is_kernel(case.id) && !facts.is_realtime(case.id);
     if !judged
-        || used(case) > part_of_share(case)
-        || !late.exceeds(in_turn(case, &late))
+        || uses_its_share(case)
+        || late.p99 <= in_turn(case, &late)
         || may_be_quota(case, &late)
     {
         return None;
@@ -92,15 +94,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     }
     Some(Finding {
         cause: String::new(),
-        says: format!(
-            "{} is woken {} times a second, runs for {} at a time, and waits for {} at p99, {} at \
-             most",
-            case.name(),
-            count(late.often),
-            span(late.runs),
-            span(late.p99),
-            span(late.longest)
-        ),
+        says: late_or_waited(case),
         because: because.join(" "),
         cures: cures(preference, &facts.header.preemption),
     })
@@ -111,10 +105,10 @@ fn used(case: &Case<'_, '_>) -> u64 {
     thousandths(case.tally.ran, case.facts.lived(case.facts.task(case.id)))
 }
 
-/// What it may have of a CPU to be owed time, in thousandths. Who uses all of its share is served
-/// in turn with others, as late as their turns are long.
-fn part_of_share(case: &Case<'_, '_>) -> u64 {
-    case.was_due() * MOST_USED / 1_000
+/// Whether it has most of its share of a CPU: who does is owed nothing, and served in turn with
+/// others, as late as their turns are long.
+pub(super) fn uses_its_share(case: &Case<'_, '_>) -> bool {
+    used(case) > case.was_due() * MOST_USED / 1_000
 }
 
 /// How long it would wait if each that wants the CPU had it for as long as it has.
@@ -133,7 +127,7 @@ fn may_be_quota(case: &Case<'_, '_>, late: &Late) -> bool {
 }
 
 /// The rule by which those ran who had most of the CPU while it waited.
-fn preferred(case: &Case<'_, '_>) -> Preference {
+pub(super) fn preferred(case: &Case<'_, '_>) -> Preference {
     let mut had: BTreeMap<Preference, Duration> = BTreeMap::new();
     for (id, span) in &case.tally.beside {
         *had.entry(case.facts.preference(*id, case.id)).or_default() += *span;

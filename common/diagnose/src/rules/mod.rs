@@ -1,17 +1,21 @@
 //! The rules, from the most specific to the most general. Of those that fit a task the first one
 //! speaks:
 //!
-//! 1. [`Kind::Quota`] and 2. [`Kind::Reservation`]: whoever may not run waits for no CPU, whatever
-//!    else is the matter.
-//! 3. [`Kind::Realtime`] and 4. [`Kind::Interrupts`]: these are served before any fair task, so
-//!    that no scheduler of fair tasks could have done better.
-//! 5. [`Kind::Affinity`] and 6. [`Kind::IdleBeside`]: there was a CPU, and who ran instead matters
-//!    less than why that one was not used.
-//! 7. [`Kind::GroupStarved`] and 8. [`Kind::SleeperPreempts`]: faults of schedulers, the one
-//!    between groups before the one within a group, whose signs it has as well.
-//! 9. [`Kind::LeastWeight`] and 10. [`Kind::TooMany`]: it got what it was due, which is little.
-//! 11. [`Kind::Latency`]: it got what it was due, and later than it needs it.
-//! 12. [`Kind::Unexplained`]: it got less than it was due, and none of these fits.
+//! - [`Kind::QuotaStranded`], [`Kind::Quota`], [`Kind::Reservation`]: whoever may not run waits for
+//!   no CPU, whatever else is the matter.
+//! - [`Kind::Steal`], [`Kind::Realtime`], [`Kind::Interrupts`]: these come before any fair task, so
+//!   that no scheduler of fair tasks could have done better.
+//! - [`Kind::Affinity`], [`Kind::IdleBeside`]: there was a CPU, and who ran instead matters less
+//!   than why that one was not used.
+//! - [`Kind::GroupStarved`], [`Kind::SleeperPreempts`]: faults of schedulers, the one between
+//!   groups before the one within a group, whose signs it has as well.
+//! - [`Kind::Outweighed`], [`Kind::NiceWithoutEffect`]: it got what it was due, by settings that
+//!   may not mean that.
+//! - [`Kind::LeastWeight`], [`Kind::TooMany`]: it got what it was due, which is little.
+//! - [`Kind::SlicesLong`], [`Kind::SlicesShort`], [`Kind::Latency`]: it got what it was due, and
+//!   later than it needs it, or in small pieces.
+//! - [`Kind::Moves`]: it got that on CPUs under changing caches.
+//! - [`Kind::Unexplained`]: it got less than it was due, and none of these fits.
 
 mod affinity;
 mod group_starved;
@@ -19,10 +23,17 @@ mod idle_beside;
 mod interrupts;
 mod latency;
 mod least_weight;
+mod moves;
+mod nice_without_effect;
+mod outweighed;
 mod quota;
+mod quota_stranded;
 mod realtime;
 mod reservation;
 mod sleeper_preempts;
+mod slices_long;
+mod slices_short;
+mod steal;
 mod too_many;
 mod unexplained;
 
@@ -30,7 +41,7 @@ use std::collections::BTreeSet;
 
 use crate::case::Case;
 use crate::verdict::Finding;
-use crate::words::{share, span};
+use crate::words::{count, share, span};
 use crate::{Kind, Need};
 
 /// A rule: what it says of a task, if it fits.
@@ -52,6 +63,10 @@ enum Asks {
     Wanting,
     /// Who is woken often and waits for longer than it runs.
     Late,
+    /// Both.
+    Either,
+    /// Who moves often between caches.
+    Moving,
 }
 
 const fn rule(
@@ -70,8 +85,10 @@ const fn rule(
     }
 }
 
-use self::Asks::{Late, Wanting};
-use Need::{Affinities, Groups, Interrupts, Policies, Quotas, Switches, Wakeups, Weights};
+use self::Asks::{Either, Late, Moving, Wanting};
+use Need::{
+    Affinities, Caches, Groups, Interrupts, Policies, Quotas, Steal, Switches, Wakeups, Weights,
+};
 
 /// What is true of all kernels.
 pub const ALL_KERNELS: &str = "all";
@@ -79,10 +96,13 @@ pub const ALL_KERNELS: &str = "all";
 /// All rules in their order.
 #[rustfmt::skip]
 pub(crate) const RULES: &[Rule] = &[
+    rule(Kind::QuotaStranded, Wanting, quota_stranded::find, &[Switches, Groups, Quotas],
+        "all that have quotas (Linux 3.2 and later)"),
     rule(Kind::Quota, Wanting, quota::find, &[Switches, Groups, Quotas],
         "all that have quotas (Linux 3.2 and later)"),
     rule(Kind::Reservation, Wanting, reservation::find, &[Switches, Wakeups, Policies],
         "all that have SCHED_DEADLINE (Linux 3.14 and later)"),
+    rule(Kind::Steal, Wanting, steal::find, &[Switches, Steal], ALL_KERNELS),
     rule(Kind::Realtime, Wanting, realtime::find, &[Switches, Wakeups, Policies], ALL_KERNELS),
     rule(Kind::Interrupts, Wanting, interrupts::find, &[Switches, Interrupts], ALL_KERNELS),
     rule(Kind::Affinity, Wanting, affinity::find, &[Switches, Wakeups, Affinities], ALL_KERNELS),
@@ -91,10 +111,19 @@ pub(crate) const RULES: &[Rule] = &[
         "Linux 6.13 to 7.0, but for 6.18.45 and later ones of 6.18"),
     rule(Kind::SleeperPreempts, Wanting, sleeper_preempts::find, &[Switches, Wakeups, Groups, Weights, Policies],
         "Linux before 6.12, and later ones without PLACE_LAG and DELAY_DEQUEUE"),
+    rule(Kind::Outweighed, Either, outweighed::find, &[Switches, Wakeups, Groups, Weights, Policies],
+        "all that share by groups (Linux 2.6.24 and later)"),
+    rule(Kind::NiceWithoutEffect, Either, nice_without_effect::find, &[Switches, Groups, Weights, Policies],
+        "all that share by groups; of sessions Linux 2.6.38 and later"),
     rule(Kind::LeastWeight, Wanting, least_weight::find, &[Switches, Wakeups, Groups, Weights, Policies], ALL_KERNELS),
     rule(Kind::TooMany, Wanting, too_many::find, &[Switches, Wakeups, Groups, Weights, Policies], ALL_KERNELS),
+    rule(Kind::SlicesLong, Late, slices_long::find, &[Switches, Wakeups, Groups, Weights, Policies],
+        "those that let tasks ask for slices (Linux 6.12 and later); of SCHED_BATCH all"),
+    rule(Kind::SlicesShort, Wanting, slices_short::find, &[Switches, Wakeups],
+        "those that let tasks ask for slices (Linux 6.12 and later)"),
     rule(Kind::Latency, Late, latency::find, &[Switches, Wakeups],
         "all; slices and deadlines are those of EEVDF (Linux 6.6 and later)"),
+    rule(Kind::Moves, Moving, moves::find, &[Switches, Wakeups, Caches], ALL_KERNELS),
     rule(Kind::Unexplained, Wanting, unexplained::find, &[Switches, Wakeups, Groups, Weights, Policies], ALL_KERNELS),
 ];
 
@@ -108,6 +137,8 @@ impl Rule {
         let asked = match self.asks {
             Wanting => case.wants_much,
             Late => case.late.is_some(),
+            Either => case.wants_much || case.late.is_some(),
+            Moving => case.moves,
         };
         let says = asked && self.can_say(&case.facts.watcher.lacks);
         says.then(|| (self.find)(case)).flatten()
@@ -130,6 +161,21 @@ pub(crate) fn first(case: &Case<'_, '_>) -> Option<(Kind, Finding)> {
 fn waited(case: &Case<'_, '_>) -> String {
     let (name, waited) = (case.name(), span(case.tally.waited));
     format!("{name} waited {waited} of {}", span(case.wanted))
+}
+
+/// How late it is at its wakeups, or how long it waited in all.
+fn late_or_waited(case: &Case<'_, '_>) -> String {
+    let Some(late) = case.late else {
+        return waited(case);
+    };
+    format!(
+        "{} is woken {} times a second, runs for {} at a time, and waits for {} at p99, {} at most",
+        case.name(),
+        count(late.often),
+        span(late.runs),
+        span(late.p99),
+        span(late.longest)
+    )
 }
 
 /// `it got 11 % of what it wanted, and 66 % were due`.

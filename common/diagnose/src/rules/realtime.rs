@@ -1,10 +1,12 @@
 //! Real-time tasks or threads of the kernel had the CPU.
 
+use warmq_units::{CpuSet, Duration};
+
 use super::waited;
 use crate::Cure;
 use crate::case::Case;
 use crate::verdict::Finding;
-use crate::words::list;
+use crate::words::{list, share, span, thousandths};
 
 /// Of those who ran where it waited, in thousandths.
 const LEAST_BESIDE: u64 = 600;
@@ -66,9 +68,35 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     Some(Finding {
         cause: format!("{what} {who}"),
         says: format!("{} beside {what}: {who}", waited(case)),
-        because: format!("{}.", case.had("They", |id| realtime(id) || kernel(id))),
+        because: format!(
+            "{}. {}",
+            case.had("They", |id| realtime(id) || kernel(id)),
+            left(case)
+        ),
         cures: cures.to_vec(),
     })
+}
+
+/// What fair tasks had of the CPUs where it waited.
+fn left(case: &Case<'_, '_>) -> String {
+    let facts = case.facts;
+    let cpus = case.where_it_waited();
+    let ran = |realtime: bool| -> Duration {
+        let those = facts.ids().filter(|id| facts.is_realtime(*id) == realtime);
+        let places = those.flat_map(|id| &facts.tally(id).places);
+        let there = places.filter(|place| cpus.contains(&place.cpu));
+        there.map(|place| place.ran).sum()
+    };
+    let all = Duration(facts.period.0.saturating_mul(cpus.len() as u64));
+    let list: CpuSet = cpus.iter().copied().collect();
+    let of = |realtime| share(thousandths(ran(realtime), all));
+    format!(
+        "Real-time tasks had {} of CPU {list} in all, and left {} to fair ones; its longest wait \
+         was {}.",
+        of(true),
+        of(false),
+        span(case.tally.longest.span())
+    )
 }
 
 #[cfg(test)]

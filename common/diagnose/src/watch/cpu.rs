@@ -31,6 +31,7 @@ pub(super) struct Part {
     pub from: Instant,
     pub span: Duration,
     pub interrupted: Duration,
+    pub stolen: Duration,
 }
 
 /// A CPU.
@@ -39,6 +40,9 @@ pub(super) struct Cpu {
     /// Until when it has been counted who ran, and for how long interrupts had had the CPU by then.
     counted: Instant,
     interrupted_before: Duration,
+    /// For how long a hypervisor has had it, and had had it by then.
+    pub stolen: Duration,
+    stolen_before: Duration,
     waiting: BTreeMap<u64, TaskId>,
     pub interrupted: Interrupted,
     /// Switches of it were not recorded: what seems to go on to the end may have ended before.
@@ -53,6 +57,7 @@ impl Cpu {
     pub fn restart(&mut self, from: Instant, id: CpuId, board: &Board) {
         self.counts_until(from, id, board);
         self.idled = Duration::ZERO;
+        (self.stolen, self.stolen_before) = Default::default();
         self.idle_since = self.idle_since.map(|_| from);
     }
 
@@ -73,10 +78,12 @@ impl Cpu {
         let interrupted = board.interrupted(at, id);
         let from = std::mem::replace(&mut self.counted, at);
         let before = std::mem::replace(&mut self.interrupted_before, interrupted);
+        let stolen_before = std::mem::replace(&mut self.stolen_before, self.stolen);
         Part {
             from,
             span: at.since(from),
             interrupted: interrupted.saturating_sub(before),
+            stolen: self.stolen.saturating_sub(stolen_before),
         }
     }
 

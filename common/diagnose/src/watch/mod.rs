@@ -7,6 +7,7 @@
 mod cpu;
 mod history;
 mod idle;
+mod quotas;
 mod task;
 mod waits;
 
@@ -21,6 +22,8 @@ use self::cpu::Cpu;
 use self::history::History;
 pub(crate) use self::history::{EndedWait, LONG_WAIT, Mark, Sums};
 use self::idle::Idle;
+use self::quotas::Quotas;
+pub(crate) use self::quotas::Stat;
 use self::task::Wait;
 pub(crate) use self::task::{Longest, Program, Tally, Task};
 use crate::Need;
@@ -41,8 +44,8 @@ pub struct Watcher {
     pub(crate) header: Header,
     pub(crate) tasks: Table<TaskId, Task>,
     pub(crate) groups: Groups,
-    /// For how long the tasks of each group were held back.
-    pub(crate) throttled: BTreeMap<u32, Duration>,
+    /// What kernels count of the groups' quotas.
+    pub(crate) quotas: Quotas,
     pub(crate) bursts: Bursts,
     board: Board,
     /// What ended by the record that is looked at.
@@ -75,12 +78,14 @@ impl Watcher {
         let mut header = header.clone();
         header.accounts.sort_by_key(|account| account.tid);
         let llcs: Vec<u16> = header.places.iter().map(|(_, llc)| *llc).collect();
-        let mut idle = Idle::default();
+        let mut idle = Idle::of(&llcs);
         let all = (0..llcs.len() as u16).map(CpuId);
         // A CPU that never has anything to do has no record.
         all.for_each(|cpu| idle.set(Instant::START, cpu, true));
+        let lacks = llcs.is_empty().then_some(Need::Caches);
         Watcher {
             header,
+            lacks: lacks.into_iter().collect(),
             board: Board::of_a_recording(),
             history: History::beginning(from),
             idle,
@@ -188,7 +193,7 @@ impl Watcher {
         let from = self.from;
         self.history = History::beginning(from);
         self.idle.restart(from);
-        self.throttled.clear();
+        self.quotas.restart();
         self.records = 0;
         self.lost = 0;
         for (id, cpu) in &mut self.cpus {
@@ -229,9 +234,8 @@ impl Watcher {
         for id in all {
             self.end_part(at, id);
             let task = self.tasks.touch(id);
-            let sums = task.sums();
-            (sums.idle_inside, sums.idle_outside) = Default::default();
-            (task.pending.idle_inside, task.pending.idle_outside) = Default::default();
+            task.sums().forget_idle();
+            task.pending.forget_idle();
         }
     }
 
@@ -318,6 +322,7 @@ impl Watcher {
         let woken = self.board.woken(id);
         let llc = self.llc(cpu);
         let task = self.tasks.touch(id);
+        task.sums().turns += 1;
         if preempts && woken.is_some_and(|woken| at.since(woken) <= AT_ONCE) {
             task.sums().took_at_wakeup += 1;
         }
@@ -334,6 +339,7 @@ impl Watcher {
         let ran = self.tasks.touch(runs).sums();
         ran.ran += part.span;
         ran.interrupted += part.interrupted;
+        ran.stolen += part.stolen;
         ran.on(cpu).ran += part.span;
         let program = self.tasks.touch(runs).program();
         for waiter in state.first_waiting() {
@@ -351,17 +357,20 @@ impl Watcher {
         let state = self.cpus.entry(cpu).or_default();
         let interrupted = self.board.interrupted(at, cpu);
         let idled_here = state.idled_until(at);
+        let stolen = state.stolen;
         state.queue(place, id);
         let task = self.tasks.touch(id);
-        let (inside, outside) = self.idle.beside(at, &task.who.cpus);
+        let idle = self.idle.beside(at, &task.who.cpus, cpu);
         task.wait = Some(Wait {
             cpu,
             place,
             since: at,
             part_from: at,
-            inside,
-            outside,
+            inside: idle.inside,
+            outside: idle.outside,
+            near: idle.near,
             interrupted,
+            stolen,
             idled_here,
             doubtful: false,
         });
@@ -410,9 +419,10 @@ impl Watcher {
         let running = self.board.running(wait.cpu);
         let counted = self.cpu(wait.cpu).counted();
         let interrupted = self.board.interrupted(at, wait.cpu);
+        let stolen = self.cpu(wait.cpu).stolen;
         let program = running.map(|other| self.tasks.touch(other).program());
         let task = self.tasks.touch(id);
-        let (inside, outside) = self.idle.beside(at, &task.who.cpus);
+        let idle = self.idle.beside(at, &task.who.cpus, wait.cpu);
         let span = at.since(wait.part_from);
         let pending = &mut task.pending;
         // The stretch that is still going on would be counted when it ends.
@@ -422,14 +432,18 @@ impl Watcher {
         }
         pending.waited += span;
         pending.on(wait.cpu).waited += span;
-        pending.idle_inside += inside.saturating_sub(wait.inside);
-        pending.idle_outside += outside.saturating_sub(wait.outside);
+        pending.idle_inside += idle.inside.saturating_sub(wait.inside);
+        pending.idle_outside += idle.outside.saturating_sub(wait.outside);
+        pending.idle_near += idle.near.saturating_sub(wait.near);
         pending.interrupted += interrupted.saturating_sub(wait.interrupted);
+        pending.stolen += stolen.saturating_sub(wait.stolen);
         task.wait = Some(Wait {
             part_from: at,
-            inside,
-            outside,
+            inside: idle.inside,
+            outside: idle.outside,
+            near: idle.near,
             interrupted,
+            stolen,
             ..wait
         });
     }
@@ -463,9 +477,7 @@ impl Watcher {
     /// What is said of tasks and groups, and not done by them.
     fn learn(&mut self, record: &Record) {
         self.groups.learn(record);
-        if let Record::Throttled { group, span } = *record {
-            *self.throttled.entry(group).or_default() += span;
-        }
+        self.quotas.learn(record);
         if let Some(task) = Who::described(record) {
             self.tasks.touch(task).who.learn(record);
         }
@@ -511,7 +523,10 @@ impl Observer for Watcher {
                 self.lost += events.max(1);
                 self.count_until(at, cpu);
             }
-            Record::Steal { span, .. } => self.stolen += span,
+            Record::Steal { cpu, span } => {
+                self.stolen += span;
+                self.cpu(cpu).stolen += span;
+            }
             Record::Affinity { task, .. } => self.bind(at, task, record),
             _ => self.learn(record),
         }

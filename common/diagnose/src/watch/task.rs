@@ -27,7 +27,9 @@ pub(super) struct Wait {
     // What the sums of the machine were at that time.
     pub inside: Duration,
     pub outside: Duration,
+    pub near: Duration,
     pub interrupted: Duration,
+    pub stolen: Duration,
     /// For how long its own CPU had idled when it began to wait there.
     pub idled_here: Duration,
     /// Something happened on its CPU since then that no record shows: it may have run.
@@ -70,7 +72,8 @@ impl Task {
         if let Some(wait) = &mut self.wait {
             wait.since = from;
             wait.part_from = from;
-            (wait.inside, wait.outside, wait.idled_here) = Default::default();
+            (wait.inside, wait.outside, wait.near) = Default::default();
+            (wait.idled_here, wait.stolen) = Default::default();
             wait.interrupted = board.interrupted(from, wait.cpu);
         }
     }
@@ -156,6 +159,8 @@ pub(crate) struct Tally {
     pub held: Held,
     pub longest: Longest,
     pub wakeups: u64,
+    /// How often it got a CPU.
+    pub turns: u64,
     /// How often it had a CPU at once when it was woken, and another task had to leave.
     pub took_at_wakeup: u64,
     /// How often records of it were missing: it was woken though it seemed to wait, or left its CPU
@@ -168,8 +173,12 @@ pub(crate) struct Tally {
     /// While it waited, some CPU idled that it may use, or may not.
     pub idle_inside: Duration,
     pub idle_outside: Duration,
+    /// Of the CPUs that it may use one idled under the cache of the CPU where it waited.
+    pub idle_near: Duration,
     /// While it ran or waited, interrupts had its CPU.
     pub interrupted: Duration,
+    /// While it ran or waited, a hypervisor had its CPU.
+    pub stolen: Duration,
     pub wakers: Wakers,
     pub places: Vec<Presence>,
     /// Who ran where it waited.
@@ -183,6 +192,11 @@ pub(crate) struct Tally {
 pub(crate) type Program = (Comm, u32);
 
 impl Tally {
+    /// Which CPUs idled meanwhile is not known.
+    pub(super) fn forget_idle(&mut self) {
+        (self.idle_inside, self.idle_outside, self.idle_near) = Default::default();
+    }
+
     /// What it did on `cpu`.
     pub(super) fn on(&mut self, cpu: CpuId) -> &mut Presence {
         let known = self.places.iter().position(|place| place.cpu == cpu);
@@ -204,6 +218,7 @@ impl Tally {
         self.waited += more.waited;
         self.held.throttled += more.held.throttled;
         self.wakeups += more.wakeups;
+        self.turns += more.turns;
         self.took_at_wakeup += more.took_at_wakeup;
         self.doubts += more.doubts;
         self.doubted += more.doubted;
@@ -211,7 +226,9 @@ impl Tally {
         self.llc_moves += more.llc_moves;
         self.idle_inside += more.idle_inside;
         self.idle_outside += more.idle_outside;
+        self.idle_near += more.idle_near;
         self.interrupted += more.interrupted;
+        self.stolen += more.stolen;
         self.beside_others += more.beside_others;
         if more.longest.span() > self.longest.span() {
             self.longest = more.longest;
@@ -261,6 +278,7 @@ impl Tally {
                 false => self.longest,
             },
             wakeups: self.wakeups.saturating_sub(before.wakeups),
+            turns: self.turns.saturating_sub(before.turns),
             took_at_wakeup: self.took_at_wakeup.saturating_sub(before.took_at_wakeup),
             doubts: self.doubts.saturating_sub(before.doubts),
             doubted: less(self.doubted, before.doubted),
@@ -268,7 +286,9 @@ impl Tally {
             llc_moves: self.llc_moves.saturating_sub(before.llc_moves),
             idle_inside: less(self.idle_inside, before.idle_inside),
             idle_outside: less(self.idle_outside, before.idle_outside),
+            idle_near: less(self.idle_near, before.idle_near),
             interrupted: less(self.interrupted, before.interrupted),
+            stolen: less(self.stolen, before.stolen),
             wakers: Wakers::default(),
             places: self.places.iter().map(place).collect(),
             beside: grown(&self.beside, &before.beside),

@@ -507,3 +507,23 @@ fn no_verdict_rests_on_what_a_recording_lacks() {
         "{because}"
     );
 }
+
+#[test]
+fn a_hypervisor_that_takes_a_quarter_of_a_cpu_is_reported() {
+    let stolen = |ms| Record::Steal {
+        cpu: CpuId(0),
+        span: Duration::from_ms(ms),
+    };
+    let story = |each| {
+        let taken = (100..=1_000).step_by(100).map(|at| (at, stolen(each)));
+        let begin = (0, switch(0, None, Some(A)));
+        std::iter::once(begin).chain(taken).collect::<Vec<_>>()
+    };
+    let found = diagnosed_lacking(&story(30), &[]);
+    let kinds: Vec<Kind> = found.verdicts.iter().map(|verdict| verdict.kind).collect();
+    assert_eq!(kinds, [Kind::Steal]);
+    let says = "task 1 wanted a CPU for 1.00 s, of which the hypervisor took 300 ms.";
+    assert_eq!(found.verdicts[0].says, says);
+    assert_eq!(diagnosed_lacking(&story(20), &[]).verdicts, []);
+    assert_eq!(diagnosed_lacking(&story(30), &[Need::Steal]).verdicts, []);
+}

@@ -29,14 +29,24 @@ pub(super) struct Group {
     pub limit: (Duration, Duration),
     /// The last part of its path.
     pub name: String,
-    /// For how long it had been throttled when it was met, in us.
-    throttled_us: u64,
+    /// What had been counted of its quota when it was met; none: it has no such counts.
+    counted: Option<QuotaStat>,
 }
 
 impl Group {
-    /// For how long it has been throttled since it was met, in us.
-    pub fn throttled_since(&self) -> u64 {
-        throttled_us(&self.path).saturating_sub(self.throttled_us)
+    /// Whether the kernel counts its periods: it has a quota.
+    pub fn is_counted(&self) -> bool {
+        self.counted.is_some() && self.limit.0 < Duration(u64::MAX)
+    }
+
+    /// What has been counted of its quota since it was met.
+    pub fn counted_since(&self) -> Option<QuotaStat> {
+        let (now, before) = (counted(&self.path)?, self.counted?);
+        Some(QuotaStat {
+            periods: now.periods.saturating_sub(before.periods),
+            throttled: now.throttled.saturating_sub(before.throttled),
+            throttled_us: now.throttled_us.saturating_sub(before.throttled_us),
+        })
     }
 }
 
@@ -62,7 +72,7 @@ impl Groups {
             weight: weight(path),
             limit: limit_in(&file(path, "cpu.max").unwrap_or_default()),
             name: name.to_owned(),
-            throttled_us: throttled_us(path),
+            counted: counted(path),
         });
         self.0.len() as u32
     }
@@ -104,12 +114,12 @@ fn limit_in(text: &str) -> (Duration, Duration) {
     (quota, us().unwrap_or(USUAL_PERIOD))
 }
 
-fn throttled_us(path: &str) -> u64 {
-    throttled_in(&file(path, "cpu.stat").unwrap_or_default())
+fn counted(path: &str) -> Option<QuotaStat> {
+    quota_in(&file(path, "cpu.stat")?)
 }
 
 /// What `cpu.stat` says of a group's quota.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuotaStat {
     /// Periods that have ended (`nr_periods`).
     pub periods: u64,

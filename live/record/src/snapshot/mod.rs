@@ -77,6 +77,9 @@ impl Snapshot {
                 period,
             };
             out(Instant::START, limit);
+            if group.is_counted() {
+                out(Instant::START, quota_of(number, &QuotaStat::default()));
+            }
         }
     }
 
@@ -92,15 +95,29 @@ impl Snapshot {
         }
     }
 
-    /// For how long quotas held groups back since they were first looked at.
+    /// What was counted of quotas since the groups were first looked at, and for how long they held
+    /// tasks back.
     pub fn throttled(&self, at: Instant, out: &mut dyn FnMut(Instant, Record)) {
         for (number, group) in self.groups.all() {
-            let span = Duration::from_us(group.throttled_since());
+            let Some(stat) = group.counted_since().filter(|stat| stat.periods > 0) else {
+                continue;
+            };
+            let (group, span) = (number, Duration::from_us(stat.throttled_us));
             if span > Duration::ZERO {
-                let group = number;
                 out(at, Record::Throttled { group, span });
             }
+            out(at, quota_of(number, &stat));
         }
+    }
+}
+
+/// What was counted of the quota of `group`, as a record.
+fn quota_of(group: u32, stat: &QuotaStat) -> Record {
+    Record::Quota {
+        group,
+        periods: stat.periods,
+        throttled: stat.throttled,
+        span: Duration::from_us(stat.throttled_us),
     }
 }
 
