@@ -24,21 +24,6 @@ const CURES: &[Cure] = &[
     ),
 ];
 
-const CURES: &[Cure] = &[
-    Cure::new(
-        "spread the interrupts of the device over CPUs (/proc/irq/N/smp_affinity, RSS, RPS)",
-        "other CPUs are interrupted, and packets of one flow touch more caches",
-    ),
-    Cure::new(
-        "let the card wait for more packets before it interrupts (ethtool -C)",
-        "each packet comes later by that wait",
-    ),
-    Cure::new(
-        "bind the task to a CPU that serves no interrupts",
-        "it cannot use the other CPUs",
-    ),
-];
-
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let facts = case.facts;
     if facts.cpus_take_turns() {
