@@ -47,6 +47,10 @@ expect() { # KINDS KERNEL CPUS SCENARIO OPTIONS...
 stories=cli/tests/verdicts
 features=/sys/kernel/debug/sched/features
 kernels="6.12 6.18 7.2"
+# Turns end at ticks, which are longer than slices; from 7.1 on a timer ends them (HRTICK), and nobody waits for that long.
+late() { # KERNEL
+    case $1 in 6.*) echo latency ;; esac
+}
 [ -z "$quick" ] || kernels=6.18
 for kernel in $kernels; do
     expect "" "$kernel" 1 $stories/nothing.toml
@@ -55,7 +59,7 @@ for kernel in $kernels; do
     expect quota "$kernel" 1 $stories/quota.toml
     expect too-many "$kernel" 1 $stories/too-many.toml
     expect realtime "$kernel" 1 $stories/realtime.toml
-    expect latency "$kernel" 1 $stories/keys.toml
+    expect "$(late "$kernel")" "$kernel" 1 $stories/keys.toml
     expect outweighed "$kernel" 1 $stories/outweighed.toml
     expect nice-without-effect "$kernel" 1 $stories/nice-in-session.toml
     # The kernel forgets what a task owes when it sleeps.
@@ -71,7 +75,8 @@ for kernel in $kernels; do
     esac
 done
 
-# LAW:LENGTH:KINDS. Where kinds are named, the law itself has a least weight, more tasks than CPUs, or a quota.
+# LAW:LENGTH:KINDS. Where kinds are named, the law itself has a least weight, more tasks than CPUs, a quota, or somebody who is woken often
+# and waits for some turns of others.
 for kernel in $kernels; do
     [ -z "$quick" ] || break
     while IFS=: read -r law seconds wanted; do
@@ -83,14 +88,14 @@ for kernel in $kernels; do
 		idle-class:2s:
 		nested:2s:too-many
 		group-moves:4s:
-		forks:2s:
+		forks:2s:$(late "$kernel")
 		frequent-sleepers:2s:too-many
 		short-naps:4s:
 		short-beside-long:4s:
 		pipe-reader:2s:
 		quota-sleepers:5s:quota
 		timer:2s:
-		timer-same-group:2s:too-many
+		timer-same-group:2s:latency too-many
 		timer-other-group:2s:
 		thaw:2500ms:
 	LAWS

@@ -207,8 +207,11 @@ fn of_turns(header: &Header) -> String {
     if !of_linux || release.is_none_or(|release| !release.is_from(6, 6)) {
         return "They are as good as it is, and had their turns.".to_owned();
     }
+    // From 7.1 on a timer ends slices (HRTICK).
+    let by_timer = release.is_some_and(|release| release.is_from(7, 1));
     let tick = match header.hz.as_str() {
         "" => String::new(),
+        _ if by_timer => String::new(),
         hz => format!(", or the tick after that ({hz} Hz)"),
     };
     format!(
