@@ -1,8 +1,8 @@
-//! Whatever the bytes, a recording of another program is read or refused, and the records of what is
-//! accepted are in the order of time.
+//! Whatever the bytes, a recording of another program is read or refused, and the records of what
+//! is accepted are in the order of time.
 //!
-//! None of these formats has a checksum, so that what a fuzzer mutates is looked at. Its seeds are the
-//! recordings of the tests, unpacked.
+//! None of these formats has a checksum, so that what a fuzzer mutates is looked at. Its seeds are
+//! the recordings of the tests, unpacked.
 
 #![no_main]
 

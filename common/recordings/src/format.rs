@@ -35,7 +35,8 @@ enum Kind {
 }
 
 impl Format {
-    /// Reads a description of events whose numbers are in this order of bytes; `None` if it is none.
+    /// Reads a description of events, whose numbers are in this order of bytes; `None` if it is
+    /// none.
     pub fn parse(text: &str, order: Order) -> Option<Format> {
         let id = line_after(text, "ID:")?.parse().ok()?;
         let print = line_after(text, "print fmt:").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What CPU time it takes two threads of one CPU to answer each other: with and without a recorder, the
-//! difference is what its events cost this machine.
+//! What CPU time it takes two threads of one CPU to answer each other: with and without a
+//! recorder, the difference is what its events cost this machine.
 
 use std::io::{self, Read, Write, pipe};
 use std::thread;
