@@ -30,13 +30,7 @@ impl Load {
             let child = Command::new("sh").args(["-c", script]).spawn();
             child.expect("there is a shell")
         };
-        Load(
-            scripts
-                .iter()
-                .chain(&scripts)
-                .map(|script| spawn(&script))
-                .collect(),
-        )
+        Load(scripts.iter().chain(&scripts).map(spawn).collect())
     }
 }
 
@@ -78,25 +72,6 @@ fn switches(folder: &Folder, file: &str) -> Vec<(f64, Runs)> {
     switches
 }
 
-/// Of each CPU, in their order.
-fn by_cpu(switches: &[(f64, Runs)]) -> BTreeMap<u64, Vec<(f64, u64)>> {
-    let mut all: BTreeMap<u64, Vec<(f64, u64)>> = BTreeMap::new();
-    for (at, (cpu, next)) in switches {
-        all.entry(*cpu).or_default().push((*at, *next));
-    }
-    all
-}
-
-/// In percent of the time from the first to the last switch: how long each ran.
-fn shares(switches: &[(f64, u64)]) -> BTreeMap<u64, f64> {
-    let all = switches[switches.len() - 1].0 - switches[0].0;
-    let mut shares = BTreeMap::new();
-    for pair in switches.windows(2) {
-        *shares.entry(pair[0].1).or_insert(0.0) += (pair[1].0 - pair[0].0) * 100.0 / all;
-    }
-    shares
-}
-
 /// Records by this command while `warmq watch` records; false if it cannot.
 fn is_recorded(folder: &Folder, mut command: Command, other: &str) -> bool {
     let load = Load::begin();
@@ -114,31 +89,72 @@ fn is_recorded(folder: &Folder, mut command: Command, other: &str) -> bool {
     watched.code == 0 && ended.success() && folder.0.join(other).exists()
 }
 
-/// All that `warmq watch` saw, the other one saw, too.
-fn are_the_same(folder: &Folder, other: &str) {
-    let (own, theirs) = (
-        by_cpu(&switches(folder, "own.warmq")),
-        by_cpu(&switches(folder, other)),
-    );
-    for (cpu, own) in &own {
-        // The first one says who ran when the recording began, and where the last ones are is up to
-        // when each recorder ends.
-        let own = &own[1..own.len() - 1];
-        let theirs = theirs.get(cpu).expect("this CPU was recorded");
-        let names = |all: &[(f64, u64)]| all.iter().map(|(_, next)| *next).collect::<Vec<u64>>();
-        let wanted = names(own);
-        let all = names(theirs);
-        let at = all.windows(wanted.len()).position(|some| some == wanted);
-        let at = at
-            .unwrap_or_else(|| panic!("CPU {cpu}: {} switches are not found again", wanted.len()));
-        let same = &theirs[at..at + wanted.len()];
-        for (task, share) in shares(own) {
-            let found = shares(same).get(&task).copied().unwrap_or(0.0);
-            assert!(
-                (share - found).abs() <= 0.1,
-                "CPU {cpu}, task {task}: {share} and {found} %"
-            );
+/// In percent: so many switches of one are in the other one. Some virtual machines hide events from
+/// one recorder and show them to another.
+const LEAST: usize = 98;
+/// Both read the clock for the same switch, one after the other: in seconds.
+const APART: f64 = 50e-6;
+
+/// How much later the other recording has what this one has: by threads that came once, the median.
+fn later(own: &[(f64, Runs)], theirs: &[(f64, Runs)]) -> f64 {
+    let once = |all: &[(f64, Runs)]| {
+        let mut times: BTreeMap<Runs, Vec<f64>> = BTreeMap::new();
+        all.iter()
+            .for_each(|(at, runs)| times.entry(*runs).or_default().push(*at));
+        times.retain(|_, times| times.len() == 1);
+        times
+    };
+    let (own, theirs) = (once(own), once(theirs));
+    let apart = own
+        .iter()
+        .filter_map(|(runs, at)| Some(theirs.get(runs)?[0] - at[0]));
+    let mut apart: Vec<f64> = apart.collect();
+    assert!(apart.len() > 10, "{} threads are in both", apart.len());
+    apart.sort_by(f64::total_cmp);
+    apart[apart.len() / 2]
+}
+
+/// In percent of the time between `from` and `to`: how long each ran, and on which CPU.
+fn shares(switches: &[(f64, Runs)], (from, to): (f64, f64)) -> BTreeMap<Runs, f64> {
+    let mut running: BTreeMap<u64, (f64, u64)> = BTreeMap::new();
+    let mut shares = BTreeMap::new();
+    let ends = switches.iter().map(|(_, (cpu, _))| (to, (*cpu, 0)));
+    for (at, (cpu, next)) in switches.iter().copied().chain(ends) {
+        let at = at.clamp(from, to);
+        if let Some((since, task)) = running.insert(cpu, (at, next)) {
+            *shares.entry((cpu, task)).or_insert(0.0) += (at - since) * 100.0 / (to - from);
         }
+    }
+    shares
+}
+
+/// What `warmq watch` saw, the other one saw, too: shares within 0.1 point.
+fn are_the_same(folder: &Folder, other: &str) {
+    let (own, theirs) = (switches(folder, "own.warmq"), switches(folder, other));
+    let later = later(&own, &theirs);
+    let own: Vec<(f64, Runs)> = own.iter().map(|(at, runs)| (at + later, *runs)).collect();
+    // What a recorder does when it begins and ends is its own.
+    let span = (own[0].0 + 0.05, own[own.len() - 1].0 - 0.05);
+    let inside = own.iter().filter(|(at, _)| (span.0..span.1).contains(at));
+    let is_there = |(at, runs): &&(f64, Runs)| {
+        let from = theirs.partition_point(|(then, _)| *then < at - APART);
+        let near = theirs[from..]
+            .iter()
+            .take_while(|(then, _)| *then <= at + APART);
+        near.clone().any(|(_, then)| then == runs)
+    };
+    let (all, found) = (inside.clone().count(), inside.filter(is_there).count());
+    assert!(all > 100, "{all} switches");
+    assert!(found * 100 >= all * LEAST, "{found} of {all}");
+    // Nobody knows how long those ran whose switches were hidden.
+    let most = if found == all { 0.1 } else { 1.0 };
+    let same = shares(&theirs, span);
+    for (runs, share) in shares(&own, span) {
+        let found = same.get(&runs).copied().unwrap_or(0.0);
+        assert!(
+            (share - found).abs() <= most,
+            "{runs:?}: {share} and {found} %"
+        );
     }
 }
 
@@ -157,10 +173,10 @@ fn perf_records_the_same() {
 fn trace_cmd_records_the_same() {
     let folder = Folder::new("beside-trace-cmd");
     let mut command = Command::new("trace-cmd");
-    command.args(["record", "-q", "-b", "16384"]);
-    EVENTS
-        .iter()
-        .for_each(|event| drop(command.args(["-e", event])));
+    command.args(["record", "-q", "-B", "warmq-test", "-b", "16384"]);
+    EVENTS.iter().for_each(|event| {
+        command.args(["-e", event]);
+    });
     command.args(["-o", "trace.dat", "sleep", "2.5"]);
     if is_recorded(&folder, command, "trace.dat") {
         are_the_same(&folder, "trace.dat");
