@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the real scheduler and the recorder by BPF are built with and tried in: clang, libelf, QEMU, a busybox for guests, stress-ng.
+# Installs what the real scheduler and the recorder by BPF are built with and tried in: clang, libelf, QEMU, a busybox for guests, stress-ng, perf and trace-cmd.
 set -euo pipefail
 . "$(dirname "$0")/install.sh"
 
@@ -16,6 +16,8 @@ need "command -v make" make
 need "command -v qemu-system-x86_64" qemu-system-x86
 need "command -v busybox" busybox-static
 need "command -v stress-ng" stress-ng
+need "command -v perf" linux-perf
+need "command -v trace-cmd" trace-cmd
 
 if [ "${#missing[@]}" -gt 0 ]; then
     install_packages "${missing[@]}"
