@@ -3,6 +3,7 @@
 `perf sched record` and under bpftrace's runqlat, in turn.
 
     sudo bench/recording.py [--warmq FILE] [--rounds N] [--loads pipe,hackbench,redis,pgbench]
+    sudo bench/recording.py --diagnose    how fast and in how much memory 5 M events are diagnosed
 
 A load or a recorder that is not installed is left out, and that is said. The figure of a round is
 work per second; a row has the median of each, in percent of the median alone, and the spread (least
@@ -10,6 +11,7 @@ to most) of the rounds alone.
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -91,13 +93,49 @@ def under(command, load):
     return figure
 
 
+EVENTS = "sched:sched_switch,sched:sched_waking,sched:sched_wakeup,sched:sched_stat_runtime"
+
+
+def took(command):
+    """CPU time in s, and the most memory in MB, of a command that prints nothing of interest."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as child:
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        sys.exit(f"{command} ended with {child.returncode}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def diagnosed(warmq, folder):
+    """Round trips through a pipe, recorded by perf, diagnosed in each form."""
+    data = f"{folder}/perf.data"
+    record = ["perf", "record", "-q", "-a", "-m", "4096", "-e", EVENTS, "-o", data]
+    said([*record, "perf", "bench", "sched", "pipe", "-l", "800000"])
+    forms = {"perf.data": data}
+    for form in ["warmq", "pftrace"]:
+        said([warmq, "convert", data, f"{folder}/it.{form}"])
+        forms[form] = f"{folder}/it.{form}"
+    with open(f"{folder}/it.txt", "w", encoding="utf-8") as text:
+        subprocess.run(["perf", "script", "-i", data], stdout=text, stderr=subprocess.DEVNULL, check=True)
+    forms["perf script"] = f"{folder}/it.txt"
+    events = json.loads(said([warmq, "diagnose", data, "--json"]))["recording"]["events"]
+    print(f"{sum(events.values()):,} events of perf.data; least CPU time of three, most memory")
+    for name, file in forms.items():
+        tries = [took([warmq, "diagnose", file]) for _ in range(3)]
+        cpu, memory = min(cpu for cpu, _ in tries), max(memory for _, memory in tries)
+        print(f"{name:12} {os.path.getsize(file) / 1e6:8.0f} MB {cpu:6.2f} s {memory:6.0f} MB")
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     arguments.add_argument("--warmq", default="target/release/warmq")
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--loads", default=",".join(LOADS))
+    arguments.add_argument("--diagnose", action="store_true")
     asked = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
+        if asked.diagnose:
+            return diagnosed(asked.warmq, folder)
         commands = {"alone": None, **recorders(asked.warmq, folder)}
         print(f"{'load':10}", *(f"{name:>18}" for name in commands), " alone, a second")
         for name in asked.loads.split(","):
@@ -114,6 +152,7 @@ def main():
             row = (f"{100 * middle[recorder] / middle['alone']:16.1f} %" for recorder in commands)
             alone = figures["alone"]
             print(f"{name:10}", *row, f" {middle['alone']:,.0f} ({min(alone):,.0f} to {max(alone):,.0f})")
+    return None
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use warmq_recordings::{Contents, Foreign, Recorded, Records, Unreadable};
@@ -41,6 +42,11 @@ impl Recording {
             let usual = "give a recording of `warmq watch`, perf, trace-cmd, ftrace or Perfetto";
             Failure::usage(what, nearby::or(file, usual))
         })?;
+        let kind = opened.metadata().map(|about| about.file_type());
+        if kind.is_ok_and(|kind| kind.is_char_device() || kind.is_block_device()) {
+            let what = format!("{}: this is a device, and no recording", printable(file));
+            return Err(Failure::usage(what, "give a file, or a pipe"));
+        }
         let recorded = Recorded::of(opened).map_err(|error| unreadable(file, &error))?;
         Ok(Recording {
             name: file.to_owned(),

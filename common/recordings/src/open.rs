@@ -16,8 +16,12 @@ use crate::{perf, perfetto, text, trace_dat};
 
 /// So many bytes at the beginning show of what format a file is.
 const HEAD: usize = 8 << 10;
-/// A packed file has no more than so many bytes, or it is refused: it might fill the disk.
-const MOST_UNPACKED: u64 = 64 << 30;
+/// No temporary file is longer, in bytes: it might fill the disk.
+const MOST_KEPT: u64 = 64 << 30;
+/// What was packed is so many times as long as what it was packed into, at most; recordings are
+/// packed into a fifth to a thirtieth. Of small files a GiB is believed.
+const MOST_TIMES: u64 = 200;
+const BELIEVED: u64 = 1 << 30;
 /// Files are packed so many times at most.
 const MOST_PACKED: usize = 3;
 
@@ -55,7 +59,7 @@ impl Recorded {
     pub fn of(file: File) -> Result<Recorded, Unreadable> {
         let mut file = match file.metadata()?.is_file() {
             true => file,
-            false => kept(file, u64::MAX)?,
+            false => of_pipe(file)?,
         };
         for _ in 0..MOST_PACKED {
             let head = head(&mut file)?;
@@ -120,13 +124,26 @@ fn head(file: &mut File) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
+/// What a pipe gives, in a temporary file, if it begins like a recording: one that is none may have
+/// no end.
+fn of_pipe(mut pipe: File) -> Result<File, Unreadable> {
+    let mut head = Vec::new();
+    Read::by_ref(&mut pipe).take(HEAD as u64).read_to_end(&mut head)?;
+    let format = Foreign::of(&head);
+    let known = matches!(format, Foreign::Compressed(_)) || format.is_recording();
+    match known || is_trace(&head) {
+        true => Ok(kept(head.as_slice().chain(pipe), MOST_KEPT)?),
+        false => Err(Unreadable::NotOne(format)),
+    }
+}
+
 /// What `from` gives, in a temporary file.
 fn kept(mut from: impl Read, most: u64) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
     let mut limited = Read::by_ref(&mut from).take(most);
     io::copy(&mut limited, &mut file)?;
     if limited.limit() == 0 {
-        let what = format!("there are more than {} GiB in it", most >> 30);
+        let what = format!("there are more than {} MiB in it", most >> 20);
         return Err(io::Error::other(what));
     }
     file.flush()?;
@@ -136,13 +153,15 @@ fn kept(mut from: impl Read, most: u64) -> io::Result<File> {
 /// What was compressed in `file`, in a temporary file.
 fn unpacked(file: File, by: &'static str) -> Result<File, Unreadable> {
     let failed = |why: String| Unreadable::Packed { by, why };
+    let most = file.metadata()?.len().saturating_mul(MOST_TIMES);
+    let most = most.clamp(BELIEVED, MOST_KEPT);
     let unpacked = match by {
-        "gzip" => kept(MultiGzDecoder::new(io::BufReader::new(file)), MOST_UNPACKED),
+        "gzip" => kept(MultiGzDecoder::new(io::BufReader::new(file)), most),
         "zstd" => {
             let decoder = StreamingDecoder::new(io::BufReader::new(file));
             kept(
                 decoder.map_err(|error| failed(error.to_string()))?,
-                MOST_UNPACKED,
+                most,
             )
         }
         _ => return Err(Unreadable::NotOne(Foreign::Compressed(by))),

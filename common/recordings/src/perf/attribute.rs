@@ -27,6 +27,8 @@ const USE_CLOCKID: u64 = 1 << 25;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attributes {
     all: Vec<Fields>,
+    /// Whether some have other fields than the first one.
+    unlike: bool,
     /// Which attribute an event's id is of.
     of: BTreeMap<u64, usize>,
     clock: Option<&'static str>,
@@ -96,7 +98,9 @@ impl Attributes {
         }
         let index = self.all.len();
         let all = flags & SAMPLE_ID_ALL != 0;
-        self.all.push(Fields::of(number(24), number(32), all));
+        let fields = Fields::of(number(24), number(32), all);
+        self.unlike |= self.all.first().is_some_and(|first| *first != fields);
+        self.all.push(fields);
         let ids = ids.chunks_exact(8).filter_map(|id| long(id, 0, order));
         self.of.extend(ids.map(|id| (id, index)));
     }
@@ -110,13 +114,12 @@ impl Attributes {
     #[inline]
     pub fn of_sample(&self, body: &[u8], order: Order) -> Option<&Fields> {
         let first = self.all.first()?;
-        let alike = || self.all.iter().all(|fields| fields == first);
         match first.id_offset() {
             Some(offset) if self.all.len() > 1 => {
                 let id = long(body, offset, order)?;
                 Some(self.of.get(&id).map_or(first, |index| &self.all[*index]))
             }
-            _ => (self.all.len() == 1 || alike()).then_some(first),
+            _ => (!self.unlike).then_some(first),
         }
     }
 
