@@ -54,6 +54,11 @@ impl Recording {
         })
     }
 
+    /// What to call it.
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+
     /// Its records, from the first one on.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use warmq_units::{Duration, Instant};
 
 use crate::diagnose::{self, Span};
 use crate::failure::Failure;
-use crate::recording;
+use crate::recording::{self, Recording};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,10 +77,11 @@ impl How {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let span = arguments.how.span()?;
     arguments.out.as_deref().map_or(Ok(()), diagnose::prepare)?;
-    let found = diagnose::of_file(&arguments.file, span)?;
+    let recording = Recording::open(&arguments.file)?;
+    let found = diagnose::of(&recording, span)?;
     diagnose::print(&found, arguments.how.json)?;
     if let Some(folder) = &arguments.out {
-        diagnose::write(&found, &arguments.file, folder, arguments.how.json)?;
+        diagnose::write(&found, &recording, folder, arguments.how.json)?;
     }
     recording::cut(&arguments.file, found.contents.as_ref())
 }

@@ -11,6 +11,7 @@ use crate::diagnose;
 use crate::failure::Failure;
 use crate::output;
 use crate::recorded::{self, Asked, Recorder};
+use crate::recording::Recording;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -100,10 +101,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let took = recorded::record(&asked, &mut kept)?;
     output::say(&took.text());
     if !arguments.only_record {
-        let found = diagnose::of_file(kept.path(), span)?;
+        let recording = Recording::open(kept.path())?;
+        let found = diagnose::of(&recording, span)?;
         diagnose::print(&found, arguments.how.json)?;
         if let Some(folder) = &arguments.page {
-            diagnose::write(&found, kept.path(), folder, arguments.how.json)?;
+            diagnose::write(&found, &recording, folder, arguments.how.json)?;
         }
     }
     match took.status {

@@ -7,7 +7,9 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 use warmq_diagnose::count;
-use warmq_trace::{Board, Context, Header, Interrupt, Known, Observer, Record, Table, Waking};
+use warmq_trace::{
+    Board, Comm, Context, Header, Interrupt, Known, Observer, Record, Table, Waking,
+};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 /// Writes rows. The first error is kept, and nothing is written after it.
@@ -163,6 +165,20 @@ impl<W: Write> Observer for Rows<W> {
         };
         self.known.learn(record);
         self.board.see(at, record);
+        if !self.of_cpus(at, record, before) {
+            self.of_tasks(at, record, old);
+        }
+    }
+}
+
+impl<W: Write> Rows<W> {
+    /// Writes what happens on CPUs; false if it is something else.
+    fn of_cpus(
+        &mut self,
+        at: Instant,
+        record: &Record,
+        before: (Option<Waking>, Option<Instant>),
+    ) -> bool {
         match *record {
             Record::Switch {
                 cpu,
@@ -214,6 +230,14 @@ impl<W: Write> Observer for Rows<W> {
                 let fields = json!({ "kind": "reschedule", "target_cpu": to.0 });
                 self.row(at, "ipi_send", Some(from), fields);
             }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Writes what tasks and groups are like, and counts what is no row.
+    fn of_tasks(&mut self, at: Instant, record: &Record, old: Option<Comm>) {
+        match *record {
             Record::Fork { parent, child, .. } => {
                 let parent = parent.map(|parent| self.task(Some(parent)));
                 self.row(

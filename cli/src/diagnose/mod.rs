@@ -38,8 +38,6 @@ pub struct Span {
 
 /// A diagnosis, and what it is of.
 pub struct Found {
-    /// The file.
-    pub recording: Recording,
     /// What the trace is of.
     pub header: Header,
     /// What is in a recording of another program.
@@ -66,7 +64,14 @@ pub fn is_trace(file: &Path) -> bool {
 /// # Errors
 /// It cannot be read, is no trace, or is damaged or cut off: at which byte.
 pub fn of_file(file: &Path, span: Span) -> Result<Found, Failure> {
-    let recording = Recording::open(file)?;
+    of(&Recording::open(file)?, span)
+}
+
+/// Diagnoses a recording.
+///
+/// # Errors
+/// It is damaged, or has nothing in the time that is looked at.
+pub fn of(recording: &Recording, span: Span) -> Result<Found, Failure> {
     let begin = |header: &Header| {
         let watcher = Watcher::new(header, span.from, span.until);
         (header.clone(), watcher, Instant::START)
@@ -79,9 +84,8 @@ pub fn of_file(file: &Path, span: Span) -> Result<Found, Failure> {
     let lacks = contents.iter().flat_map(contents::lacks).chain(converted);
     let diagnosis = Diagnosis::of(watcher.lacking(lacks));
     match diagnosis.records {
-        0 => Err(nothing_recorded(file, last)),
+        0 => Err(nothing_recorded(recording.name(), last)),
         _ => Ok(Found {
-            recording,
             header,
             contents,
             diagnosis,
@@ -144,15 +148,20 @@ pub fn prepare(folder: &Path) -> Result<(), Failure> {
     tempfile::tempfile_in(folder).map(drop).map_err(write)
 }
 
-/// Writes the page and the JSON of the diagnosis of `file` into `folder`, which was prepared.
+/// Writes the page and the JSON of the diagnosis of `recording` into `folder`, which was prepared.
 ///
 /// # Errors
 /// A folder that cannot be written, or a trace that cannot be read again.
-pub fn write(found: &Found, file: &Path, folder: &Path, quiet: bool) -> Result<(), Failure> {
+pub fn write(
+    found: &Found,
+    recording: &Recording,
+    folder: &Path,
+    quiet: bool,
+) -> Result<(), Failure> {
     let _taken = files::folder(folder)?;
-    let pictures = pictures(found)?;
+    let pictures = pictures(found, recording)?;
     let page = folder.join("diagnosis.html");
-    let text = page::page(found, &pictures, file);
+    let text = page::page(found, &pictures, recording.name());
     files::write(&page, format!("{text}\n").as_bytes())?;
     let line = format!("{}\n", as_json(found)?);
     files::write(&folder.join("diagnosis.json"), line.as_bytes())?;
@@ -164,14 +173,14 @@ pub fn write(found: &Found, file: &Path, folder: &Path, quiet: bool) -> Result<(
 
 /// What the CPUs did during the longest wait of each verdict. The file is read once more, for all
 /// of them, so that no more of it is kept than is shown.
-fn pictures(found: &Found) -> Result<Vec<Picture>, Failure> {
+fn pictures(found: &Found, recording: &Recording) -> Result<Vec<Picture>, Failure> {
     let verdicts = &found.diagnosis.verdicts;
     let verdicts = &verdicts[..verdicts.len().min(MOST_PICTURES)];
     let waits = verdicts.iter().map(wait);
     let mut pictures = Pictures::of(&found.header.names, waits.clone());
     let mut lags: Vec<Owing> = waits.map(|(_, began, _)| Owing::around(began)).collect();
     // What cannot be read now could not be read before either.
-    let mut records = found.recording.records()?.map_while(Result::ok);
+    let mut records = recording.records()?.map_while(Result::ok);
     while !(pictures.is_complete() && lags.iter().all(Owing::is_complete))
         && let Some((at, record)) = records.next()
     {

@@ -14,6 +14,7 @@ use warmq_units::{CpuId, Instant};
 
 use super::Found;
 use crate::failure::Failure;
+use crate::recording::Recording;
 use crate::worlds;
 
 /// Plays `plan`, and diagnoses it.
@@ -93,6 +94,7 @@ fn nothing_found() -> Found {
     watcher.see(Instant::START, &record);
     Found {
         diagnosis: Diagnosis::of(watcher),
+        contents: None,
         header,
     }
 }
@@ -153,6 +155,7 @@ fn a_session_beside_a_receiver_is_starved_by_its_group() {
     let found = story(receiver, "eevdf-6.18", "preempt = \"full\"");
     only(&found, Kind::GroupStarved, &["hog"]);
     let text = super::text::of(&Found {
+        contents: None,
         header: Header {
             world: "lab".to_owned(),
             scheduler: "eevdf-6.18".to_owned(),
@@ -265,6 +268,7 @@ fn the_text_of_a_diagnosis_names_everybody_and_says_who_had_the_rest() {
     let header = Header::default();
     let text = super::text::of(&Found {
         header,
+        contents: None,
         diagnosis: found.clone(),
     });
     assert!(text.contains("All of them: hog (12: "), "{text}");
@@ -653,7 +657,8 @@ fn a_diagnosis_and_its_page_are_written_beside_each_other() {
     };
     let again = super::of_file(&file, span).unwrap();
     assert_eq!(again.diagnosis, found.diagnosis);
-    super::write(&again, &file, folder.path(), true).unwrap();
+    let recording = Recording::open(&file).unwrap();
+    super::write(&again, &recording, folder.path(), true).unwrap();
     assert!(folder.path().join("diagnosis.html").exists());
     let json = std::fs::read_to_string(folder.path().join("diagnosis.json")).unwrap();
     assert!(json.starts_with("{\"window\":"), "{json}");

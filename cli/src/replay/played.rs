@@ -63,6 +63,7 @@ pub(super) fn recorded(workload: &str, machine: &str, scheduler: &str, settings:
     run.unwrap_or_else(|error| panic!("{name}: {error}"));
     let (header, taker, meter) = recorded.0.expect("a run says what it is of");
     Read {
+        contents: None,
         header,
         taken: taker.finish(),
         meter,

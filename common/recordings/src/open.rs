@@ -128,7 +128,9 @@ fn head(file: &mut File) -> io::Result<Vec<u8>> {
 /// no end.
 fn of_pipe(mut pipe: File) -> Result<File, Unreadable> {
     let mut head = Vec::new();
-    Read::by_ref(&mut pipe).take(HEAD as u64).read_to_end(&mut head)?;
+    Read::by_ref(&mut pipe)
+        .take(HEAD as u64)
+        .read_to_end(&mut head)?;
     let format = Foreign::of(&head);
     let known = matches!(format, Foreign::Compressed(_)) || format.is_recording();
     match known || is_trace(&head) {
@@ -159,10 +161,7 @@ fn unpacked(file: File, by: &'static str) -> Result<File, Unreadable> {
         "gzip" => kept(MultiGzDecoder::new(io::BufReader::new(file)), most),
         "zstd" => {
             let decoder = StreamingDecoder::new(io::BufReader::new(file));
-            kept(
-                decoder.map_err(|error| failed(error.to_string()))?,
-                most,
-            )
+            kept(decoder.map_err(|error| failed(error.to_string()))?, most)
         }
         _ => return Err(Unreadable::NotOne(Foreign::Compressed(by))),
     };
