@@ -162,6 +162,14 @@ impl Stream {
         Ok(())
     }
 
+    /// The next bytes, as many as were read at once; none at the end.
+    pub fn ahead(&mut self) -> Result<&[u8], Damage> {
+        if self.at == self.buffer.len() {
+            self.peek(1)?;
+        }
+        Ok(&self.buffer[self.at..])
+    }
+
     /// The next bytes, which are taken.
     pub fn take(&mut self, bytes: usize) -> Result<&[u8], Damage> {
         let offset = self.offset();

@@ -42,8 +42,8 @@ pub(super) fn of<'a>(name: &str, text: &'a str, here: Option<u32>) -> Option<Kno
             to: values.number("dest_cpu")?,
         },
         "sched_process_fork" => What::Fork {
-            parent: of_keys(values, "")?,
-            child: of_keys(values, "child_")?,
+            parent: of_keys(values, OWN)?,
+            child: of_keys(values, CHILD)?,
         },
         "sched_process_exec" => What::Exec {
             tid: values.number("pid")?,
@@ -110,7 +110,7 @@ fn switch(text: &str) -> Option<What> {
         true => {
             let (before, after) = (Values(prev), Values(next));
             let state = before.word("prev_state")?;
-            (of_keys(before, "prev_")?, state, of_keys(after, "next_")?)
+            (of_keys(before, PREV)?, state, of_keys(after, NEXT)?)
         }
         false => {
             let (prev, state) = of_plugin(prev)?;
@@ -135,20 +135,25 @@ fn state_from(text: &str) -> Option<State> {
 /// A thread, printed in either way, and what follows it.
 fn thread(text: &str) -> Option<(Thread, &str)> {
     match text.starts_with("comm=") {
-        true => Some((of_keys(Values(text), "")?, text)),
+        true => Some((of_keys(Values(text), OWN)?, text)),
         false => of_plugin(text),
     }
 }
 
-/// `comm=a b pid=1 prio=120`, each key with this before it.
-fn of_keys(values: Values<'_>, of: &str) -> Option<Thread> {
-    let key = |name: &str| format!("{of}{name}");
-    // The first key of a line may be of another thread: `comm=a pid=1 child_comm=b child_pid=2`.
-    let comm = values.between(&key("comm"), &key("pid"))?;
+/// The keys of a thread: its name, id and priority.
+struct Keys(&'static str, &'static str, &'static str);
+
+const OWN: Keys = Keys("comm", "pid", "prio");
+const PREV: Keys = Keys("prev_comm", "prev_pid", "prev_prio");
+const NEXT: Keys = Keys("next_comm", "next_pid", "next_prio");
+const CHILD: Keys = Keys("child_comm", "child_pid", "child_prio");
+
+/// `comm=a b pid=1 prio=120`, by these keys.
+fn of_keys(values: Values<'_>, Keys(comm, pid, priority): Keys) -> Option<Thread> {
     Some(Thread {
-        tid: values.number(&key("pid"))?,
-        comm: Name::new(comm.as_bytes()),
-        priority: values.number(&key("prio")),
+        comm: Name::new(values.between(comm, pid)?.as_bytes()),
+        tid: values.number(pid)?,
+        priority: values.number(priority),
     })
 }
 

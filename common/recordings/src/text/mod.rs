@@ -168,7 +168,7 @@ impl Lines {
         self.line.clear();
         let mut any = false;
         loop {
-            let ahead = self.stream.peek(LONGEST)?;
+            let ahead = self.stream.ahead()?;
             if ahead.is_empty() {
                 return Ok(any.then_some(self.line.as_slice()));
             }

@@ -30,19 +30,25 @@ impl<'a> Values<'a> {
         let text = &self.0[..end];
         let from = match text.starts_with(key) && text[key.len()..].starts_with('=') {
             true => key.len() + 1,
-            false => text.find(&format!(" {key}="))? + key.len() + 2,
+            false => Values(text).place(key)?,
         };
         text.get(from..)
     }
 
-    /// Where the value of a key begins.
+    /// Where the value of a key begins: the last place, as names may have anything.
     fn place(self, key: &str) -> Option<usize> {
-        let found = self.0.rmatch_indices(key).find(|(at, _)| {
-            let before = self.0[..*at].chars().next_back();
-            let after = self.0[at + key.len()..].starts_with('=');
-            after && before.is_none_or(|letter| " \t[(".contains(letter))
+        let text = self.0.as_bytes();
+        // From one `=` to the one before.
+        let mut equals = memchr::memrchr_iter(b'=', text);
+        let found = equals.find(|at| {
+            let Some(begins) = at.checked_sub(key.len()) else {
+                return false;
+            };
+            let before = begins.checked_sub(1).map(|place| text[place]);
+            &text[begins..*at] == key.as_bytes()
+                && before.is_none_or(|byte| b" \t[(".contains(&byte))
         });
-        found.map(|(at, _)| at + key.len() + 1)
+        found.map(|at| at + 1)
     }
 
     /// Where the space before a key is.
