@@ -14,7 +14,9 @@ const MOST_OTHERS: usize = 5;
 /// What a diagnosis would need, and the recording lacks. No format says which CPUs tasks may use,
 /// what quotas groups have, and what a hypervisor took away.
 pub fn lacks(contents: &Contents) -> Vec<Need> {
-    let has = |kinds: &[Kind]| kinds.iter().any(|kind| contents.has(*kind));
+    let has = |kinds: &[Kind]| {
+        contents.partial.is_empty() && kinds.iter().any(|kind| contents.has(*kind))
+    };
     let needs = [
         (Need::Switches, has(&[Kind::Switch])),
         (Need::Wakeups, has(&[Kind::Waking, Kind::Wakeup])),
@@ -72,6 +74,12 @@ pub fn text(contents: &Contents) -> String {
     ];
     let optional = optional.into_iter().filter(|(_, value)| !value.is_empty());
     rows.extend(optional.map(|(key, value)| (key, printable(value).to_string())));
+    rows.extend(
+        contents
+            .partial
+            .iter()
+            .map(|why| ("a part only", why.clone())),
+    );
     rows.extend(contents.notes.iter().map(|note| ("note", note.clone())));
     let damage = contents.damage.as_ref();
     rows.extend(damage.map(|damage| ("damaged", damage.to_string())));
@@ -190,6 +198,7 @@ pub fn json(contents: &Contents) -> Value {
         "lost": contents.lost,
         "clock": shown(&contents.clock),
         "recorded_by": shown(&contents.command),
+        "partial": contents.partial,
         "notes": contents.notes,
         "damage": contents.damage.as_ref().map(|damage| json!({
             "byte": damage.offset,

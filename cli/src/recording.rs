@@ -113,6 +113,13 @@ pub fn unreadable(file: &Path, error: &Unreadable) -> Failure {
     Failure::usage(format!("{name}: {error}"), help)
 }
 
+/// That a recording of another program has nothing to be looked at.
+pub fn without_events(file: &Path) -> Failure {
+    let what = format!("{}: it has no events of the scheduler", printable(file));
+    let help = "record them: `perf sched record`, `trace-cmd record -e sched`, or `warmq watch`";
+    Failure::usage(what, help)
+}
+
 /// That a recording of another program is damaged in its middle, after what was read was used.
 pub fn cut(file: &Path, contents: Option<&Contents>) -> Result<(), Failure> {
     match contents.and_then(|contents| contents.damage.as_ref()) {

@@ -87,6 +87,9 @@ pub fn file(from: &Path, to: &Path) -> Result<(), Failure> {
         }
     };
     let (records, end, found, left) = written;
+    if found.as_ref().is_some_and(Contents::is_empty) {
+        return Err(recording::without_events(from));
+    }
     said(to, (records, end), found.as_ref(), left)?;
     recording::cut(from, found.as_ref())
 }
@@ -149,7 +152,10 @@ fn without_facts(header: &Header) -> Vec<String> {
         ("the scheduler", !header.scheduler.is_empty()),
     ];
     let present = facts.into_iter().filter(|(_, present)| *present);
-    present.map(|(fact, _)| fact.to_owned()).collect()
+    let events = "as events, but as slices and instants for its UI: all but switches, wakings and \
+                  idle states";
+    let facts = present.map(|(fact, _)| fact.to_owned());
+    facts.chain([events.to_owned()]).collect()
 }
 
 /// Says what was written, and what was not.

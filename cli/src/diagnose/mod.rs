@@ -17,7 +17,7 @@ use warmq_trace::{Header, Observer};
 use warmq_units::{Duration, Instant, TaskId, printable};
 
 use crate::failure::Failure;
-use crate::recording::Recording;
+use crate::recording::{self, Recording};
 use crate::{contents, files, output};
 use lags::{Lags, Owing};
 
@@ -84,6 +84,9 @@ pub fn of(recording: &Recording, span: Span) -> Result<Found, Failure> {
     let lacks = contents.iter().flat_map(contents::lacks).chain(converted);
     let diagnosis = Diagnosis::of(watcher.lacking(lacks));
     match diagnosis.records {
+        0 if contents.as_ref().is_some_and(Contents::is_empty) => {
+            Err(recording::without_events(recording.name()))
+        }
         0 => Err(nothing_recorded(recording.name(), last)),
         _ => Ok(Found {
             header,

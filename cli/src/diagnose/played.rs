@@ -685,10 +685,12 @@ fn what_is_no_trace_or_cut_off_is_refused_with_the_byte() {
     for end in 0..whole.len() {
         let said = refused(&whole[..end]);
         let expected = match end {
-            0 => ": this is an empty file, and no recording of WarmQ".to_owned(),
+            0 => ": this is an empty file, and no recording that is read here".to_owned(),
             // Not all of what recordings begin with.
-            1..8 => ": this is data of no format that is known here, and no recording of WarmQ"
-                .to_owned(),
+            1..8 => {
+                ": this is data of no format that is known here, and no recording that is read here"
+                    .to_owned()
+            }
             _ => format!(
                 ": the trace is cut off; copy it again, or record it again and let the run finish \
                  (byte {end}, after 0 whole records)"

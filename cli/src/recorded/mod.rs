@@ -157,7 +157,12 @@ impl Took {
         };
         let all = self.events.saturating_mul(event_ns);
         let share = 100.0 * all as f64 / self.busy_ns.max(all).max(1) as f64;
-        format!("an event took {event_ns} ns here: {share:.1} % of what ran meanwhile")
+        match event_ns {
+            0 => "what an event takes here could not be measured".to_owned(),
+            _ => format!(
+                "an event took about {event_ns} ns here: {share:.1} % of what ran meanwhile"
+            ),
+        }
     }
 
     /// What was lost, and what helps.
@@ -351,7 +356,7 @@ mod tests {
             status: None,
         };
         insta::assert_snapshot!(took.text(), @"
-        warmq: recorded 2.00 s: 50000 records, 25000 a second; 3 events were lost (give more --buffer); the recorder took 0.5 % of a CPU and 4.8 MiB of memory, of at most 1024.0 MiB; an event took 150 ns here: 0.6 % of what ran meanwhile
+        warmq: recorded 2.00 s: 50000 records, 25000 a second; 3 events were lost (give more --buffer); the recorder took 0.5 % of a CPU and 4.8 MiB of memory, of at most 1024.0 MiB; an event took about 150 ns here: 0.6 % of what ran meanwhile
         warmq: note: recorded by BPF
         warmq: note: the kernel did not show 2 switches and wakeups, which were inferred
         warmq: note: not recorded: locks

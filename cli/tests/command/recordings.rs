@@ -140,6 +140,46 @@ fn one_that_is_cut_is_diagnosed_up_to_there_and_refused_at_the_end() {
     folder.run("diagnose it.warmq").fine();
 }
 
+/// What stands before the damage is used, whatever it was packed into.
+#[test]
+fn a_packed_one_that_is_cut_is_used_up_to_there() {
+    let folder = Folder::new("recordings-packed-cut");
+    let packed = fs::read(recorded("ftrace.txt.gz")).unwrap();
+    fs::write(folder.0.join("cut.gz"), &packed[..packed.len() - 900]).unwrap();
+    for command in ["diagnose cut.gz", "check cut.gz"] {
+        let ran = folder.run(command);
+        assert_eq!(ran.code, 2, "{command}");
+        assert!(
+            ran.err.contains("what gzip compressed is cut off"),
+            "{command}: {}",
+            ran.err
+        );
+    }
+    assert!(folder.run("diagnose cut.gz").out.contains("sched_switch"));
+}
+
+/// One process, one CPU, one event in ten: nobody can be judged by it.
+#[test]
+fn of_a_part_of_what_happened_no_verdict_is_given() {
+    let line = |cpu: u16, ms: u32, event: &str| format!(" a-1 [{cpu:03}] 1.{ms:03}000: {event}\n");
+    let mut text = String::new();
+    for turn in 0..400 {
+        let switch = "sched_switch: a:1 [120] R ==> b:2 [0]";
+        text += &line(0, 2 * turn, switch);
+        text += &line(0, 2 * turn + 1, "sched_switch: b:2 [0] R ==> a:1 [120]");
+    }
+    text += &line(0, 900, "sched_wakeup: c:3 [120] CPU:001");
+    let folder = Folder::new("recordings-part").with("it", &text);
+    let out = folder.run("diagnose it").fine();
+    assert!(out.contains("a part only"), "{out}");
+    assert!(out.contains("CPUs that were not recorded: 1"), "{out}");
+    assert!(!out.contains("\n["), "no verdict: {out}");
+    let json: serde_json::Value =
+        serde_json::from_str(&folder.run("diagnose it --json").fine()).unwrap();
+    assert_eq!(json["verdicts"], serde_json::json!([]));
+    assert_eq!(json["not_given"].as_array().map(Vec::len), Some(19));
+}
+
 #[test]
 fn names_of_other_people_are_shown_and_not_sent() {
     let escape = "\u{1b}]0;owned\u{7}";
@@ -183,6 +223,7 @@ fn what_is_no_recording_is_named() {
             " bash-1 [000] d..2.  18446744: sched_waking: comm=a pid=1 prio=120 target_cpu=0\n",
         )
         .with("scenario.toml", "[task.a]\nbody = [{ run = \"1ms\" }]\n")
+        .with("quiet.txt", " bash-1 [000] d..2.  1.5: sys_enter: NR 1\n")
         .with("empty", "");
     fs::write(folder.0.join("it.xz"), b"\xfd7zXZ\0").unwrap();
     fs::write(folder.0.join("it.gz"), b"\x1f\x8b\x08\0damaged").unwrap();

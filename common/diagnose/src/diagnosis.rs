@@ -134,7 +134,13 @@ fn of_bursts<'f>(
     known: &'f BTreeSet<(Kind, TaskId)>,
 ) -> impl Iterator<Item = (Kind, TaskId, Found)> + 'f {
     let all = facts.watcher.bursts.iter();
+    // What a recording lacks may be known at its end only.
+    let barred = need::not_given(&facts.watcher.lacks).into_iter();
+    let barred: BTreeSet<Kind> = barred.map(|not| not.kind).collect();
     let new = all.filter(move |(kind, id, burst)| {
+        if barred.contains(kind) {
+            return false;
+        }
         let groups = facts.watcher.groups.upwards(facts.task(*id).who.group);
         let throttled = groups.into_iter().map(|group| facts.throttled(group));
         let held = throttled.max().unwrap_or_default();

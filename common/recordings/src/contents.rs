@@ -115,6 +115,8 @@ pub struct Contents {
     pub clock: String,
     /// The command that recorded; empty if unknown.
     pub command: String,
+    /// Why it has a part only of what happened, some words each: nothing can be judged by it.
+    pub partial: Vec<String>,
     /// What else is to be known: a sentence each.
     pub notes: Vec<String>,
     /// Why reading ended before the end.
@@ -135,6 +137,7 @@ impl Contents {
             lost: 0,
             clock: String::new(),
             command: String::new(),
+            partial: Vec::new(),
             notes: Vec::new(),
             damage: None,
         }
@@ -143,6 +146,11 @@ impl Contents {
     /// How many events of this kind there are.
     pub fn count(&self, kind: Kind) -> u64 {
         self.counts.get(&kind).copied().unwrap_or(0)
+    }
+
+    /// Whether there is no event of any kind.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
     }
 
     /// Whether there are any.
@@ -157,6 +165,8 @@ pub(crate) struct Counter {
     counts: [u64; Kind::ALL.len()],
     priorities: bool,
     cpus: Vec<bool>,
+    /// CPUs to which tasks went.
+    targets: BTreeSet<u16>,
     first: Option<u64>,
     last: u64,
     lost: u64,
@@ -174,8 +184,11 @@ impl Counter {
             Item::Event(event) => {
                 self.first.get_or_insert(said.ns);
                 self.last = self.last.max(said.ns);
-                if let What::Switch { next, .. } = event.what {
-                    self.priorities |= next.priority.is_some();
+                match event.what {
+                    What::Switch { next, .. } => self.priorities |= next.priority.is_some(),
+                    What::Wakeup { target, .. } => drop(self.targets.insert(target)),
+                    What::Migrate { to, .. } => drop(self.targets.insert(to)),
+                    _ => {}
                 }
                 if let Some(kind) = Kind::of(&event.what) {
                     self.cpus[usize::from(cpu)] = true;
@@ -193,6 +206,18 @@ impl Counter {
         contents.counts = kinds.filter(|(_, count)| *count > 0).collect();
         let cpus = (0..).zip(&self.cpus).filter(|(_, had)| **had);
         contents.cpus = cpus.map(|(cpu, _)| cpu).collect();
+        let unseen: Vec<String> = self
+            .targets
+            .difference(&contents.cpus)
+            .map(u16::to_string)
+            .collect();
+        if !unseen.is_empty() {
+            let what = format!(
+                "tasks went to CPUs that were not recorded: {}",
+                unseen.join(", ")
+            );
+            contents.partial.push(what);
+        }
         contents.span_ns = self.first.map(|first| (first, self.last));
         contents.lost = self.lost;
         contents.has_priorities = self.priorities;

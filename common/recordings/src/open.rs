@@ -30,6 +30,8 @@ const MOST_PACKED: usize = 3;
 pub struct Recorded {
     file: File,
     format: Option<Foreign>,
+    /// What is wrong with what it was packed into.
+    cut: Option<Damage>,
 }
 
 /// The records of a recording of another program that is in memory. It is not unpacked.
@@ -41,13 +43,13 @@ pub fn records_of(bytes: Vec<u8>) -> Result<Records, Unreadable> {
     if !format.is_recording() {
         return Err(Unreadable::NotOne(format));
     }
-    opened(format, Input::of_bytes(bytes))
+    opened(format, Input::of_bytes(bytes), None)
 }
 
-fn opened(format: Foreign, input: Input) -> Result<Records, Unreadable> {
+fn opened(format: Foreign, input: Input, cut: Option<Damage>) -> Result<Records, Unreadable> {
     let source = source(format, input.clone());
     let source = source.map_err(|damage| Unreadable::Damaged { format, damage })?;
-    Ok(Records::foreign(source, format, input.counted()))
+    Ok(Records::foreign(source, format, input.counted(), cut))
 }
 
 impl Recorded {
@@ -61,19 +63,19 @@ impl Recorded {
             true => file,
             false => of_pipe(file)?,
         };
-        for _ in 0..MOST_PACKED {
+        let mut cut = None;
+        for _ in 0..=MOST_PACKED {
             let head = head(&mut file)?;
-            if is_trace(&head) {
-                return Ok(Recorded { file, format: None });
+            let format = Foreign::of(&head);
+            if is_trace(&head) || format.is_recording() {
+                let format = (!is_trace(&head)).then_some(format);
+                return Ok(Recorded { file, format, cut });
             }
-            match Foreign::of(&head) {
-                Foreign::Compressed(by) => file = unpacked(file, by)?,
-                format if format.is_recording() => {
-                    let format = Some(format);
-                    return Ok(Recorded { file, format });
-                }
-                format => return Err(Unreadable::NotOne(format)),
-            }
+            let Foreign::Compressed(by) = format else {
+                return Err(Unreadable::NotOne(format));
+            };
+            let (unpacked, damage) = unpacked(file, by)?;
+            (file, cut) = (unpacked, damage.or(cut));
         }
         Err(Unreadable::NotOne(Foreign::of(&head(&mut file)?)))
     }
@@ -101,7 +103,7 @@ impl Recorded {
         let Some(format) = self.format else {
             return Ok(Records::own(Reader::new(file)?));
         };
-        opened(format, Input::of(file)?)
+        opened(format, Input::of(file)?, self.cut.clone())
     }
 }
 
@@ -140,30 +142,47 @@ fn of_pipe(mut pipe: File) -> Result<File, Unreadable> {
 }
 
 /// What `from` gives, in a temporary file.
-fn kept(mut from: impl Read, most: u64) -> io::Result<File> {
+fn kept(from: impl Read, most: u64) -> io::Result<File> {
+    let (file, error) = begun(from, most)?;
+    error.map_or(Ok(file), Err)
+}
+
+/// What `from` gives up to its end or its first error, which comes with it.
+fn begun(mut from: impl Read, most: u64) -> io::Result<(File, Option<io::Error>)> {
     let mut file = tempfile::tempfile()?;
     let mut limited = Read::by_ref(&mut from).take(most);
-    io::copy(&mut limited, &mut file)?;
+    let copied = io::copy(&mut limited, &mut file);
     if limited.limit() == 0 {
         let what = format!("there are more than {} MiB in it", most >> 20);
         return Err(io::Error::other(what));
     }
     file.flush()?;
-    Ok(file)
+    Ok((file, copied.err()))
 }
 
-/// What was compressed in `file`, in a temporary file.
-fn unpacked(file: File, by: &'static str) -> Result<File, Unreadable> {
+/// What was compressed in `file`, in a temporary file; of one that is damaged what stands before
+/// the damage, if anything does.
+fn unpacked(file: File, by: &'static str) -> Result<(File, Option<Damage>), Unreadable> {
     let failed = |why: String| Unreadable::Packed { by, why };
     let most = file.metadata()?.len().saturating_mul(MOST_TIMES);
     let most = most.clamp(BELIEVED, MOST_KEPT);
-    let unpacked = match by {
-        "gzip" => kept(MultiGzDecoder::new(io::BufReader::new(file)), most),
+    let packed = io::BufReader::new(file);
+    let begun = match by {
+        "gzip" => begun(MultiGzDecoder::new(packed), most),
         "zstd" => {
-            let decoder = StreamingDecoder::new(io::BufReader::new(file));
-            kept(decoder.map_err(|error| failed(error.to_string()))?, most)
+            let decoder = StreamingDecoder::new(packed);
+            begun(decoder.map_err(|error| failed(error.to_string()))?, most)
         }
         _ => return Err(Unreadable::NotOne(Foreign::Compressed(by))),
     };
-    unpacked.map_err(|error| failed(error.to_string()))
+    let (unpacked, error) = begun.map_err(|error| failed(error.to_string()))?;
+    let length = unpacked.metadata()?.len();
+    match error {
+        None => Ok((unpacked, None)),
+        Some(error) if length == 0 => Err(failed(error.to_string())),
+        Some(error) => {
+            let what = format!("what {by} compressed is cut off or damaged: {error}");
+            Ok((unpacked, Some(Damage::at(length, what))))
+        }
+    }
 }

@@ -15,6 +15,7 @@ use warmq_units::{CpuId, Instant};
 use crate::Tasks;
 use crate::contents::{Contents, Counter};
 use crate::convert::{Known, Replay};
+use crate::damage::Damage;
 use crate::event::{Item, Said, What};
 use crate::foreign::Foreign;
 use crate::source::Source;
@@ -37,7 +38,7 @@ pub enum Unreadable {
         /// The format.
         format: Foreign,
         /// What is wrong, and where.
-        damage: crate::damage::Damage,
+        damage: Damage,
     },
     /// It cannot be unpacked.
     #[error("it is compressed by {by}, and cannot be unpacked: {why}")]
@@ -76,10 +77,13 @@ impl Records {
         source: Box<dyn Source>,
         format: Foreign,
         read: Rc<Cell<u64>>,
+        cut: Option<Damage>,
     ) -> Records {
+        let mut converted = Converted::new(source, format, read);
+        converted.cut = cut;
         Records {
-            header: source.header(),
-            from: From::Foreign(Box::new(Converted::new(source, format, read))),
+            header: converted.source.header(),
+            from: From::Foreign(Box::new(converted)),
         }
     }
 
@@ -121,6 +125,8 @@ impl Iterator for Records {
 struct Converted {
     source: Box<dyn Source>,
     read: Rc<Cell<u64>>,
+    /// What is wrong with what the file was packed into.
+    cut: Option<Damage>,
     replay: Option<Replay>,
     /// What was said before the first event that has a time.
     early: Vec<Said>,
@@ -139,6 +145,7 @@ impl Converted {
         Converted {
             source,
             read,
+            cut: None,
             replay: None,
             early: Vec::new(),
             runs: Table::default(),
@@ -161,9 +168,12 @@ impl Converted {
             }
             match self.source.next() {
                 Ok(Some(said)) => self.take(said),
-                Ok(None) => self.ended = true,
+                Ok(None) => {
+                    self.contents.damage = self.cut.take();
+                    self.ended = true;
+                }
                 Err(damage) => {
-                    self.contents.damage = Some(damage);
+                    self.contents.damage = self.cut.take().or(Some(damage));
                     self.ended = true;
                 }
             }

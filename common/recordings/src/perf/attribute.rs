@@ -22,6 +22,9 @@ const CLOCKS: [(u32, &str); 5] = [
 /// Flags: what is no sample has fields of samples at its end; the clock is not perf's own.
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const USE_CLOCKID: u64 = 1 << 25;
+const FREQUENCY: u64 = 1 << 10;
+/// Events of this type are tracepoints (`PERF_TYPE_TRACEPOINT`).
+const TRACEPOINT: u32 = 2;
 
 /// The attributes of all events.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +35,8 @@ pub(crate) struct Attributes {
     /// Which attribute an event's id is of.
     of: BTreeMap<u64, usize>,
     clock: Option<&'static str>,
+    /// Whether not every event of a tracepoint was recorded.
+    sampled: bool,
 }
 
 impl Attributes {
@@ -96,6 +101,8 @@ impl Attributes {
             let known = CLOCKS.iter().find(|(number, _)| Some(*number) == clock);
             self.clock = known.map(|(_, name)| *name);
         }
+        let every = flags & FREQUENCY == 0 && number(16) <= 1;
+        self.sampled |= word(attribute, 0, order) == Some(TRACEPOINT) && !every;
         let index = self.all.len();
         let all = flags & SAMPLE_ID_ALL != 0;
         let fields = Fields::of(number(24), number(32), all);
@@ -121,6 +128,11 @@ impl Attributes {
             }
             _ => (!self.unlike).then_some(first),
         }
+    }
+
+    /// Whether not every event of a tracepoint was recorded (`-c`, `-F`).
+    pub fn are_sampled(&self) -> bool {
+        self.sampled
     }
 
     /// The clock: perf's own, if no other one was asked for.

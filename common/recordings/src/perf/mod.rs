@@ -292,6 +292,29 @@ impl PerfData {
     }
 }
 
+/// Options of perf that leave events out.
+const FILTERS: [&str; 8] = [
+    "--filter", "-p", "--pid", "-t", "--tid", "-u", "--uid", "-G",
+];
+
+impl PerfData {
+    /// Why it has a part only of what happened.
+    fn partial(&self) -> Vec<String> {
+        let sampled = self
+            .attributes
+            .are_sampled()
+            .then(|| "not every event of its tracepoints was recorded (-c, -F)".to_owned());
+        let words = self
+            .features
+            .command
+            .split(' ')
+            .take_while(|word| *word != "--");
+        let filters = words.filter(|word| FILTERS.contains(word));
+        let filters = filters.map(|word| format!("perf left events out ({word})"));
+        sampled.into_iter().chain(filters).collect()
+    }
+}
+
 impl Source for PerfData {
     fn header(&self) -> Header {
         self.features.header(self.attributes.clock())
@@ -334,6 +357,7 @@ impl Source for PerfData {
         if self.others > 0 {
             contents.others.insert(String::new(), self.others);
         }
+        contents.partial.extend(self.partial());
         contents.notes.extend(self.place.note.clone());
         contents.notes.extend(self.sorted.note());
         if self.decoders.is_none() {

@@ -30,6 +30,8 @@ pub(crate) struct Line<'a> {
     /// The event's name, without its system, and what is printed of it.
     pub event: &'a str,
     pub values: &'a str,
+    /// The trace instance, of which trace-cmd prints the names if there are several.
+    pub instance: &'a str,
     /// perf prints threads otherwise than all others.
     pub printed_by_perf: bool,
 }
@@ -46,6 +48,7 @@ impl<'a> Line<'a> {
             tid,
             tgid,
             comm,
+            instance,
             printed_by_perf,
         } = thread(before)?;
         let (event, values) = event(after)?;
@@ -59,8 +62,14 @@ impl<'a> Line<'a> {
             ns: time,
             event,
             values,
+            instance,
             printed_by_perf,
         })
+    }
+
+    /// Whether a line that is none of an event has a time, as events have.
+    pub fn is_like_one(line: &str) -> bool {
+        !line.starts_with('#') && at_time(line).is_some()
     }
 }
 
@@ -70,6 +79,7 @@ struct Thread<'a> {
     tid: Option<u32>,
     tgid: Option<u32>,
     comm: &'a str,
+    instance: &'a str,
     printed_by_perf: bool,
 }
 
@@ -84,8 +94,12 @@ fn at_time(line: &str) -> Option<(&str, Option<u64>, &str)> {
         if !after.starts_with([' ', '\t']) {
             continue;
         }
+        // Of latency-format a space, or the mark of a long time, stands between.
+        let before = match before.strip_suffix("us ") {
+            Some(_) => before.trim_end(),
+            None => before,
+        };
         let begins = before.rfind([' ', '\t']).map_or(0, |space| space + 1);
-        // Of latency-format the mark of a long time stands between.
         let word = before[begins..].trim_end_matches(['+', '!', '#', '*', '@', '$']);
         if let Some(time) = time(word) {
             return Some((&before[..begins], time, after));
@@ -161,6 +175,7 @@ fn thread(text: &str) -> Option<Thread<'_>> {
                 tid: Some(tid),
                 tgid: process.parse().ok(),
                 comm: named(name),
+                instance: "",
                 printed_by_perf: true,
             });
         }
@@ -172,8 +187,20 @@ fn thread(text: &str) -> Option<Thread<'_>> {
             });
         }
     }
+    if let Ok(tid) = text.parse() {
+        return Some(Thread {
+            tid: Some(tid),
+            printed_by_perf: true,
+            ..Thread::default()
+        });
+    }
+    let (instance, text) = match text.split_once(": ") {
+        Some((instance, text)) if !instance.contains(' ') => (instance, text.trim()),
+        _ => ("", text),
+    };
     let (name, tid) = text.rsplit_once('-')?;
     Some(Thread {
+        instance,
         tid: Some(tid.parse().ok()?),
         tgid,
         comm: named(name),
@@ -189,11 +216,12 @@ fn named(name: &str) -> &str {
     }
 }
 
-/// The name of the event, without its system, and what is printed of it. perf may count before it.
+/// The name of the event, without its system, and what is printed of it. perf may count before it,
+/// and trace-cmd say how much later it is than the one before (`(+12)`).
 fn event(after: &str) -> Option<(&str, &str)> {
     let mut text = after.trim_start();
     while let Some((word, rest)) = text.split_once([' ', '\t'])
-        && word.bytes().all(|byte| byte.is_ascii_digit())
+        && (word.bytes().all(|byte| byte.is_ascii_digit()) || word.starts_with("(+"))
     {
         text = rest.trim_start();
     }

@@ -35,6 +35,9 @@ pub(crate) struct Text {
     said: VecDeque<Said>,
     paths: Paths,
     others: BTreeMap<String, u64>,
+    lines_seen: Seen,
+    /// The instance of the first event: others are left out.
+    instance: Option<String>,
     /// Of the process of each thread, the last that was said.
     processes: BTreeMap<u32, u32>,
     last_ns: u64,
@@ -55,6 +58,8 @@ impl Text {
             said: VecDeque::new(),
             paths: Paths::default(),
             others: BTreeMap::new(),
+            lines_seen: Seen::default(),
+            instance: None,
             processes: BTreeMap::new(),
             last_ns: 0,
         };
@@ -75,6 +80,15 @@ impl Text {
                     "its clock counts no time: write `mono` into trace_clock and record again";
                 return Err(Damage::at(offset, what));
             };
+            let instance = self
+                .instance
+                .get_or_insert_with(|| line.instance.to_owned());
+            if *instance != line.instance {
+                self.lines_seen.of_others += 1;
+                return Ok(true);
+            }
+            self.lines_seen.events += 1;
+            self.lines_seen.back += u64::from(ns < self.last_ns);
             self.last_ns = ns;
             Text::see(
                 (&mut self.said, &mut self.paths, &mut self.others),
@@ -85,6 +99,7 @@ impl Text {
             let (ns, item) = (self.last_ns, Item::Lost(events));
             self.said.push_back(Said { ns, cpu, item });
         } else {
+            self.lines_seen.strange += u64::from(Line::is_like_one(&text));
             self.head.learn(&text);
         }
         Ok(true)
@@ -153,6 +168,51 @@ impl Source for Text {
             contents.others.insert(name.clone(), *count);
         }
         contents.notes.extend(self.head.notes());
+        self.lines_seen.describe(contents);
+    }
+}
+
+/// What lines there were.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    events: u64,
+    /// Of trace instances that are left out.
+    of_others: u64,
+    /// With a time, and none of an event as any tool prints it.
+    strange: u64,
+    /// Whose time is before that of the line before.
+    back: u64,
+}
+
+/// Of so many lines one may go back in time: tools put events in order, but for a few.
+const ONE_BACK_OF: u64 = 100;
+
+impl Seen {
+    fn describe(&self, contents: &mut Contents) {
+        if self.of_others > 0 {
+            let (lines, instance) = (
+                self.of_others,
+                "the trace instance of the first event is read",
+            );
+            contents
+                .notes
+                .push(format!("{instance}, and {lines} lines of others are not"));
+        }
+        if self.strange > 0 {
+            let what = "lines have a time, and are not understood: a column may be missing \
+                        (thread, CPU, time and event are needed)";
+            contents.notes.push(format!("{} {what}", self.strange));
+        }
+        if self.strange > self.events {
+            contents
+                .partial
+                .push("most of its lines are not understood".to_owned());
+        }
+        if self.back * ONE_BACK_OF > self.events {
+            let (back, all) = (self.back, self.events);
+            let what = format!("{back} of {all} times go back: they may be differences");
+            contents.partial.push(what);
+        }
     }
 }
 

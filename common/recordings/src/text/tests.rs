@@ -3,7 +3,9 @@ use warmq_units::CpuId;
 
 use super::event::{Known, of};
 use super::line::{Line, lost};
+use crate::contents::Contents;
 use crate::event::{Name, Thread, What};
+use crate::open::records_of;
 
 #[test]
 fn lines_of_all_tools_are_read() {
@@ -29,6 +31,24 @@ fn lines_of_all_tools_are_read() {
         (
             "    bash-3968    1d..2.    34us+: sched_waking: x",
             (Some(3968), None, 1, 34_000, false),
+        ),
+        (
+            "    bash-3968    1d..2.    34us : sched_waking: x",
+            (Some(3968), None, 1, 34_000, false),
+        ),
+        // trace-cmd report --ts-diff, and of several instances.
+        (
+            "  sh-31943 [000] 38682.416679: (+12)  sched_waking:     x",
+            (Some(31_943), None, 0, 38_682_416_679_000, false),
+        ),
+        (
+            "bar:   sh-31943 [000] 38682.416679: sched_waking:     x",
+            (Some(31_943), None, 0, 38_682_416_679_000, false),
+        ),
+        // perf script without names.
+        (
+            " 27235 [000]  5.000000: sched:sched_waking: x",
+            (Some(27_235), None, 0, 5_000_000_000, true),
         ),
         // trace-cmd report, with ns and with -l.
         (
@@ -239,5 +259,55 @@ fn names_that_look_like_fields_or_arrows_are_names() {
     assert_eq!(
         (parent.tid, child.tid, child.comm.bytes()),
         (1, 2, b"b".as_slice())
+    );
+}
+
+/// What is in a text.
+fn contents(text: &str) -> Contents {
+    let mut records = records_of(text.as_bytes().to_vec()).expect("it is one");
+    records.by_ref().for_each(|entry| assert!(entry.is_ok()));
+    records.contents().expect("it is of another program")
+}
+
+#[test]
+fn lines_that_are_not_understood_or_left_out_are_counted() {
+    let line = |before: &str, time: &str, cpu: &str| {
+        format!("{before}sh-1 [{cpu}] {time}: sched_switch: sh:1 [120] S ==> b:2 [120]\n")
+    };
+    let plain = line("", "1.000000", "000");
+    let text = format!("{plain}{}{}", line("bar: ", "2.000000", "000"), plain);
+    let found = contents(&text);
+    assert_eq!(found.count(crate::Kind::Switch), 2);
+    assert!(
+        found.notes[0].contains("1 lines of others"),
+        "{:?}",
+        found.notes
+    );
+    assert_eq!(found.partial, Vec::<String>::new());
+    let strange = "sh 1.000000: sched_switch: sh:1 [120] S ==> b:2 [120]\n";
+    let found = contents(&format!("{plain}{strange}{strange}"));
+    assert!(
+        found.notes[0].starts_with("2 lines have a time"),
+        "{:?}",
+        found.notes
+    );
+    assert_eq!(found.partial, ["most of its lines are not understood"]);
+    let back = format!(
+        "{}{}{}",
+        line("", "0.5", "000"),
+        line("", "0.2", "000"),
+        line("", "0.4", "000")
+    );
+    assert!(contents(&back).partial[0].contains("1 of 3 times go back"));
+}
+
+#[test]
+fn a_cpu_to_which_tasks_go_and_that_says_nothing_was_not_recorded() {
+    let text = "sh-1 [000] 1.0: sched_switch: sh:1 [120] S ==> b:2 [120]\n\
+                b-2 [000] 2.0: sched_wakeup: sh:1 [120] CPU:003\n";
+    let found = contents(text);
+    assert_eq!(
+        found.partial,
+        ["tasks went to CPUs that were not recorded: 3"]
     );
 }
