@@ -19,7 +19,8 @@ Examples:
 
 /// Say who starves in a trace, who ran instead, and why it could.
 ///
-/// A trace is a file that `warmq run --trace NAME.warmq` or `warmq watch --out NAME.warmq` wrote.
+/// A trace is a file of `warmq watch`, of `warmq run --trace NAME.warmq`, or of another recorder:
+/// perf.data, trace.dat, of Perfetto, or text of ftrace, trace-cmd or perf; - is standard input.
 /// Of each task that waited long the most specific reason is given: quota, real-time and kernel
 /// threads, interrupts, affinity, an idle CPU, another group that is woken often, frequent
 /// sleepers, weight, too many tasks. What was due is an estimate, off by some tenths.

@@ -22,7 +22,8 @@ Examples:
 
 /// Play again what a trace recorded, under any scheduler of the lab, beside what was recorded.
 ///
-/// A trace is a file that `warmq run --trace NAME.warmq` or `warmq watch --out NAME.warmq` wrote.
+/// A trace is a file of `warmq watch`, of `warmq run --trace NAME.warmq`, or of another recorder:
+/// perf.data, trace.dat, of Perfetto, or text of ftrace, trace-cmd or perf; - is standard input.
 /// Each task computes, sleeps and wakes others as it did; whoever waited for what another task did
 /// waits for that again; timers and what arrives from outside keep their times. How long tasks wait
 /// for a CPU, and who preempts whom, is left to the scheduler. What cannot be carried over is said.
