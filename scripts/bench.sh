@@ -75,6 +75,8 @@ cargo build --release -p warmq-player
 for program in hackbench:rt-tests stress-ng:stress-ng sysbench:sysbench; do
 	command -v "${program%:*}" >/dev/null || install "${program#*:}"
 done
+echo "== recordings of other programs (as root, with perf)"
+python3 -B bench/recording.py --diagnose --warmq "$target/release/warmq" || echo "bench: nothing was recorded"
 python3 -B bench/programs.py "$target/release/warmq"
 
 mkdir -p "$folder"
