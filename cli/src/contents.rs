@@ -44,8 +44,8 @@ pub fn without(contents: &Contents) -> Option<String> {
     })
 }
 
-/// A table of it.
-pub fn text(contents: &Contents) -> String {
+/// What is in it: a key and some words each.
+pub fn rows(contents: &Contents) -> Vec<(&'static str, String)> {
     let (present, absent): (Vec<Kind>, Vec<Kind>) =
         Kind::ALL.into_iter().partition(|kind| contents.has(*kind));
     let counted = present
@@ -83,7 +83,12 @@ pub fn text(contents: &Contents) -> String {
     rows.extend(contents.notes.iter().map(|note| ("note", note.clone())));
     let damage = contents.damage.as_ref();
     rows.extend(damage.map(|damage| ("damaged", damage.to_string())));
-    let mut text = listing::names(rows);
+    rows
+}
+
+/// A table of it, and the commands that would record what is missing.
+pub fn text(contents: &Contents) -> String {
+    let mut text = listing::names(rows(contents));
     if let Some(how) = how(contents) {
         text += &format!("\n\nTo have all that a diagnosis uses:\n{how}");
     }

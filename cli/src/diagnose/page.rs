@@ -11,6 +11,7 @@ use warmq_units::printable;
 use super::text::{facts, instead, nothing, time, unfit};
 use super::{Found, Picture};
 use crate::colors::Colors;
+use crate::contents;
 use crate::laws::page::drawn;
 use crate::typed;
 
@@ -32,6 +33,15 @@ pub fn page(found: &Found, pictures: &[Picture], file: &Path) -> String {
         h1 { "Who waited, who ran instead, and why" }
         p class="lead" { (facts(found)) ". Made by " code { (again) } "." }
         @if !diagnosis.unfit.is_empty() { p { strong { (unfit(diagnosis)) } } }
+        @if let Some(contents) = &found.contents {
+            table {
+                tbody {
+                    @for (key, value) in contents::rows(contents) {
+                        tr { th { (key) } td class="words" { (value) } }
+                    }
+                }
+            }
+        }
         @if diagnosis.verdicts.is_empty() { section { h2 { (nothing(diagnosis)) } } }
         @for (place, verdict) in diagnosis.verdicts.iter().enumerate() {
             (section(verdict, pictures.get(place), &colors))

@@ -136,7 +136,17 @@ fn one_that_is_cut_is_diagnosed_up_to_there_and_refused_at_the_end() {
         assert!(ran.err.contains("cut: byte 18"), "{command}: {}", ran.err);
         assert!(ran.err.contains("was used"), "{command}: {}", ran.err);
     }
-    assert!(folder.run("diagnose cut").out.contains("damaged"));
+    assert!(
+        folder
+            .run("diagnose cut --out page")
+            .out
+            .contains("damaged")
+    );
+    let page = folder.text("page/diagnosis.html");
+    assert!(
+        page.contains("sched_switch") && page.contains("damaged"),
+        "{page}"
+    );
     folder.run("diagnose it.warmq").fine();
 }
 
