@@ -7,7 +7,7 @@ use std::path::Path;
 use warmq_diagnose::count;
 use warmq_recordings::Contents;
 use warmq_trace::file::Writer;
-use warmq_trace::{Header, Observer, Perfetto, Record};
+use warmq_trace::{Header, Observer, Perfetto};
 use warmq_units::{Instant, printable};
 
 use self::rows::Rows;
@@ -58,73 +58,56 @@ pub fn file(from: &Path, to: &Path) -> Result<(), Failure> {
     let recording = Recording::open(from)?;
     let (unfinished, out) = Unfinished::private(to)?;
     let failed = |error: std::io::Error| refused(to, &error);
-    let written = match form {
+    let header = match form {
+        Form::Own => with_lacks(&recording)?,
+        Form::Perfetto | Form::Rows => recording.records()?.header().clone(),
+    };
+    let (out, read, left) = match form {
         Form::Own => {
-            let header = with_lacks(&recording)?;
-            let mut seen = Seen::of(Writer::new(out, &header));
-            seen.contents = each(&recording, &mut seen)?;
-            let (records, end) = (seen.records, seen.end);
-            unfinished.finish(seen.to.finish().map_err(failed)?)?;
-            (records, end, seen.contents, Vec::new())
+            let (writer, read) = handed(&recording, Writer::new(out, &header))?;
+            (writer.finish().map_err(failed)?, read, Vec::new())
         }
         Form::Perfetto => {
-            let header = recording.records()?.header().clone();
             let perfetto = Perfetto::new(out, &header.machine).named(header.names.clone());
-            let mut seen = Seen::of(perfetto);
-            seen.contents = each(&recording, &mut seen)?;
-            let (records, end) = (seen.records, seen.end);
-            unfinished.finish(seen.to.finish().map_err(failed)?)?;
-            (records, end, seen.contents, without_facts(&header))
+            let (perfetto, read) = handed(&recording, perfetto)?;
+            (
+                perfetto.finish().map_err(failed)?,
+                read,
+                without_facts(&header),
+            )
         }
         Form::Rows => {
-            let header = recording.records()?.header().clone();
-            let mut seen = Seen::of(Rows::new(out, &header));
-            seen.contents = each(&recording, &mut seen)?;
-            let (records, end) = (seen.records, seen.end);
-            let (out, left) = seen.to.finish().map_err(failed)?;
-            unfinished.finish(out)?;
-            (records, end, seen.contents, left)
+            let (rows, read) = handed(&recording, Rows::new(out, &header))?;
+            let (out, left) = rows.finish().map_err(failed)?;
+            (out, read, left)
         }
     };
-    let (records, end, found, left) = written;
-    if found.as_ref().is_some_and(Contents::is_empty) {
+    if read.contents.as_ref().is_some_and(Contents::is_empty) {
         return Err(recording::without_events(from));
     }
-    said(to, (records, end), found.as_ref(), left)?;
-    recording::cut(from, found.as_ref())
+    unfinished.finish(out)?;
+    said(to, &read, left)?;
+    recording::cut(from, read.contents.as_ref())
 }
 
-/// An observer, and how much it saw.
-struct Seen<O> {
-    to: O,
+/// What was read of a recording.
+#[derive(Default)]
+struct Read {
     records: u64,
     end: Instant,
+    /// Of another program: what is in it.
     contents: Option<Contents>,
 }
 
-impl<O> Seen<O> {
-    fn of(to: O) -> Seen<O> {
-        Seen {
-            to,
-            records: 0,
-            end: Instant::START,
-            contents: None,
-        }
-    }
-}
-
-/// Hands all records to `seen`.
-fn each<O: Observer>(
-    recording: &Recording,
-    seen: &mut Seen<O>,
-) -> Result<Option<Contents>, Failure> {
-    let see = |seen: &mut &mut Seen<O>, at: Instant, record: &Record| {
-        seen.records += 1;
-        seen.end = seen.end.max(at);
-        seen.to.see(at, record);
-    };
-    let (_, contents) = recording.each(|_| seen, see)?;
-    Ok(contents)
+/// Hands all records to an observer.
+fn handed<O: Observer>(recording: &Recording, to: O) -> Result<(O, Read), Failure> {
+    let begin = |_: &Header| (to, Read::default());
+    let ((to, read), contents) = recording.each(begin, |(to, read), at, record| {
+        read.records += 1;
+        read.end = read.end.max(at);
+        to.see(at, record);
+    })?;
+    Ok((to, Read { contents, ..read }))
 }
 
 /// The header, which says what a recording of another program lacks. That is known once all of it
@@ -159,13 +142,10 @@ fn without_facts(header: &Header) -> Vec<String> {
 }
 
 /// Says what was written, and what was not.
-fn said(
-    to: &Path,
-    (records, end): (u64, Instant),
-    contents: Option<&Contents>,
-    mut left: Vec<String>,
-) -> Result<(), Failure> {
-    let others: u64 = contents
+fn said(to: &Path, read: &Read, mut left: Vec<String>) -> Result<(), Failure> {
+    let (records, end) = (read.records, read.end);
+    let others: u64 = read
+        .contents
         .iter()
         .flat_map(|contents| contents.others.values())
         .sum();

@@ -105,13 +105,13 @@ fn later(own: &[(f64, Runs)], theirs: &[(f64, Runs)]) -> f64 {
         times
     };
     let (own, theirs) = (once(own), once(theirs));
-    let apart = own
+    let later = own
         .iter()
         .filter_map(|(runs, at)| Some(theirs.get(runs)?[0] - at[0]));
-    let mut apart: Vec<f64> = apart.collect();
-    assert!(apart.len() > 10, "{} threads are in both", apart.len());
-    apart.sort_by(f64::total_cmp);
-    apart[apart.len() / 2]
+    let mut later: Vec<f64> = later.collect();
+    assert!(later.len() > 10, "{} threads are in both", later.len());
+    later.sort_by(f64::total_cmp);
+    later[later.len() / 2]
 }
 
 /// In percent of the time between `from` and `to`: how long each ran, and on which CPU.

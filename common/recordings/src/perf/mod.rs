@@ -8,6 +8,7 @@
 //! round before.
 
 mod attribute;
+mod command;
 mod features;
 mod header;
 mod packed;
@@ -292,26 +293,18 @@ impl PerfData {
     }
 }
 
-/// Options of perf that leave events out.
-const FILTERS: [&str; 8] = [
-    "--filter", "-p", "--pid", "-t", "--tid", "-u", "--uid", "-G",
-];
-
 impl PerfData {
     /// Why it has a part only of what happened.
     fn partial(&self) -> Vec<String> {
-        let sampled = self
-            .attributes
-            .are_sampled()
-            .then(|| "not every event of its tracepoints was recorded (-c, -F)".to_owned());
-        let words = self
-            .features
-            .command
-            .split(' ')
-            .take_while(|word| *word != "--");
-        let filters = words.filter(|word| FILTERS.contains(word));
-        let filters = filters.map(|word| format!("perf left events out ({word})"));
-        sampled.into_iter().chain(filters).collect()
+        let sampled = self.attributes.are_sampled();
+        let sampled = sampled.then_some("not every event of its tracepoints was recorded (-c, -F)");
+        let filters = command::filters(&self.features.command);
+        let filters = filters.map(|option| format!("perf left events out ({option})"));
+        sampled
+            .map(str::to_owned)
+            .into_iter()
+            .chain(filters)
+            .collect()
     }
 }
 

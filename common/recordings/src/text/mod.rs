@@ -32,15 +32,22 @@ const MOST_OTHERS: usize = 1000;
 pub(crate) struct Text {
     lines: Lines,
     head: Head,
-    said: VecDeque<Said>,
-    paths: Paths,
-    others: BTreeMap<String, u64>,
-    lines_seen: Seen,
+    events: Events,
+    seen: Seen,
     /// The instance of the first event: others are left out.
     instance: Option<String>,
+    last_ns: u64,
+}
+
+/// What lines of events say.
+#[derive(Default)]
+struct Events {
+    said: VecDeque<Said>,
+    paths: Paths,
+    /// Events that are not read.
+    others: BTreeMap<String, u64>,
     /// Of the process of each thread, the last that was said.
     processes: BTreeMap<u32, u32>,
-    last_ns: u64,
 }
 
 impl Text {
@@ -55,15 +62,12 @@ impl Text {
                 line: Vec::new(),
             },
             head: Head::default(),
-            said: VecDeque::new(),
-            paths: Paths::default(),
-            others: BTreeMap::new(),
-            lines_seen: Seen::default(),
+            events: Events::default(),
+            seen: Seen::default(),
             instance: None,
-            processes: BTreeMap::new(),
             last_ns: 0,
         };
-        while text.said.is_empty() && text.read_line()? {}
+        while text.events.said.is_empty() && text.read_line()? {}
         Ok(text)
     }
 
@@ -84,32 +88,32 @@ impl Text {
                 .instance
                 .get_or_insert_with(|| line.instance.to_owned());
             if *instance != line.instance {
-                self.lines_seen.of_others += 1;
+                self.seen.of_others += 1;
                 return Ok(true);
             }
-            self.lines_seen.events += 1;
-            self.lines_seen.back += u64::from(ns < self.last_ns);
+            self.seen.events += 1;
+            self.seen.back += u64::from(ns < self.last_ns);
             self.last_ns = ns;
-            Text::see(
-                (&mut self.said, &mut self.paths, &mut self.others),
-                &mut self.processes,
-                (ns, &line),
-            );
+            self.events.see(ns, &line);
         } else if let Some((cpu, events)) = line::lost(&text) {
             let (ns, item) = (self.last_ns, Item::Lost(events));
-            self.said.push_back(Said { ns, cpu, item });
+            self.events.said.push_back(Said { ns, cpu, item });
         } else {
-            self.lines_seen.strange += u64::from(Line::is_like_one(&text));
+            self.seen.strange += u64::from(Line::is_like_one(&text));
             self.head.learn(&text);
         }
         Ok(true)
     }
+}
 
-    fn see(
-        (said, paths, others): (&mut VecDeque<Said>, &mut Paths, &mut BTreeMap<String, u64>),
-        processes: &mut BTreeMap<u32, u32>,
-        (ns, line): (u64, &Line<'_>),
-    ) {
+impl Events {
+    fn see(&mut self, ns: u64, line: &Line<'_>) {
+        let Events {
+            said,
+            paths,
+            others,
+            processes,
+        } = self;
         let at = (ns, line.cpu);
         if let (Some(tid), Some(tgid)) = (line.tid, line.tgid)
             && tid != 0
@@ -153,7 +157,7 @@ impl Source for Text {
 
     fn next(&mut self) -> Result<Option<Said>, Damage> {
         loop {
-            if let Some(said) = self.said.pop_front() {
+            if let Some(said) = self.events.said.pop_front() {
                 return Ok(Some(said));
             }
             if !self.read_line()? {
@@ -164,11 +168,11 @@ impl Source for Text {
 
     fn describe(&self, contents: &mut Contents) {
         contents.command.clone_from(&self.head.command);
-        for (name, count) in &self.others {
+        for (name, count) in &self.events.others {
             contents.others.insert(name.clone(), *count);
         }
         contents.notes.extend(self.head.notes());
-        self.lines_seen.describe(contents);
+        self.seen.describe(contents);
     }
 }
 
