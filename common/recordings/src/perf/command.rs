@@ -1,4 +1,4 @@
-//! What perf was told to leave out, by the command that a file has.
+//! What perf left out, by the command that a file has.
 
 /// Options that leave events out.
 const FILTERS: [&str; 8] = [
