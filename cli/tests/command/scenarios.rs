@@ -56,6 +56,18 @@ fn a_scenario_is_played_in_the_lab_without_more_ado() {
     assert!(found.iter().all(|(_, value)| value.is_finite()));
 }
 
+/// A round of 3 ms each 1 ms: the fourth is due at 3 ms, and done at 12.
+#[test]
+fn a_span_that_begins_when_its_round_is_due_has_what_the_rounds_before_took() {
+    let body = "[{ begin = \"key\", due = true }, { run = \"3ms\" }, { end = \"key\" }]";
+    let text = format!("[task.editor]\ntimes = 4\nevery = \"1ms\"\nbody = {body}\n");
+    let folder = folder("due").with("due.toml", &text);
+    let ran = folder
+        .run("run due.toml --seeds 1 --time 50ms --warmup 0ms --machine tiny-2cpu --json --all");
+    let longest = figure(&figures(&ran.fine(), "lab"), "key_max");
+    assert!((9_000.0..9_100.0).contains(&longest), "{longest}");
+}
+
 /// A task that never runs has a row: 0 is the answer there.
 #[test]
 fn what_a_scenario_names_is_shown_where_it_is_nothing() {

@@ -218,7 +218,12 @@ pub enum Action {
     /// Sets the task's own CPUs, nice value, policy, slice, group or clamped utilization.
     Set(Box<Set>),
     /// Begins a latency span.
-    Begin(SpanReference),
+    Begin {
+        /// Which.
+        span: SpanReference,
+        /// It began already when the round, or the last timer, was due.
+        due: bool,
+    },
     /// Ends a latency span.
     End(SpanReference),
     /// Adds to a counter.

@@ -330,6 +330,8 @@ fn tasks_are_checked() {
         "[task.a]\nbody = [{ run = \"1ms\" }, { begin = \"trip\" }]\n\
          [task.b]\nbody = [{ run = \"1ms\" }, { end = \"trip\" }]"
             .to_owned(),
+        "[task.a]\nbody = [{ begin = \"key\", due = true }, { run = \"1ms\" }, { end = \"key\" }]"
+            .to_owned(),
         spawner("", "a"),
         format!("{}{HOG}", spawner("", "hog")),
         format!(

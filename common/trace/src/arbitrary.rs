@@ -150,6 +150,14 @@ fn played() -> impl Strategy<Value = Record> {
             table,
             number
         }),
+        (task(), number(), any::<u64>(), span()).prop_map(|(task, span, number, ago)| {
+            Record::SpanBegan {
+                task,
+                span,
+                number,
+                ago,
+            }
+        }),
         (task(), number(), any::<u64>()).prop_map(|(task, span, number)| Record::SpanBegin {
             task,
             span,

@@ -418,6 +418,18 @@ pub enum Record {
         /// Which of the spans of that name.
         number: u64,
     },
+    /// A latency span began some time ago, when what it is about came or was due; one that is open
+    /// begins anew.
+    SpanBegan {
+        /// The task that says so.
+        task: TaskId,
+        /// Which span, in the order of the header's names.
+        span: u32,
+        /// Which of the spans of that name.
+        number: u64,
+        /// How long ago.
+        ago: Duration,
+    },
     /// A latency span ended.
     SpanEnd {
         /// The task that ended it.

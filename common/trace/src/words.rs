@@ -92,6 +92,7 @@ kinds! {
     38 5 Owed { cpu, group, weight, vruntime, lag },
     39 4 Quota { group, periods, throttled, span },
     40 3 Limit { group, quota, period },
+    41 4 SpanBegan { task, span, number, ago },
 }
 
 impl Words {

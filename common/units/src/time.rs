@@ -55,6 +55,11 @@ impl Instant {
     pub fn since(self, earlier: Instant) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
+
+    /// So long before; at the earliest the start.
+    pub fn before(self, span: Duration) -> Instant {
+        Instant(self.0.saturating_sub(span.0))
+    }
 }
 
 impl Duration {

@@ -290,6 +290,11 @@ impl Observer for PlayMeter {
             Record::SpanBegin { span, number, .. } => {
                 self.open.insert((span, number), at);
             }
+            Record::SpanBegan {
+                span, number, ago, ..
+            } => {
+                self.open.insert((span, number), at.before(ago));
+            }
             Record::SpanEnd { span, number, .. } => self.span_ends(at, span, number),
             Record::Switch { .. } => self.switches = true,
             Record::Count { counter, total } => self.count(at, counter as usize, total),

@@ -154,6 +154,23 @@ fn is(figures: &BTreeMap<String, f64>, name: &str, wanted: f64) {
 }
 
 #[test]
+fn a_span_that_began_before_it_was_said_is_longer_by_that() {
+    let mut meter = PlayMeter::starting_at(names(), ms(0));
+    let (task, span, number) = (B, 0, 1);
+    let ago = Duration::from_ms(4);
+    let began = Record::SpanBegan {
+        task,
+        span,
+        number,
+        ago,
+    };
+    meter.see(ms(0), &role(B, 1));
+    meter.see(ms(10), &began);
+    meter.see(ms(12), &Record::SpanEnd { task, span, number });
+    is(&meter.figures(ms(20)), "trip_max", 6_000.0);
+}
+
+#[test]
 fn shares_waits_spans_and_counts_are_those_of_their_window() {
     let figures = story(ms(0)).figures(ms(200));
     is(&figures, "work_per_second", 100.0);

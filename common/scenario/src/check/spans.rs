@@ -15,6 +15,15 @@ pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
     for task in scenario.tasks() {
         let own = begun(std::slice::from_ref(task));
         for step in task.steps() {
+            if let Action::Begin { span, due: true } = &step.action
+                && !is_due(task)
+            {
+                let name = &scenario.span(span.span).name;
+                let what =
+                    format!("nothing of this task is due, when the span `{name}` could begin");
+                let help = "give the task `every`, let it sleep by `timer`, or leave `due` out";
+                findings.report(&step.spot, what, help);
+            }
             let Action::End(span) = &step.action else {
                 continue;
             };
@@ -39,6 +48,12 @@ pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
     }
 }
 
+/// Whether rounds or a timer of `task` are due at some time.
+fn is_due(task: &TaskKind) -> bool {
+    let is_timer = |action: &Action| matches!(action, Action::Timer { .. });
+    task.every.is_some() || task.steps().any(|step| is_timer(&step.action))
+}
+
 /// A span that a source measures is begun and ended by no task, and some task answers.
 fn echoes(scenario: &Scenario, findings: &mut Findings<'_>) {
     let sources: Vec<_> = measured(scenario).collect();
@@ -46,7 +61,7 @@ fn echoes(scenario: &Scenario, findings: &mut Findings<'_>) {
     for step in scenario.tasks().iter().flat_map(TaskKind::steps) {
         match &step.action {
             Action::Reply { socket, .. } => _ = answered.insert(socket.object),
-            Action::Begin(span) | Action::End(span) => {
+            Action::Begin { span, .. } | Action::End(span) => {
                 let measured = sources.iter().find(|(.., echo)| *echo == span.span);
                 if let Some((object, ..)) = measured {
                     let (span, source) = (&scenario.span(span.span).name, &object.name);
@@ -83,7 +98,7 @@ fn measured(scenario: &Scenario) -> impl Iterator<Item = (&Object, &Source, Span
 fn begun(tasks: &[TaskKind]) -> BTreeSet<SpanId> {
     let steps = tasks.iter().flat_map(TaskKind::steps);
     let begun = steps.filter_map(|step| match &step.action {
-        Action::Begin(span) => Some(span.span),
+        Action::Begin { span, .. } => Some(span.span),
         _ => None,
     });
     begun.collect()

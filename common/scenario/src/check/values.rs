@@ -395,7 +395,7 @@ impl Corner<'_, '_> {
             }
             Action::Spawn(task) | Action::Fork(task) => self.task_reference(task),
             Action::Fragment(Fragment::Number(number)) => self.fragment(number),
-            Action::Begin(span) | Action::End(span) => self.all(&span.indexes),
+            Action::Begin { span, .. } | Action::End(span) => self.all(&span.indexes),
             Action::Count { by, .. } => self.all([by]),
             Action::Repeat {
                 times,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::source::GapsOf;
 use super::{Do, Draws, Edge, Lines, Link, Number, Op, Ops, Part, Parts, Program, Row};
-use super::{SourceProgram, StreamOf, TakeSpinlock, Timer, Touch, Wait, Which};
+use super::{SourceProgram, SpanEdge, StreamOf, TakeSpinlock, Timer, Touch, Wait, Which};
 use crate::amount::{Amount, Draw, StreamName};
 use crate::bind::Bound;
 use crate::expr::{Expr, Spot};
@@ -202,8 +202,9 @@ impl Compiler<'_> {
             Action::Fragment(Fragment::None) => Do::Fragment(None),
             Action::Fragment(Fragment::Number(number)) => Do::Fragment(Some(self.number(number))),
             Action::Set(set) => Do::Set(set.clone()),
-            Action::Begin(span) => Do::Span(span.clone(), true),
-            Action::End(span) => Do::Span(span.clone(), false),
+            Action::Begin { span, due: false } => Do::Span(span.clone(), SpanEdge::Begins),
+            Action::Begin { span, due: true } => Do::Span(span.clone(), SpanEdge::BeganWhenDue),
+            Action::End(span) => Do::Span(span.clone(), SpanEdge::Ends),
             Action::Count { counter, by } => Do::Count(*counter, self.number(by)),
             Action::Repeat { .. } | Action::Recorded(_) => return None,
         })

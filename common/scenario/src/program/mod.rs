@@ -188,10 +188,21 @@ pub enum Do {
     Fragment(Option<Number>),
     /// Sets something of the task itself.
     Set(Box<Set>),
-    /// Begins (true) or ends a span.
-    Span(SpanReference, bool),
+    /// Begins or ends a span.
+    Span(SpanReference, SpanEdge),
     /// Adds to a counter.
     Count(CounterId, Number),
+}
+
+/// What a step says of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanEdge {
+    /// It begins.
+    Begins,
+    /// It began when the task's round, or its last timer, was due.
+    BeganWhenDue,
+    /// It ends.
+    Ends,
 }
 
 /// The begin or the end of a loop.

@@ -115,7 +115,7 @@ pub(super) fn in_a_row(step: &Step, item: &Item<'_>) -> bool {
             | Action::Yield
             | Action::Touch(_)
             | Action::Count { .. }
-            | Action::Begin(_)
+            | Action::Begin { due: false, .. }
             | Action::End(_)
     );
     if !may {

@@ -97,6 +97,7 @@ pub(super) fn judge(
         | Record::Lost { .. }
         | Record::Role { .. }
         | Record::SpanBegin { .. }
+        | Record::SpanBegan { .. }
         | Record::Phase { .. }
         | Record::Ran { .. } => Ok(()),
     }

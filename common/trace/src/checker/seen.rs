@@ -201,7 +201,7 @@ impl Seen {
                 self.tasks.touch(task).is_reserved = policy == Policy::Deadline;
             }
             Record::Idle { cpu, state } => self.cpus.touch(cpu).idles = state.is_some(),
-            Record::SpanBegin { span, number, .. } => {
+            Record::SpanBegin { span, number, .. } | Record::SpanBegan { span, number, .. } => {
                 self.spans.insert((span, number));
             }
             Record::Count { counter, total } => {

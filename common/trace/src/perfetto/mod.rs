@@ -70,6 +70,8 @@ pub struct Perfetto<W: Write> {
     events: Table<CpuId, Vec<FtraceEvent>>,
     // The spans that are open, each with its track.
     open: BTreeMap<(u32, u64), Track>,
+    // When spans that were open ended last.
+    ended: BTreeMap<(u32, u64), Instant>,
     in_phase: bool,
     last: Instant,
 }
@@ -89,6 +91,7 @@ impl<W: Write> Perfetto<W> {
             board: Board::default(),
             events: Table::default(),
             open: BTreeMap::new(),
+            ended: BTreeMap::new(),
             in_phase: false,
             last: Instant::START,
         }
@@ -323,6 +326,7 @@ impl<W: Write> Observer for Perfetto<W> {
             | Record::Role { .. }
             | Record::Ran { .. } => self.see_task(when, record),
             Record::SpanBegin { .. }
+            | Record::SpanBegan { .. }
             | Record::SpanEnd { .. }
             | Record::Count { .. }
             | Record::Phase { .. } => self.see_scenario(when, record),

@@ -65,21 +65,7 @@ impl<W: Write> Perfetto<W> {
     /// What a scenario's player says.
     pub(super) fn see_scenario(&mut self, when: Instant, record: &Record) {
         match *record {
-            Record::SpanBegin { task, span, number } => {
-                // One that is open begins anew.
-                self.end_span(when, span, number);
-                // A span without indexes has the task's number.
-                let track = match number == u64::from(task.0) {
-                    true => {
-                        self.introduce(when, Some(task));
-                        Track::SpanOf(self.tasks.thread(task), span)
-                    }
-                    false => Track::Span(span, number),
-                };
-                let name = self.tracks.span(span);
-                self.open.insert((span, number), track);
-                self.tracks.begin(&mut self.sink, when, track, name);
-            }
+            Record::SpanBegin { .. } | Record::SpanBegan { .. } => self.begin_span(when, record),
             Record::SpanEnd { span, number, .. } => self.end_span(when, span, number),
             Record::Count { counter, total } => {
                 let total = i64::try_from(total).unwrap_or(i64::MAX);
@@ -97,10 +83,40 @@ impl<W: Write> Perfetto<W> {
         }
     }
 
+    /// Begins a span; one that is open begins anew. A slice begins when the span does, but not before
+    /// the one before it has ended: slices of a track do not overlap.
+    fn begin_span(&mut self, when: Instant, record: &Record) {
+        let (task, span, number, ago) = match *record {
+            Record::SpanBegin { task, span, number } => (task, span, number, Duration::ZERO),
+            Record::SpanBegan {
+                task,
+                span,
+                number,
+                ago,
+            } => (task, span, number, ago),
+            _ => unreachable!("another record"),
+        };
+        self.end_span(when, span, number);
+        // A span without indexes has the task's number.
+        let track = match number == u64::from(task.0) {
+            true => {
+                self.introduce(when, Some(task));
+                Track::SpanOf(self.tasks.thread(task), span)
+            }
+            false => Track::Span(span, number),
+        };
+        let name = self.tracks.span(span);
+        let ended = self.ended.get(&(span, number)).copied();
+        let began = when.before(ago).max(ended.unwrap_or(Instant::START));
+        self.open.insert((span, number), track);
+        self.tracks.begin(&mut self.sink, began, track, name);
+    }
+
     /// Ends a span; one that began before the trace has no slice that could end.
     fn end_span(&mut self, when: Instant, span: u32, number: u64) {
         if let Some(track) = self.open.remove(&(span, number)) {
             self.tracks.end(&mut self.sink, when, track);
+            self.ended.insert((span, number), when);
         }
     }
 

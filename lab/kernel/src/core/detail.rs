@@ -7,7 +7,7 @@ use warmq_units::{CpuId, Duration, TaskId};
 use crate::core::Core;
 use crate::words::{
     Barrier, Condition, Fragment, GroupId, IdleLoop, Limits, Mutex, Part, Policy, Role, Semaphore,
-    Socket, Span, Spinlock, Waiting, WakeContext, Wakeup,
+    Socket, Span, SpanEdge, Spinlock, Waiting, WakeContext, Wakeup,
 };
 
 impl Core {
@@ -55,10 +55,17 @@ impl Core {
     }
 
     /// Records that `task` begins or ends a span.
-    pub(crate) fn note_span(&mut self, task: TaskId, Span { span, number }: Span, begins: bool) {
-        self.record(match begins {
-            true => Record::SpanBegin { task, span, number },
-            false => Record::SpanEnd { task, span, number },
+    pub(crate) fn note_span(&mut self, task: TaskId, Span { span, number }: Span, edge: SpanEdge) {
+        let now = self.now();
+        self.record(match edge {
+            SpanEdge::Begins => Record::SpanBegin { task, span, number },
+            SpanEdge::Began(at) => Record::SpanBegan {
+                task,
+                span,
+                number,
+                ago: now.since(at.min(now)),
+            },
+            SpanEdge::Ends => Record::SpanEnd { task, span, number },
         });
     }
 

@@ -26,8 +26,8 @@ impl Engine {
                 let task = self.core.task(current);
                 Step::Answer((task.ran + (self.core.now() - task.switched_in)).0)
             }
-            Operation::Span { span, begins } => {
-                return self.core.note_span(current, span, begins);
+            Operation::Span { span, edge } => {
+                return self.core.note_span(current, span, edge);
             }
             Operation::GiveUp(why) => {
                 let why = why.to_string();

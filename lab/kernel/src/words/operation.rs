@@ -5,7 +5,7 @@ use std::rc::Rc;
 use warmq_machine::Access;
 use warmq_units::{Bytes, CpuSet, Cycles, Duration};
 
-use crate::words::{BoxedProgram, Change, Handle, Origin, SenderSlot, Span, TaskSpec};
+use crate::words::{BoxedProgram, Change, Handle, Origin, SenderSlot, Span, SpanEdge, TaskSpec};
 
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {
@@ -211,7 +211,7 @@ pub(crate) enum Operation {
     /// Records that a span begins or ends, at no cost.
     Span {
         span: Span,
-        begins: bool,
+        edge: SpanEdge,
     },
     /// Ends the run: the program cannot go on as it is written.
     GiveUp(Rc<str>),

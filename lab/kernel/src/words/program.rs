@@ -13,8 +13,8 @@ use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration, Instant, TaskId};
 
 use crate::words::{
     Barrier, Change, Condition, Fragment, GroupId, Listener, Look, Looked, Mutex, NewTask, Nic,
-    Operation, Policy, RemoteOperation, Semaphore, Sender, SenderSlot, Socket, Span, Spinlock,
-    TaskSpec, Touch,
+    Operation, Policy, RemoteOperation, Semaphore, Sender, SenderSlot, Socket, Span, SpanEdge,
+    Spinlock, TaskSpec, Touch,
 };
 
 /// What a task runs: anything that makes a future from the task's handle.
@@ -152,14 +152,20 @@ impl Task {
 
     /// Records that the span `span` begins, at no cost; one that is open begins anew.
     pub async fn begin_span(&self, span: Span) {
-        let begins = true;
-        self.call(Operation::Span { span, begins }).await;
+        let edge = SpanEdge::Begins;
+        self.call(Operation::Span { span, edge }).await;
+    }
+
+    /// Records that the span `span` began already `at` a time that has passed, at no cost.
+    pub async fn span_began(&self, span: Span, at: Instant) {
+        let edge = SpanEdge::Began(at);
+        self.call(Operation::Span { span, edge }).await;
     }
 
     /// Records that the span `span` ends, at no cost.
     pub async fn end_span(&self, span: Span) {
-        let begins = false;
-        self.call(Operation::Span { span, begins }).await;
+        let edge = SpanEdge::Ends;
+        self.call(Operation::Span { span, edge }).await;
     }
 
     /// Ends the run, because the program cannot go on; `why` completes "it ...".

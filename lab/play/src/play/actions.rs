@@ -1,7 +1,7 @@
 //! What each step asks of the simulated kernel.
 
 use warmq_kernel::{Condition, Socket, Task, Touch};
-use warmq_scenario::program::{self, APP, Do, Draws, Lines, Link, Number, Which};
+use warmq_scenario::program::{self, APP, Do, Draws, Lines, Link, Number, SpanEdge, Which};
 use warmq_scenario::{End, Quantity, TaskReference};
 use warmq_units::{Bytes, Cycles, Duration};
 
@@ -76,8 +76,14 @@ impl Player {
                 self.task.enter(APP, number).await;
             }
             Do::Set(set) => self.set_own(set).await?,
-            Do::Span(span, true) => self.task.begin_span(self.span(span)?).await,
-            Do::Span(span, false) => self.task.end_span(self.span(span)?).await,
+            Do::Span(span, edge) => {
+                let span = self.span(span)?;
+                match edge {
+                    SpanEdge::Begins => self.task.begin_span(span).await,
+                    SpanEdge::BeganWhenDue => self.task.span_began(span, self.due).await,
+                    SpanEdge::Ends => self.task.end_span(span).await,
+                }
+            }
             Do::Count(counter, by) => stage.count(*counter, self.get(by)?),
         }
         Ok(())

@@ -33,6 +33,7 @@ impl Player {
             false => self.timers.get(&place).copied(),
         };
         let next = last.unwrap_or(self.began) + Duration(period);
+        self.due = next;
         let now = self.task.now().await;
         // A shared timer is moved before this task sleeps: the next user waits one period longer.
         let late = now >= next;

@@ -60,6 +60,8 @@ pub(super) struct Player {
     pub(super) began: Instant,
     /// How far it is in what was recorded of it.
     pub(super) row: Row,
+    /// When its round, or the last timer that it waited for, was due.
+    pub(super) due: Instant,
     /// When its own timers expired last.
     pub(super) timers: BTreeMap<usize, Instant>,
     /// Who sent the datagram that it received last, by socket of those that it answers.
@@ -96,6 +98,7 @@ impl Player {
             began: Instant::START,
             row: Row::default(),
             timers: BTreeMap::new(),
+            due: Instant::START,
             senders: BTreeMap::new(),
             holds: Vec::new(),
             pace: Pace::default(),
@@ -136,6 +139,7 @@ impl Player {
         let mut begins = self.task.now().await;
         self.began = begins;
         for _ in 0..times {
+            self.due = begins;
             self.step_is_done().await;
             self.run(&program.body).await?;
             self.stage.count_round();

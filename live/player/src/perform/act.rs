@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
-use warmq_scenario::program::{APP, Do, Draws, Link, Number, Wait, Which};
+use warmq_scenario::program::{APP, Do, Draws, Link, Number, SpanEdge, Wait, Which};
 use warmq_scenario::{End, SpanReference};
 use warmq_trace::Cause;
 
@@ -52,7 +52,7 @@ impl Performer {
             Do::Yield => std::thread::yield_now(),
             Do::Fragment(number) => self.name_fragment(number.as_ref())?,
             Do::Set(set) => self.set_own(set)?,
-            Do::Span(span, begins) => self.span(span, *begins)?,
+            Do::Span(span, edge) => self.span(span, *edge)?,
             Do::Count(counter, by) => {
                 let by = self.get(by)?;
                 self.stage.slots.count(self.index, counter.0 as usize, by);
@@ -67,13 +67,16 @@ impl Performer {
         Ok(())
     }
 
-    fn span(&self, span: &SpanReference, begins: bool) -> Result<(), Left> {
+    fn span(&self, span: &SpanReference, edge: SpanEdge) -> Result<(), Left> {
         let bound = &self.stage.bound;
         let number = bound.span_number(span, &self.loops.indexes, self.index)?;
-        let mark = if begins {
-            Mark::SpanBegin
-        } else {
-            Mark::SpanEnd
+        let mark = match edge {
+            SpanEdge::Begins => Mark::SpanBegin,
+            SpanEdge::BeganWhenDue => {
+                self.tell(Mark::Due, 0, self.due);
+                Mark::SpanBegin
+            }
+            SpanEdge::Ends => Mark::SpanEnd,
         };
         self.tell(mark, span.span.0, number);
         Ok(())

@@ -74,6 +74,7 @@ impl Performer {
             buffer: vec![0; if program.uses_buffer { BUFFER } else { 0 }],
             sender: None,
             began: 0,
+            due: 0,
             timers: program
                 .timers
                 .iter()

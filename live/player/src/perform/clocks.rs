@@ -20,6 +20,8 @@ const PIECE: u64 = 2_000_000;
 /// When a timer expires, and what it is set to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Expiry {
+    /// When it was due.
+    due: u64,
     /// The task sleeps until then; none: it comes too late and does not sleep.
     sleep_until: Option<u64>,
     /// When the timer has expired last, for whom uses it next.
@@ -32,11 +34,13 @@ fn expiry(last: u64, period: u64, now: u64, absolute: bool) -> Expiry {
     let next = last.saturating_add(period);
     match now >= next {
         true => Expiry {
+            due: next,
             sleep_until: None,
             last: if absolute { next } else { now },
         },
         // A shared timer is moved before this task sleeps: the next user waits one period longer.
         false => Expiry {
+            due: next,
             sleep_until: Some(next),
             last: next,
         },
@@ -86,6 +90,7 @@ impl Performer {
                 }
             }
         };
+        self.due = expiry.due;
         if let Some(until) = expiry.sleep_until {
             self.sleep_until(until);
         }
@@ -166,10 +171,12 @@ mod tests {
     #[test]
     fn a_timer_is_as_rt_app_has_it() {
         let sleeps = |until| Expiry {
+            due: until,
             sleep_until: Some(until),
             last: until,
         };
-        let late = |last| Expiry {
+        let late = |due, last| Expiry {
+            due,
             sleep_until: None,
             last,
         };
@@ -177,9 +184,9 @@ mod tests {
             assert_eq!(expiry(100, 50, 120, absolute), sleeps(150));
             assert_eq!(expiry(100, 50, 90, absolute), sleeps(150));
         }
-        assert_eq!(expiry(100, 50, 170, false), late(170));
-        assert_eq!(expiry(100, 50, 170, true), late(150));
-        assert_eq!(expiry(100, 0, 100, false), late(100));
+        assert_eq!(expiry(100, 50, 170, false), late(150, 170));
+        assert_eq!(expiry(100, 50, 170, true), late(150, 150));
+        assert_eq!(expiry(100, 0, 100, false), late(100, 100));
     }
 
     proptest! {

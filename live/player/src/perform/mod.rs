@@ -72,6 +72,8 @@ struct Performer {
     sender: Option<i32>,
     /// When its first round began; before that, when it began.
     began: u64,
+    /// When its round, or the last timer that it waited for, was due, on the monotonic clock.
+    due: u64,
     /// When its own timers expired last: those of each table of [`Program::timers`], 0 for never.
     timers: Vec<Vec<u64>>,
     /// What came last on each socket that it answers, by table of [`Program::answered`].
@@ -111,6 +113,7 @@ impl Performer {
         self.began = now_ns();
         let mut begins = self.began;
         for _ in 0..times.unwrap_or(u64::MAX) {
+            self.due = begins;
             self.run(&program.body, 0)?;
             stage.slots.count(self.index, rounds, 1);
             if end.is_some_and(|end| now_ns() >= end) {

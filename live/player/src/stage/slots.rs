@@ -123,15 +123,17 @@ pub enum Mark {
     Slice = 11,
     /// It is now in the group (id).
     Group = 12,
+    /// The span that begins next began when the number says, on the monotonic clock.
+    Due = 13,
 }
 
 impl Mark {
     fn of(number: u8) -> Option<Mark> {
-        use Mark::{Affinity, Group, Policy, Slice};
+        use Mark::{Affinity, Due, Group, Policy, Slice};
         use Mark::{Ends, Fragment, GoesOn, Nice, SpanBegin, SpanEnd, Starts, Waits};
         let all = [
             SpanBegin, SpanEnd, Waits, GoesOn, Starts, Ends, Nice, Fragment, Affinity, Policy,
-            Slice, Group,
+            Slice, Group, Due,
         ];
         all.into_iter().find(|mark| *mark as u8 == number)
     }

@@ -54,6 +54,7 @@ pub fn own_records(stage: &Stage, recorded: bool) -> Result<Vec<(Instant, Own)>,
         start_ns: stage.board.start_ns.load(Ordering::Acquire),
         recorded,
         autogroups: BTreeMap::new(),
+        due_ns: None,
         records: Vec::new(),
     };
     for record in groups::records(&stage.bound, &stage.cpus)? {
@@ -79,6 +80,8 @@ struct Collected<'s> {
     recorded: bool,
     /// The autogroup of each task that is in one.
     autogroups: BTreeMap<TaskId, u32>,
+    /// When what the next span of the task at hand is about was due.
+    due_ns: Option<u64>,
     records: Vec<(Instant, Own)>,
 }
 
@@ -167,7 +170,19 @@ impl Collected<'_> {
         let at = instant(entry.time_ns, self.start_ns);
         let (span, number) = (entry.id, entry.number);
         match entry.mark {
-            Mark::SpanBegin => self.put(at, Record::SpanBegin { task, span, number }),
+            Mark::Due => self.due_ns = Some(number),
+            Mark::SpanBegin => {
+                let record = match self.due_ns.take() {
+                    None => Record::SpanBegin { task, span, number },
+                    Some(due) => Record::SpanBegan {
+                        task,
+                        span,
+                        number,
+                        ago: Duration::from_ns(entry.time_ns.saturating_sub(due)),
+                    },
+                };
+                self.put(at, record);
+            }
             Mark::SpanEnd => self.put(at, Record::SpanEnd { task, span, number }),
             Mark::Waits => {
                 let known = Cause::ALL.iter().find(|cause| **cause as u32 == entry.id);

@@ -17,6 +17,34 @@ fn a_spin_ends_when_its_time_has_passed() {
     assert!(spans.iter().all(long), "{spans:?}");
 }
 
+#[test]
+fn a_span_begins_when_its_round_or_timer_was_due_though_the_task_comes_later() {
+    // A round takes three periods: the n-th is due after n of them, and begins after 3 n.
+    let text = "
+        [task.one]
+        times = 4
+        every = \"1ms\"
+        body = [{ begin = \"key\", due = true }, { spin = \"3ms\" }, { end = \"key\" }]";
+    let spans = play_ms(text, 20_000).spans("key");
+    assert_eq!(spans.len(), 4);
+    for (number, (begin, end)) in (0..).zip(&spans) {
+        assert_eq!(begin.since(spans[0].0), Duration::from_ms(number));
+        assert!(
+            end.since(*begin) >= Duration::from_ms(3 + 2 * number),
+            "{spans:?}"
+        );
+    }
+    let text = "
+        [timer.t]
+        mode = \"absolute\"
+        [task.one]
+        times = 4
+        body = [{ timer = \"t\", period = \"1ms\" }, { begin = \"key\", due = true }, { spin = \"3ms\" }, { end = \"key\" }]";
+    let spans = play_ms(text, 20_000).spans("key");
+    let begins = spans.iter().map(|(begin, _)| begin.since(spans[0].0));
+    assert!(begins.eq((0..4).map(Duration::from_ms)), "{spans:?}");
+}
+
 /// When each round of `one` began, if a round waits for a timer of this kind.
 fn rounds(timer: &str, body: &str) -> Vec<warmq_units::Instant> {
     let text = format!(

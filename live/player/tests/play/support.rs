@@ -125,6 +125,11 @@ impl Played {
                 Record::SpanBegin { span, number, .. } if *span == wanted => {
                     open.insert(*number, *at);
                 }
+                Record::SpanBegan {
+                    span, number, ago, ..
+                } if *span == wanted => {
+                    open.insert(*number, at.before(*ago));
+                }
                 Record::SpanEnd { span, number, .. } if *span == wanted => {
                     spans.extend(open.remove(number).map(|begun| (begun, *at)));
                 }
