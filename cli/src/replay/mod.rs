@@ -160,7 +160,7 @@ fn played(
     scenario: &str,
     missing: Vec<String>,
 ) -> Result<Replayed, Failure> {
-    let engine = place.engine()?;
+    let engine = place.engine();
     let known = engine.know(SCENARIO, scenario);
     crate::machines::found("scenario", SCENARIO, known)?;
     let trial = place.trial(SCENARIO, read.taken.time());
@@ -174,7 +174,7 @@ fn played(
     let tasks = read.taken.named();
     Ok(Replayed {
         recorded: about(&read.header),
-        machine: place.machine.clone(),
+        machine: place.shown.clone(),
         scheduler: place.scheduler.clone(),
         time_ns: read.taken.time().as_ns(),
         moments: read.taken.moments(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warmq_config::{Pair, Value};
 use warmq_experiment::{Engine, Part, Trial, nearest_release};
-use warmq_machine::builtin_names;
+use warmq_machine::{MachineDescription, builtin_names, read_toml};
 use warmq_replay::Taken;
 use warmq_sched::{COMPILED, Entry, backports};
 use warmq_trace::Header;
@@ -37,6 +37,10 @@ pub struct On {
 pub struct Place {
     /// The machine.
     pub machine: String,
+    /// As what the machine called [`HOST`] is described, if it is played on.
+    described: Option<MachineDescription>,
+    /// How people know it.
+    pub shown: String,
     /// How many of its CPUs are used.
     pub cpus: usize,
     /// The scheduler.
@@ -57,8 +61,11 @@ impl Place {
     /// A machine or a scheduler that is not there, more CPUs than the machine has.
     pub fn of(on: &On, header: &Header, taken: &Taken) -> Result<Place, Failure> {
         let mut notes = Vec::new();
-        let machine = on.machine.clone().unwrap_or_else(|| machine_of(header));
-        let has = machines::find(&machine)?.cpus.len();
+        let (machine, shown, described) = machine(on.machine.as_deref(), header, &mut notes)?;
+        let has = match &described {
+            Some(described) => described.cpus.len(),
+            None => machines::find(&machine)?.cpus.len(),
+        };
         let cpus = match on.cpus {
             Some(cpus) if usize::from(cpus) > has || cpus == 0 => {
                 let what = format!("--cpus: {machine} has {has} CPUs");
@@ -87,6 +94,8 @@ impl Place {
         }
         Ok(Place {
             machine,
+            shown,
+            described,
             cpus,
             scheduler: name.to_owned(),
             preempt: has_model.then(|| recorded.clone()),
@@ -97,12 +106,8 @@ impl Place {
     }
 
     /// The engine for it.
-    ///
-    /// # Errors
-    /// When this machine has to be described and cannot be.
-    pub fn engine(&self) -> Result<Engine, Failure> {
-        let host = (self.machine == HOST).then(machines::host).transpose()?;
-        Ok(worlds::add(Engine::new(host)))
+    pub fn engine(&self) -> Engine {
+        worlds::add(Engine::new(self.described.clone()))
     }
 
     /// What plays `scenario` for `time`.
@@ -129,11 +134,36 @@ impl Place {
     }
 }
 
-/// That of the recording, if the lab has it; else one like this.
-fn machine_of(header: &Header) -> String {
-    match builtin_names().any(|name| name == header.machine) {
-        true => header.machine.clone(),
-        false => HOST.to_owned(),
+/// The name of the machine, that for people, and its description if the lab has none by that name: the one that is
+/// `asked` for; else that of the recording, if the lab has it or the recording describes it; else
+/// this one.
+fn machine(
+    asked: Option<&str>,
+    header: &Header,
+    notes: &mut Vec<String>,
+) -> Result<(String, String, Option<MachineDescription>), Failure> {
+    let recorded = Some(header.machine.as_str());
+    let known = recorded.filter(|name| builtin_names().any(|known| known == *name));
+    match asked.or(known) {
+        Some(name) if name != HOST => return Ok((name.to_owned(), name.to_owned(), None)),
+        _ => {}
+    }
+    let host = || Ok((HOST.to_owned(), HOST.to_owned(), Some(machines::host()?)));
+    if asked.is_some() {
+        return host();
+    }
+    let described = match header.hardware.is_empty() {
+        true => None,
+        // Of a later version, perhaps, or damaged.
+        false => read_toml("recorded", &header.hardware.join("\n")).ok(),
+    };
+    match described {
+        Some(described) => Ok((HOST.to_owned(), described.title.clone(), Some(described))),
+        None => {
+            let what = "the caches of the recorded machine are not known: those of this one are";
+            notes.push(what.to_owned());
+            host()
+        }
     }
 }
 
@@ -249,6 +279,37 @@ mod tests {
             "the lab has no kernel 5.15.0-91-generic: it is played under eevdf-6.12"
         );
         assert_eq!(found(Some(KERNEL), "7.1.2", "scx_mine").0, "eevdf-7.1");
+    }
+
+    #[test]
+    fn a_machine_that_the_recording_describes_is_played_on() {
+        let shipped = machines::find("small-4llc").unwrap_or_else(|_| panic!("shipped"));
+        let toml = shipped.to_toml().replace("small-4llc", "theirs");
+        let mut header = Header {
+            machine: "a processor".to_owned(),
+            hardware: toml.lines().map(str::to_owned).collect(),
+            ..Header::default()
+        };
+        let of = |asked: Option<&str>, header: &Header| {
+            let mut notes = Vec::new();
+            let found = machine(asked, header, &mut notes);
+            let (name, shown, described) = found.unwrap_or_else(|_| panic!("a machine"));
+            (
+                name,
+                shown,
+                described.map(|described| described.cpus),
+                notes,
+            )
+        };
+        let (name, shown, cpus, notes) = of(None, &header);
+        assert_eq!((&*name, cpus), (HOST, Some(shipped.cpus.clone())));
+        assert_eq!((&shown, notes.len()), (&shipped.title, 0));
+        assert_eq!(of(Some("tiny-2cpu"), &header).2, None, "the lab's own");
+        assert_eq!(of(Some(HOST), &header).1, HOST, "asked for");
+        header.hardware.pop();
+        header.hardware[0] = "name = ".to_owned();
+        let (_, shown, _, notes) = of(None, &header);
+        assert_eq!((&*shown, notes.len()), (HOST, 1), "{notes:?}");
     }
 
     #[test]

@@ -1,14 +1,119 @@
-//! Which CPUs share a core and a last-level cache, out of what recordings say of machines.
+//! What recordings say of machines: cores, caches, memory nodes.
+
+use warmq_machine::{
+    Observed, ObservedCache, ObservedCpu, ObservedNodes, ObservedSpeeds, ObservedWays,
+};
+use warmq_trace::Header;
+use warmq_units::{Bytes, CpuId};
+
+/// What a recording says of a machine, as far as it does.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    /// The processor's name.
+    pub processor: String,
+    /// The core of each CPU in its socket, and the socket.
+    pub cores: Vec<(u32, u32)>,
+    /// The caches.
+    pub caches: Vec<CacheOf>,
+    /// The memory nodes, and the CPUs of each.
+    pub nodes: Vec<(u32, Vec<u16>)>,
+    /// Physical memory.
+    pub memory: Option<Bytes>,
+}
+
+impl Seen {
+    /// Puts it into a header.
+    pub fn tell(&self, header: &mut Header) {
+        header.machine.clone_from(&self.processor);
+        header.places = places(&self.cores, &self.caches);
+        header.hardware = self.hardware().unwrap_or_default();
+    }
+
+    /// The machine as a file of WarmQ, if it is known well enough: the CPUs and a cache with its
+    /// size. Times are assumed, and so is what else was not said.
+    fn hardware(&self) -> Option<Vec<String>> {
+        let cpus = self.cores.len();
+        let cpu_of = |(core, socket): &(u32, u32)| ObservedCpu {
+            socket: (*socket).into(),
+            core: (*core).into(),
+        };
+        let caches = self
+            .caches
+            .iter()
+            .filter(|cache| cache.kind != "Instruction");
+        let node_of = |cpu: u16| {
+            let mut nodes = self.nodes.iter();
+            let node = nodes.find(|(_, cpus)| cpus.contains(&cpu));
+            node.map(|(node, _)| u64::from(*node))
+        };
+        let observed = Observed {
+            name: "recorded".to_owned(),
+            title: format!("the recorded machine: {cpus} CPUs, {}", self.processor),
+            seen_by: "the recording".to_owned(),
+            clock: None,
+            cpus: self.cores.iter().map(cpu_of).collect(),
+            caches: caches
+                .map(|cache| cache.observed(cpus))
+                .collect::<Option<_>>()?,
+            speeds: ObservedSpeeds::Alike,
+            nodes: ObservedNodes {
+                of_cpus: (0..).take(cpus).map(node_of).collect(),
+                ..ObservedNodes::default()
+            },
+            memory: self.memory,
+            page: None,
+            huge_page: None,
+            left_out: Vec::new(),
+        };
+        let machine = observed.describe().ok()?;
+        Some(machine.to_toml().lines().map(str::to_owned).collect())
+    }
+}
 
 /// A cache, and the CPUs that share it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CacheOf {
     /// Its level.
     pub level: u32,
+    /// Capacity; 0 if it was not said.
+    pub size: u64,
+    /// Ways and line in bytes; 0 if they were not said.
+    pub ways: u32,
+    pub line: u32,
     /// `Data`, `Instruction` or `Unified`.
     pub kind: String,
     /// The CPUs.
     pub cpus: Vec<u16>,
+}
+
+impl CacheOf {
+    /// As the models of machines have it; none if its size was not said, or CPUs share it that the
+    /// recording does not have.
+    fn observed(&self, cpus: usize) -> Option<ObservedCache> {
+        let known = |number: u32| Some(number).filter(|number| *number > 0);
+        let own = self.cpus.iter().all(|cpu| usize::from(*cpu) < cpus);
+        (self.size > 0 && own).then(|| ObservedCache {
+            level: u8::try_from(self.level).unwrap_or(u8::MAX),
+            size: Bytes(self.size),
+            ways: known(self.ways).map_or(ObservedWays::Unknown, ObservedWays::Ways),
+            line: known(self.line).map(|line| Bytes(line.into())),
+            inclusive: None,
+            cpus: self.cpus.iter().copied().map(CpuId).collect(),
+        })
+    }
+}
+
+/// `1024K`, `32M`: how kernels write sizes of caches.
+pub(crate) fn size_of(text: &str) -> Option<u64> {
+    let number = text.trim_end_matches(|unit: char| !unit.is_ascii_digit());
+    let shift = match &text[number.len()..] {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 /// No machine has more CPUs here.
@@ -31,7 +136,7 @@ pub(crate) fn cpus_of(list: &str) -> Vec<u16> {
 
 /// The core and the last-level cache of each CPU, numbered from 0; nothing if either is unknown.
 /// `cores` has the core of each CPU in its socket, and the socket.
-pub(crate) fn places(cores: &[(u32, u32)], caches: &[CacheOf]) -> Vec<(u16, u16)> {
+fn places(cores: &[(u32, u32)], caches: &[CacheOf]) -> Vec<(u16, u16)> {
     let last = caches.iter().map(|cache| cache.level).max();
     let data = caches.iter().filter(|cache| cache.kind != "Instruction");
     let last: Vec<&CacheOf> = data.filter(|cache| Some(cache.level) == last).collect();
@@ -45,4 +150,87 @@ pub(crate) fn places(cores: &[(u32, u32)], caches: &[CacheOf]) -> Vec<(u16, u16)
     };
     let all: Option<Vec<(u16, u16)>> = (0..).zip(cores).map(place).collect();
     all.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warmq_machine::read_toml;
+
+    fn cache(level: u32, size: u64, cpus: &str) -> CacheOf {
+        CacheOf {
+            level,
+            size,
+            kind: "Unified".to_owned(),
+            cpus: cpus_of(cpus),
+            ..CacheOf::default()
+        }
+    }
+
+    /// Two sockets of two cores, each with a node.
+    fn seen() -> Seen {
+        let mut caches: Vec<CacheOf> = (0..4)
+            .map(|cpu| cache(2, 1 << 20, &cpu.to_string()))
+            .collect();
+        caches.extend([cache(3, 32 << 20, "0-1"), cache(3, 32 << 20, "2-3")]);
+        Seen {
+            processor: "a processor".to_owned(),
+            cores: vec![(0, 0), (1, 0), (0, 1), (1, 1)],
+            caches,
+            nodes: vec![(0, cpus_of("0-1")), (1, cpus_of("2-3"))],
+            memory: Some(Bytes::from_mb(4096)),
+        }
+    }
+
+    fn header(seen: &Seen) -> Header {
+        let mut header = Header::default();
+        seen.tell(&mut header);
+        header
+    }
+
+    #[test]
+    fn a_machine_is_described_as_its_file_would_be() {
+        let header = header(&seen());
+        let machine = read_toml("recorded", &header.hardware.join("\n")).expect("a machine");
+        let llcs: Vec<u16> = machine.cpus.iter().map(|cpu| cpu.llc).collect();
+        assert_eq!(llcs, [0, 0, 1, 1]);
+        let largest = machine.caches.iter().map(|cache| cache.size).max();
+        assert_eq!(largest, Some(Bytes(32 << 20)));
+        assert!(machine.title.contains("a processor"), "{}", machine.title);
+        assert_eq!(header.places, [(0, 0), (1, 0), (2, 1), (3, 1)]);
+    }
+
+    #[test]
+    fn what_is_not_known_well_enough_is_not_described() {
+        let without_size = |mut seen: Seen| {
+            seen.caches[0].size = 0;
+            seen
+        };
+        let of_other_cpus = |mut seen: Seen| {
+            seen.caches[4].cpus = cpus_of("0-9");
+            seen
+        };
+        let without_caches = |seen: Seen| Seen {
+            caches: Vec::new(),
+            ..seen
+        };
+        for seen in [
+            without_size(seen()),
+            of_other_cpus(seen()),
+            without_caches(seen()),
+            Seen::default(),
+        ] {
+            assert!(header(&seen).hardware.is_empty(), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_as_kernels_write_them() {
+        assert_eq!(size_of("512K"), Some(512 << 10));
+        assert_eq!(size_of("32M"), Some(32 << 20));
+        assert_eq!(size_of("64"), Some(64));
+        for wrong in ["", "K", "12X", "-1K", "99999999999999999999G"] {
+            assert_eq!(size_of(wrong), None, "{wrong}");
+        }
+    }
 }

@@ -21,6 +21,8 @@ pub struct Header {
     pub preemption: String,
     /// The core and the last-level cache of each CPU, in the order of CPUs; empty if unknown.
     pub places: Vec<(u16, u16)>,
+    /// The recorded machine as a machine file of WarmQ has it, a line each; empty if unknown.
+    pub hardware: Vec<String>,
     /// The names of the scenario.
     pub names: Names,
     /// What the kernel itself counted meanwhile of threads that were alive at the end.
@@ -140,6 +142,7 @@ impl Header {
             ("group", &names.groups),
             ("spinlock", &names.spinlocks),
             ("lacks", &self.lacks),
+            ("hardware", &self.hardware),
         ] {
             facts.extend(list.iter().map(|name| (key, name.clone())));
         }
@@ -166,6 +169,7 @@ impl Header {
             "group" => self.names.groups.push(value),
             "spinlock" => self.names.spinlocks.push(value),
             "lacks" => self.lacks.push(value),
+            "hardware" => self.hardware.push(value),
             // A place that is no pair of numbers is none that this version knows.
             "place" => self.places.extend(place(&value)),
             "account" => self.accounts.extend(Account::of_text(&value)),

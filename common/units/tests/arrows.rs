@@ -29,7 +29,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         "law",
         &["units", "config", "scenario", "trace", "metrics"],
     ),
-    ("common", "recordings", &["units", "trace"]),
+    ("common", "recordings", &["units", "trace", "machine"]),
     ("common", "diagnose", &["units", "trace"]),
     ("common", "replay", &["units", "trace", "metrics"]),
     ("common", "report", &["units"]),

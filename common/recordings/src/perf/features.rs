@@ -1,19 +1,22 @@
 //! What a perf.data says of the machine: release, processor, topology, caches, the command.
 
 use warmq_trace::Header;
+use warmq_units::Bytes as Size;
 
 use super::header::{Sections, long, word};
 use crate::damage::Damage;
 use crate::input::Input;
-use crate::machine::{CacheOf, cpus_of, places};
+use crate::machine::{CacheOf, Seen, cpus_of, size_of};
 use crate::order::Order;
 
 /// Numbers of features (`enum` of perf's `util/header.h`).
 const TRACING_DATA: u64 = 1;
 const RELEASE: u64 = 4;
 const PROCESSOR: u64 = 8;
+const MEMORY: u64 = 10;
 const COMMAND: u64 = 11;
 const TOPOLOGY: u64 = 13;
+const NODES: u64 = 14;
 const CACHES: u64 = 20;
 
 /// No feature that is read here is longer, in bytes.
@@ -25,12 +28,9 @@ pub(crate) struct Features {
     /// Where the formats of events are: offset and length.
     pub tracing: Option<(u64, u64)>,
     release: String,
-    processor: String,
     /// The command that recorded.
     pub command: String,
-    /// The core and the socket of each CPU.
-    cores: Vec<(u32, u32)>,
-    caches: Vec<CacheOf>,
+    machine: Seen,
 }
 
 impl Features {
@@ -53,7 +53,7 @@ impl Features {
             let (offset, length) = (list.long(order)?, list.long(order)?);
             match feature {
                 TRACING_DATA => self.tracing = Some((offset, length)),
-                RELEASE | PROCESSOR | COMMAND | TOPOLOGY | CACHES => {
+                RELEASE | PROCESSOR | MEMORY | COMMAND | TOPOLOGY | NODES | CACHES => {
                     let bytes = input.bytes(offset, length.min(LONGEST))?;
                     self.learn(feature, &bytes, order);
                 }
@@ -75,24 +75,29 @@ impl Features {
         let mut from = Bytes { bytes, order };
         match feature {
             RELEASE => self.release = from.text().unwrap_or_default(),
-            PROCESSOR => self.processor = from.text().unwrap_or_default(),
+            PROCESSOR => self.machine.processor = from.text().unwrap_or_default(),
+            MEMORY => {
+                let kilobytes = long(bytes, 0, order).filter(|kilobytes| *kilobytes > 0);
+                self.machine.memory = kilobytes.map(|kilobytes| Size::from_mb(kilobytes >> 10));
+            }
             COMMAND => self.command = from.texts().unwrap_or_default().join(" "),
-            TOPOLOGY => self.cores = from.cores().unwrap_or_default(),
-            CACHES => self.caches = from.caches().unwrap_or_default(),
+            TOPOLOGY => self.machine.cores = from.cores().unwrap_or_default(),
+            NODES => self.machine.nodes = from.nodes().unwrap_or_default(),
+            CACHES => self.machine.caches = from.caches().unwrap_or_default(),
             _ => {}
         }
     }
 
     /// What a recording is of.
     pub fn header(&self, clock: &str) -> Header {
-        Header {
+        let mut header = Header {
             world: "host".to_owned(),
-            machine: self.processor.clone(),
             kernel: self.release.clone(),
             clock: clock.to_owned(),
-            places: places(&self.cores, &self.caches),
             ..Header::default()
-        }
+        };
+        self.machine.tell(&mut header);
+        header
     }
 }
 
@@ -135,6 +140,17 @@ impl Bytes<'_> {
         Some(cores)
     }
 
+    /// Memory nodes: number, memory in all and free in kB, CPUs.
+    fn nodes(&mut self) -> Option<Vec<(u32, Vec<u16>)>> {
+        (0..self.number()?).map(|_| self.node()).collect()
+    }
+
+    fn node(&mut self) -> Option<(u32, Vec<u16>)> {
+        let node = self.number()?;
+        (0..4).try_for_each(|_| self.number().map(drop))?;
+        Some((node, cpus_of(&self.text()?)))
+    }
+
     /// A version, and the caches: level, line, sets, ways, kind, size, CPUs.
     fn caches(&mut self) -> Option<Vec<CacheOf>> {
         self.number()?;
@@ -142,11 +158,18 @@ impl Bytes<'_> {
     }
 
     fn cache(&mut self) -> Option<CacheOf> {
-        let level = self.number()?;
-        (0..3).try_for_each(|_| self.number().map(drop))?;
+        let (level, line) = (self.number()?, self.number()?);
+        let (_sets, ways) = (self.number()?, self.number()?);
         let kind = self.text()?;
-        self.text()?;
+        let size = size_of(&self.text()?).unwrap_or(0);
         let cpus = cpus_of(&self.text()?);
-        Some(CacheOf { level, kind, cpus })
+        Some(CacheOf {
+            level,
+            size,
+            ways,
+            line,
+            kind,
+            cpus,
+        })
     }
 }

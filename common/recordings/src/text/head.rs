@@ -2,18 +2,15 @@
 
 use warmq_trace::Header;
 
-use crate::machine::{CacheOf, cpus_of, places};
+use crate::machine::{CacheOf, Seen, cpus_of, size_of};
 
 /// What is known of a machine.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Head {
     release: String,
-    processor: String,
     /// The command that recorded.
     pub command: String,
-    caches: Vec<CacheOf>,
-    /// The core and the socket of each CPU.
-    cores: Vec<(u32, u32)>,
+    machine: Seen,
     /// Events that tracefs had, and those that it wrote over.
     overwritten: u64,
 }
@@ -31,13 +28,13 @@ impl Head {
         if let Some(release) = value("os release") {
             self.release = release;
         } else if let Some(processor) = value("cpudesc") {
-            self.processor = processor;
+            self.machine.processor = processor;
         } else if let Some(command) = value("cmdline") {
             self.command = command;
         } else if let Some(cache) = cache(line) {
-            self.caches.push(cache);
+            self.machine.caches.push(cache);
         } else if let Some(core) = core(line) {
-            self.cores.push(core);
+            self.machine.cores.push(core);
         } else if let Some(counts) = value("entries-in-buffer/entries-written") {
             let counts = counts.split([' ', '/']).map(|number| number.parse().ok());
             let mut counts = counts.map(Option::<u64>::unwrap_or_default);
@@ -48,13 +45,13 @@ impl Head {
 
     /// What a recording is of.
     pub fn header(&self) -> Header {
-        Header {
+        let mut header = Header {
             world: "host".to_owned(),
-            machine: self.processor.clone(),
             kernel: self.release.clone(),
-            places: places(&self.cores, &self.caches),
             ..Header::default()
-        }
+        };
+        self.machine.tell(&mut header);
+        header
     }
 
     /// What is to be known: a sentence each.
@@ -76,10 +73,12 @@ fn core(line: &str) -> Option<(u32, u32)> {
 fn cache(line: &str) -> Option<CacheOf> {
     let (level, rest) = line.strip_prefix('L')?.split_once(' ')?;
     let (kind, rest) = rest.trim_start().split_once(' ')?;
-    let (_, list) = rest.split_once('[')?;
+    let (size, list) = rest.split_once('[')?;
     Some(CacheOf {
         level: level.parse().ok()?,
+        size: size_of(size.trim()).unwrap_or(0),
         kind: kind.to_owned(),
         cpus: cpus_of(list.strip_suffix(']')?),
+        ..CacheOf::default()
     })
 }

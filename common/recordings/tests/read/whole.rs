@@ -97,3 +97,19 @@ fn tasks_have_their_names_processes_and_priorities() {
         Record::Policy { priority: 99, .. }
     )));
 }
+
+#[test]
+fn a_perf_data_has_its_machine() {
+    for name in ["perf.data", "perf-pipe.data"] {
+        let lines = read(name).header.hardware;
+        let machine = warmq_machine::read_toml("recorded", &lines.join("\n")).expect(name);
+        assert_eq!(machine.cpus.len(), 2, "{name}");
+        let sizes: std::collections::BTreeSet<u64> = machine
+            .caches
+            .iter()
+            .map(|cache| cache.size.0 >> 10)
+            .collect();
+        assert!(sizes.into_iter().eq([32, 512, 32_768]), "{name}");
+        assert!(machine.title.contains("AMD EPYC"), "{}", machine.title);
+    }
+}
