@@ -21,6 +21,25 @@ const EACH: u32 = 1 << 16;
 /// What people write for standard input.
 const STDIN: &str = "-";
 
+/// Whether `name` is standard input or a pipe, which can be read once.
+pub fn is_read_once(name: &str) -> bool {
+    let kind = std::fs::metadata(name).map(|about| about.file_type());
+    name == STDIN || kind.is_ok_and(|kind| kind.is_fifo())
+}
+
+/// Why a folder is not read.
+fn folder(file: &Path) -> Failure {
+    let what = format!("{}: this is a folder", printable(file));
+    // `perf record --threads` writes one file for each thread, and `data` with what is common.
+    Failure::usage(
+        what,
+        match file.join("data").is_file() {
+            true => "perf record --threads wrote it, which is not read: record without --threads",
+            false => "give a recording in a file",
+        },
+    )
+}
+
 /// A recording in a file, which may be read several times.
 pub struct Recording {
     name: PathBuf,
@@ -43,6 +62,9 @@ impl Recording {
             Failure::usage(what, nearby::or(file, usual))
         })?;
         let kind = opened.metadata().map(|about| about.file_type());
+        if kind.as_ref().is_ok_and(|kind| kind.is_dir()) {
+            return Err(folder(file));
+        }
         if kind.is_ok_and(|kind| kind.is_char_device() || kind.is_block_device()) {
             let what = format!("{}: this is a device, and no recording", printable(file));
             return Err(Failure::usage(what, "give a file, or a pipe"));

@@ -26,7 +26,7 @@ use crate::{machines, output, scenario, study};
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// Scenarios (TOML or rt-app's JSON), experiments, laws, machines (TOML or hwloc's XML),
-    /// instances of the affinity model and recordings; or names of scenarios and experiments that
+    /// instances of the affinity model and recordings (these also from a pipe, or as -); or names of scenarios and experiments that
     /// come with warmq.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
@@ -43,6 +43,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// What `name` is, or what is wrong with it.
 fn about(name: &str, trust: &Trust) -> Result<String, Failure> {
+    // Of the kinds, only recordings are read from pipes.
+    if recording::is_read_once(name) {
+        return recorded(name);
+    }
     match Kind::of(name) {
         Some(Kind::Law) => law(name, trust),
         Some(Kind::Machine) => machine(name),

@@ -66,6 +66,36 @@ fn compressed_ones_and_standard_input_are_read_like_files() {
 }
 
 #[test]
+fn check_reads_standard_input_and_no_folder_is_a_recording() {
+    let folder = folder("recordings-check", "trace-v7.dat.gz");
+    let input = Stdio::from(fs::File::open(folder.0.join("it")).unwrap());
+    let mut command = folder.command("check -");
+    let out = command.stdin(input).output().expect("it runs");
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(
+        out.status.success() && text.starts_with("-: fine"),
+        "{text}"
+    );
+    fs::create_dir(folder.0.join("threads")).expect("it is made");
+    for (command, wanted) in [
+        (
+            "diagnose threads",
+            "this is a folder; give a recording in a file",
+        ),
+        (
+            "replay threads",
+            "this is a folder; give a recording in a file",
+        ),
+    ] {
+        let ran = folder.run(command);
+        assert!(ran.code == 2 && ran.err.contains(wanted), "{}", ran.err);
+    }
+    fs::write(folder.0.join("threads/data"), "").expect("it is written");
+    let ran = folder.run("diagnose threads");
+    assert!(ran.err.contains("record without --threads"), "{}", ran.err);
+}
+
+#[test]
 fn one_is_converted_into_every_form_and_judged_the_same() {
     let folder = folder("recordings-convert", "perf.data.gz");
     for form in ["it.warmq", "it.pftrace", "it.ndjson"] {

@@ -48,7 +48,7 @@ impl Seen {
         };
         let observed = Observed {
             name: "recorded".to_owned(),
-            title: format!("the recorded machine: {cpus} CPUs, {}", self.processor),
+            title: format!("{cpus} CPUs, {}", self.processor),
             seen_by: "the recording".to_owned(),
             clock: None,
             cpus: self.cores.iter().map(cpu_of).collect(),

@@ -26,8 +26,19 @@ const CURES: &[Cure] = &[
         "they have less of the CPU",
     ),
     Cure::new(
-        "use a scheduler that keeps what a task owes while it sleeps (EEVDF, scx_warmq)",
-        "another kernel, or another scheduler for all tasks",
+        "use a kernel whose scheduler keeps what a task owes while it sleeps (EEVDF)",
+        "another kernel",
+    )
+    .on("Linux 6.12 or later")
+    .before(6, 12),
+    Cure::new(
+        "switch PLACE_LAG and DELAY_DEQUEUE on, if they are off (/sys/kernel/debug/sched/features)",
+        "nothing: it is what the kernel starts with",
+    )
+    .from(6, 12),
+    Cure::new(
+        "use a scheduler that keeps what a task owes while it sleeps (scx_warmq)",
+        "another scheduler for all tasks",
     )
     .on("Linux 6.12 or later"),
 ];
