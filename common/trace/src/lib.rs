@@ -26,7 +26,7 @@ mod digest;
 pub mod file;
 mod groups;
 mod header;
-mod perfetto;
+pub mod perfetto;
 pub mod players;
 mod record;
 mod table;

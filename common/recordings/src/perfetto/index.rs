@@ -7,9 +7,9 @@ use flate2::read::ZlibDecoder;
 use prost::Message;
 use warmq_units::CpuId;
 
-use super::messages::{FtraceStats, Packet, Thread};
 use crate::damage::Damage;
 use crate::input::{Input, Stream};
+use warmq_trace::perfetto::messages::{FtraceStats, Packet, Thread};
 
 /// Tags of fields of a packet, and of a bundle.
 mod tag {

@@ -6,7 +6,6 @@
 
 mod events;
 mod index;
-mod messages;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +26,7 @@ use crate::paths::{Paths, aside};
 use crate::source::Source;
 use events::Runs;
 use index::{Machine, Place};
-use messages::Bundle;
+use warmq_trace::perfetto::messages::Bundle;
 
 /// Clocks of ftrace by their numbers (`enum FtraceClock`).
 const CLOCKS: [&str; 5] = ["boottime", "unknown", "global", "local", "monotonic_raw"];

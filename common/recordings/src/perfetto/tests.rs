@@ -6,12 +6,12 @@ use prost::Message;
 use warmq_trace::{Observer, Perfetto, Record};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
-use super::messages::{
+use crate::contents::{Contents, Kind};
+use crate::open::records_of;
+use warmq_trace::perfetto::messages::{
     Bundle, Compact, CpuStats, Event, FtraceStats, ProcessTree, Switch, SystemInfo, Thread,
     Utsname, Wakeup,
 };
-use crate::contents::{Contents, Kind};
-use crate::open::records_of;
 
 /// A packet: fields of `trace_packet.proto` that the tests write.
 #[derive(Clone, PartialEq, Message)]

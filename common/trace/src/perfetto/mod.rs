@@ -24,6 +24,7 @@
 //! thread n + 1 (0 is Linux's idle task) of one process that stands for the machine. Perfetto's
 //! clock counts nanoseconds: picoseconds are cut off.
 
+pub mod messages;
 mod protos;
 mod scenario;
 mod sink;
@@ -35,9 +36,8 @@ use std::io::{self, Write};
 
 use warmq_units::{CpuId, Instant, TaskId};
 
-use self::protos::{
-    CpuIdle, FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWaking, TracePacket,
-};
+use self::messages::{Bundle, CpuIdle, Event, Switch, Wakeup};
+use self::protos::TracePacket;
 use self::sink::{Packets, Sink};
 use self::tasks::{Tasks, left, machine, name_of};
 use self::tracks::{Group, Track, Tracks};
@@ -67,7 +67,7 @@ pub struct Perfetto<W: Write> {
     tasks: Tasks,
     board: Board,
     // The events of each CPU that are not yet written.
-    events: Table<CpuId, Vec<FtraceEvent>>,
+    events: Table<CpuId, Vec<Event>>,
     // The spans that are open, each with its track.
     open: BTreeMap<(u32, u64), Track>,
     // When spans that were open ended last.
@@ -133,8 +133,8 @@ impl<W: Write> Perfetto<W> {
         else {
             return;
         };
-        let waking = SchedWaking {
-            comm: Some(self.tasks.comm(Some(task))),
+        let waking = Wakeup {
+            comm: Some(self.tasks.comm(Some(task)).into_bytes()),
             pid: Some(self.tasks.tid(Some(task))),
             prio: Some(self.tasks.priority(Some(task))),
             success: Some(1),
@@ -145,7 +145,7 @@ impl<W: Write> Perfetto<W> {
             Context::Softirq => Some(IN_SOFTIRQ),
             Context::Interrupt => Some(IN_HARD_INTERRUPT),
         };
-        let event = FtraceEvent {
+        let event = Event {
             pid: Some(self.tasks.tid(waker).cast_unsigned()),
             common_flags: flags,
             sched_waking: Some(waking),
@@ -163,16 +163,16 @@ impl<W: Write> Perfetto<W> {
     ) {
         self.introduce(when, prev);
         self.introduce(when, next);
-        let switch = SchedSwitch {
-            prev_comm: Some(self.tasks.comm(prev)),
+        let switch = Switch {
+            prev_comm: Some(self.tasks.comm(prev).into_bytes()),
             prev_pid: Some(self.tasks.tid(prev)),
             prev_prio: Some(self.tasks.priority(prev)),
             prev_state: Some(left(&self.board, prev, prev_runnable)),
-            next_comm: Some(self.tasks.comm(next)),
+            next_comm: Some(self.tasks.comm(next).into_bytes()),
             next_pid: Some(self.tasks.tid(next)),
             next_prio: Some(self.tasks.priority(next)),
         };
-        let event = FtraceEvent {
+        let event = Event {
             pid: Some(self.tasks.tid(prev).cast_unsigned()),
             sched_switch: Some(switch),
             ..event_at(when)
@@ -185,7 +185,7 @@ impl<W: Write> Perfetto<W> {
             state: Some(state.map_or(NOT_IDLE, u32::from)),
             cpu_id: Some(cpu.0.into()),
         };
-        let event = FtraceEvent {
+        let event = Event {
             pid: Some(0),
             cpu_idle: Some(idle),
             ..event_at(when)
@@ -193,7 +193,7 @@ impl<W: Write> Perfetto<W> {
         self.gather(cpu, event);
     }
 
-    fn gather(&mut self, cpu: CpuId, event: FtraceEvent) {
+    fn gather(&mut self, cpu: CpuId, event: Event) {
         let events = self.events.touch(cpu);
         events.push(event);
         if events.len() == EVENTS_A_BUNDLE {
@@ -202,11 +202,12 @@ impl<W: Write> Perfetto<W> {
     }
 
     fn write_bundle(&mut self, cpu: CpuId) {
-        let event = std::mem::take(self.events.touch(cpu));
-        if !event.is_empty() {
-            let bundle = FtraceEventBundle {
+        let events = std::mem::take(self.events.touch(cpu));
+        if !events.is_empty() {
+            let bundle = Bundle {
                 cpu: Some(cpu.0.into()),
-                event,
+                events,
+                ..Bundle::default()
             };
             self.sink.write(TracePacket {
                 ftrace_events: Some(bundle),
@@ -360,10 +361,10 @@ fn at(when: Instant) -> TracePacket {
 }
 
 /// An empty event of `when`.
-fn event_at(when: Instant) -> FtraceEvent {
-    FtraceEvent {
+fn event_at(when: Instant) -> Event {
+    Event {
         timestamp: Some(ns(when)),
-        ..FtraceEvent::default()
+        ..Event::default()
     }
 }
 

@@ -1,15 +1,17 @@
-//! The few of Perfetto's messages that we write, by hand: field numbers and types are those of
+//! The few of Perfetto's messages that are only written, by hand: field numbers and types are those of
 //! `protos/perfetto/trace/*.proto` in Perfetto's repository, where they never change.
 //!
 //! A `oneof` is written as the optional fields that it chooses from: the bytes are the same.
 
 use prost::Message;
 
+use super::messages::{Bundle, ProcessTree};
+
 /// `trace_packet.proto`: one entry of a trace file, which is a sequence of them under tag 1.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TracePacket {
     #[prost(message, optional, tag = "1")]
-    pub ftrace_events: Option<FtraceEventBundle>,
+    pub ftrace_events: Option<Bundle>,
     #[prost(message, optional, tag = "2")]
     pub process_tree: Option<ProcessTree>,
     #[prost(uint64, optional, tag = "8")]
@@ -22,103 +24,6 @@ pub(super) struct TracePacket {
     pub sequence_flags: Option<u32>,
     #[prost(message, optional, tag = "60")]
     pub track_descriptor: Option<TrackDescriptor>,
-}
-
-/// `ps/process_tree.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct ProcessTree {
-    #[prost(message, repeated, tag = "1")]
-    pub processes: Vec<Process>,
-    #[prost(message, repeated, tag = "2")]
-    pub threads: Vec<Thread>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Process {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "2")]
-    pub ppid: Option<i32>,
-    #[prost(string, repeated, tag = "3")]
-    pub cmdline: Vec<String>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Thread {
-    #[prost(int32, optional, tag = "1")]
-    pub tid: Option<i32>,
-    #[prost(string, optional, tag = "2")]
-    pub name: Option<String>,
-    #[prost(int32, optional, tag = "3")]
-    pub tgid: Option<i32>,
-}
-
-/// `ftrace/ftrace_event_bundle.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct FtraceEventBundle {
-    #[prost(uint32, optional, tag = "1")]
-    pub cpu: Option<u32>,
-    #[prost(message, repeated, tag = "2")]
-    pub event: Vec<FtraceEvent>,
-}
-
-/// `ftrace/ftrace_event.proto`; `pid` is the thread that was running when it happened.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct FtraceEvent {
-    #[prost(uint64, optional, tag = "1")]
-    pub timestamp: Option<u64>,
-    #[prost(uint32, optional, tag = "2")]
-    pub pid: Option<u32>,
-    #[prost(message, optional, tag = "4")]
-    pub sched_switch: Option<SchedSwitch>,
-    #[prost(uint32, optional, tag = "5")]
-    pub common_flags: Option<u32>,
-    #[prost(message, optional, tag = "13")]
-    pub cpu_idle: Option<CpuIdle>,
-    #[prost(message, optional, tag = "20")]
-    pub sched_waking: Option<SchedWaking>,
-}
-
-/// `ftrace/sched.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct SchedSwitch {
-    #[prost(string, optional, tag = "1")]
-    pub prev_comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub prev_pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prev_prio: Option<i32>,
-    #[prost(int64, optional, tag = "4")]
-    pub prev_state: Option<i64>,
-    #[prost(string, optional, tag = "5")]
-    pub next_comm: Option<String>,
-    #[prost(int32, optional, tag = "6")]
-    pub next_pid: Option<i32>,
-    #[prost(int32, optional, tag = "7")]
-    pub next_prio: Option<i32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct SchedWaking {
-    #[prost(string, optional, tag = "1")]
-    pub comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prio: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub success: Option<i32>,
-    #[prost(int32, optional, tag = "5")]
-    pub target_cpu: Option<i32>,
-}
-
-/// `ftrace/power.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct CpuIdle {
-    #[prost(uint32, optional, tag = "1")]
-    pub state: Option<u32>,
-    #[prost(uint32, optional, tag = "2")]
-    pub cpu_id: Option<u32>,
 }
 
 /// `track_event/thread_descriptor.proto`.

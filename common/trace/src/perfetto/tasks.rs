@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use warmq_units::{Instant, TaskId};
 
-use super::protos::{Process, ProcessTree, Thread, TracePacket};
+use super::messages::{Process, ProcessTree, Thread};
+use super::protos::TracePacket;
 use super::sink::Packets;
 use super::tracks::ThreadId;
 use super::{MACHINE_PID, at};
@@ -61,7 +62,7 @@ impl Tasks {
         let thread = self.thread(task);
         let thread = Thread {
             tid: Some(thread.tid),
-            name: Some(name),
+            name: Some(name.into_bytes()),
             tgid: Some(thread.pid),
         };
         let tree = ProcessTree {

@@ -125,7 +125,7 @@ fn switches_and_wakeups_are_events_of_the_kernel() {
         [Some(0), Some(1)]
     );
 
-    let [wakeup] = &bundles[0].event[..] else {
+    let [wakeup] = &bundles[0].events[..] else {
         panic!("one wakeup")
     };
     assert_eq!((wakeup.timestamp, wakeup.pid), (Some(11_000), Some(0)));
@@ -134,7 +134,7 @@ fn switches_and_wakeups_are_events_of_the_kernel() {
     assert_eq!((waking.pid, waking.target_cpu), (Some(5), Some(1)));
 
     let switches = bundles[1]
-        .event
+        .events
         .iter()
         .map(|event| event.sched_switch.clone().expect("a switch"));
     let shown: Vec<_> = switches
@@ -188,7 +188,7 @@ fn every_task_is_a_named_thread_of_the_machine() {
     let thread = &trees[1].threads[0];
     assert_eq!(
         (thread.tid, thread.name.as_deref()),
-        (Some(5), Some("walk"))
+        (Some(5), Some(&b"walk"[..]))
     );
     assert_eq!(thread.tgid, trees[0].processes[0].pid);
 }
@@ -210,7 +210,7 @@ proptest! {
             if let Some(event) = &packet.track_event {
                 prop_assert!(described.contains(&event.track_uuid.unwrap()));
             }
-            kernel_events += packet.ftrace_events.as_ref().map_or(0, |bundle| bundle.event.len());
+            kernel_events += packet.ftrace_events.as_ref().map_or(0, |bundle| bundle.events.len());
         }
         let expected = records.iter().filter(|(_, record)| {
             matches!(record, Record::Switch { .. } | Record::Wakeup { .. } | Record::Idle { .. })
@@ -232,7 +232,7 @@ fn a_long_run_is_written_as_it_goes() {
         .collect();
     let bundles: Vec<usize> = traced(&records)
         .iter()
-        .filter_map(|packet| Some(packet.ftrace_events.as_ref()?.event.len()))
+        .filter_map(|packet| Some(packet.ftrace_events.as_ref()?.events.len()))
         .collect();
     assert_eq!(bundles, [256, 256, 256, 232]);
 }
@@ -426,7 +426,7 @@ fn what_tasks_and_cpus_do_beside_running_is_shown_in_words() {
 }
 
 /// The kernel's events of `records`, of all CPUs.
-fn events(records: &[Record]) -> (Vec<TracePacket>, Vec<FtraceEvent>) {
+fn events(records: &[Record]) -> (Vec<TracePacket>, Vec<Event>) {
     let records: Vec<_> = (0..)
         .zip(records)
         .map(|(at, record)| (Instant::START + us(at), *record))
@@ -435,7 +435,7 @@ fn events(records: &[Record]) -> (Vec<TracePacket>, Vec<FtraceEvent>) {
     let bundles = packets
         .iter()
         .filter_map(|packet| packet.ftrace_events.clone());
-    let events = bundles.flat_map(|bundle| bundle.event).collect();
+    let events = bundles.flat_map(|bundle| bundle.events).collect();
     (packets, events)
 }
 
@@ -507,7 +507,10 @@ fn a_recorded_task_is_the_thread_that_it_was() {
             )
         })
         .collect();
-    assert_eq!(threads, [(4_711, 4_700, "make"), (4_711, 4_700, "cc1")]);
+    assert_eq!(
+        threads,
+        [(4_711, 4_700, &b"make"[..]), (4_711, 4_700, &b"cc1"[..])]
+    );
     let switches = events
         .iter()
         .map(|event| event.sched_switch.as_ref().unwrap());
@@ -519,7 +522,7 @@ fn a_recorded_task_is_the_thread_that_it_was() {
             )
         })
         .collect();
-    assert_eq!(shown, [(4_711, "make"), (4_711, "cc1")]);
+    assert_eq!(shown, [(4_711, &b"make"[..]), (4_711, &b"cc1"[..])]);
 }
 
 #[test]

@@ -1,12 +1,15 @@
-//! The few of Perfetto's messages that are read, by hand: field numbers and types are those of
-//! `protos/perfetto/trace/` in Perfetto's repository, where they never change. Texts are bytes:
-//! names of tasks need not be text.
+//! The few of Perfetto's messages that are read, of which some are written, too, by hand: field
+//! numbers and types are those of `protos/perfetto/trace/` in Perfetto's repository, where they
+//! never change. Texts are bytes: names of tasks need not be text.
+
+// The messages and their fields are Perfetto's, whose repository says what they mean.
+#![allow(missing_docs)]
 
 use prost::Message;
 
 /// `trace_packet.proto`, without its events, which are found by their places.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Packet {
+pub struct Packet {
     #[prost(message, optional, tag = "2")]
     pub process_tree: Option<ProcessTree>,
     #[prost(message, optional, tag = "34")]
@@ -17,7 +20,7 @@ pub(super) struct Packet {
 
 /// `ps/process_tree.proto`.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct ProcessTree {
+pub struct ProcessTree {
     #[prost(message, repeated, tag = "1")]
     pub processes: Vec<Process>,
     #[prost(message, repeated, tag = "2")]
@@ -25,13 +28,17 @@ pub(super) struct ProcessTree {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Process {
+pub struct Process {
     #[prost(int32, optional, tag = "1")]
     pub pid: Option<i32>,
+    #[prost(int32, optional, tag = "2")]
+    pub ppid: Option<i32>,
+    #[prost(string, repeated, tag = "3")]
+    pub cmdline: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Thread {
+pub struct Thread {
     #[prost(int32, optional, tag = "1")]
     pub tid: Option<i32>,
     #[prost(bytes = "vec", optional, tag = "2")]
@@ -42,7 +49,7 @@ pub(super) struct Thread {
 
 /// `ftrace/ftrace_stats.proto`: what the kernel's buffers counted at the beginning or the end.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct FtraceStats {
+pub struct FtraceStats {
     #[prost(int32, optional, tag = "1")]
     pub phase: Option<i32>,
     #[prost(message, repeated, tag = "2")]
@@ -50,27 +57,27 @@ pub(super) struct FtraceStats {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct CpuStats {
+pub struct CpuStats {
     #[prost(uint64, optional, tag = "3")]
     pub overrun: Option<u64>,
 }
 
 /// `system_info.proto`.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct SystemInfo {
+pub struct SystemInfo {
     #[prost(message, optional, tag = "1")]
     pub utsname: Option<Utsname>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Utsname {
+pub struct Utsname {
     #[prost(string, optional, tag = "3")]
     pub release: Option<String>,
 }
 
 /// `ftrace/ftrace_event_bundle.proto`: events of a CPU, in the order of time.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Bundle {
+pub struct Bundle {
     #[prost(uint32, optional, tag = "1")]
     pub cpu: Option<u32>,
     #[prost(message, repeated, tag = "2")]
@@ -86,7 +93,7 @@ pub(super) struct Bundle {
 /// Switches and wakings as columns; times are differences to the one before, and names places in
 /// the table.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Compact {
+pub struct Compact {
     #[prost(uint64, repeated, tag = "1")]
     pub switch_timestamp: Vec<u64>,
     #[prost(int64, repeated, tag = "2")]
@@ -113,7 +120,7 @@ pub(super) struct Compact {
 
 /// `ftrace/ftrace_event.proto`; `pid` is the thread that ran.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Event {
+pub struct Event {
     #[prost(uint64, optional, tag = "1")]
     pub timestamp: Option<u64>,
     #[prost(uint32, optional, tag = "2")]
@@ -156,18 +163,18 @@ pub(super) struct Event {
 
 /// An event of which only its being there counts.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Nothing {}
+pub struct Nothing {}
 
 /// An event whose first field is an interrupt or a vector.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Number {
+pub struct Number {
     #[prost(int32, optional, tag = "1")]
     pub number: Option<i32>,
 }
 
 /// `ftrace/sched.proto`.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Switch {
+pub struct Switch {
     #[prost(bytes = "vec", optional, tag = "1")]
     pub prev_comm: Option<Vec<u8>>,
     #[prost(int32, optional, tag = "2")]
@@ -185,19 +192,21 @@ pub(super) struct Switch {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Wakeup {
+pub struct Wakeup {
     #[prost(bytes = "vec", optional, tag = "1")]
     pub comm: Option<Vec<u8>>,
     #[prost(int32, optional, tag = "2")]
     pub pid: Option<i32>,
     #[prost(int32, optional, tag = "3")]
     pub prio: Option<i32>,
+    #[prost(int32, optional, tag = "4")]
+    pub success: Option<i32>,
     #[prost(int32, optional, tag = "5")]
     pub target_cpu: Option<i32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Migrate {
+pub struct Migrate {
     #[prost(bytes = "vec", optional, tag = "1")]
     pub comm: Option<Vec<u8>>,
     #[prost(int32, optional, tag = "2")]
@@ -211,7 +220,7 @@ pub(super) struct Migrate {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Fork {
+pub struct Fork {
     #[prost(bytes = "vec", optional, tag = "1")]
     pub parent_comm: Option<Vec<u8>>,
     #[prost(int32, optional, tag = "2")]
@@ -223,7 +232,7 @@ pub(super) struct Fork {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Exec {
+pub struct Exec {
     #[prost(int32, optional, tag = "2")]
     pub pid: Option<i32>,
     #[prost(int32, optional, tag = "3")]
@@ -232,7 +241,7 @@ pub(super) struct Exec {
 
 /// `ftrace/task.proto`.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct NewTask {
+pub struct NewTask {
     #[prost(int32, optional, tag = "1")]
     pub pid: Option<i32>,
     #[prost(bytes = "vec", optional, tag = "2")]
@@ -242,7 +251,7 @@ pub(super) struct NewTask {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Rename {
+pub struct Rename {
     #[prost(int32, optional, tag = "1")]
     pub pid: Option<i32>,
     #[prost(bytes = "vec", optional, tag = "3")]
@@ -251,7 +260,7 @@ pub(super) struct Rename {
 
 /// `ftrace/cgroup.proto`.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Attach {
+pub struct Attach {
     #[prost(int32, optional, tag = "3")]
     pub pid: Option<i32>,
     #[prost(string, optional, tag = "7")]
@@ -260,7 +269,9 @@ pub(super) struct Attach {
 
 /// `ftrace/power.proto`.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct CpuIdle {
+pub struct CpuIdle {
     #[prost(uint32, optional, tag = "1")]
     pub state: Option<u32>,
+    #[prost(uint32, optional, tag = "2")]
+    pub cpu_id: Option<u32>,
 }
