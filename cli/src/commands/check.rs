@@ -26,8 +26,8 @@ use crate::{machines, output, scenario, study};
 #[derive(Args, Debug)]
 pub struct Arguments {
     /// Scenarios (TOML or rt-app's JSON), experiments, laws, machines (TOML or hwloc's XML),
-    /// instances of the affinity model and recordings (these also from a pipe, or as -); or names of scenarios and experiments that
-    /// come with warmq.
+    /// instances of the affinity model and recordings (these also from a pipe, or as -); or names
+    /// of scenarios and experiments that come with warmq.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
     #[command(flatten)]

@@ -134,9 +134,9 @@ impl Place {
     }
 }
 
-/// The name of the machine, that for people, and its description if the lab has none by that name: the one that is
-/// `asked` for; else that of the recording, if the lab has it or the recording describes it; else
-/// this one.
+/// The name of the machine, that for people, and its description if the lab has none by that name:
+/// the one that is `asked` for; else that of the recording, if the lab has it or the recording
+/// describes it; else this one.
 fn machine(
     asked: Option<&str>,
     header: &Header,

@@ -83,8 +83,8 @@ impl<W: Write> Perfetto<W> {
         }
     }
 
-    /// Begins a span; one that is open begins anew. A slice begins when the span does, but not before
-    /// the one before it has ended: slices of a track do not overlap.
+    /// Begins a span; one that is open begins anew. A slice begins when the span does, but not
+    /// before the one before it has ended: slices of a track do not overlap.
     fn begin_span(&mut self, when: Instant, record: &Record) {
         let (task, span, number, ago) = match *record {
             Record::SpanBegin { task, span, number } => (task, span, number, Duration::ZERO),
