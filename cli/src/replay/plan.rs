@@ -144,13 +144,11 @@ fn machine(
 ) -> Result<(String, String, Option<MachineDescription>), Failure> {
     let recorded = Some(header.machine.as_str());
     let known = recorded.filter(|name| builtin_names().any(|known| known == *name));
-    match asked.or(known) {
-        Some(name) if name != HOST => return Ok((name.to_owned(), name.to_owned(), None)),
-        _ => {}
-    }
     let host = || Ok((HOST.to_owned(), HOST.to_owned(), Some(machines::host()?)));
-    if asked.is_some() {
-        return host();
+    match asked.or(known) {
+        Some(HOST) => return host(),
+        Some(name) => return Ok((name.to_owned(), name.to_owned(), None)),
+        None => {}
     }
     let described = match header.hardware.is_empty() {
         true => None,

@@ -23,7 +23,7 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// Puts it into a header.
-    pub fn tell(&self, header: &mut Header) {
+    pub fn put_into(&self, header: &mut Header) {
         header.machine.clone_from(&self.processor);
         header.places = places(&self.cores, &self.caches);
         header.hardware = self.hardware().unwrap_or_default();
@@ -77,8 +77,9 @@ pub(crate) struct CacheOf {
     pub level: u32,
     /// Capacity; 0 if it was not said.
     pub size: u64,
-    /// Ways and line in bytes; 0 if they were not said.
+    /// Ways; 0 if they were not said.
     pub ways: u32,
+    /// A line in bytes; 0 if it was not said.
     pub line: u32,
     /// `Data`, `Instruction` or `Unified`.
     pub kind: String,
@@ -184,7 +185,7 @@ mod tests {
 
     fn header(seen: &Seen) -> Header {
         let mut header = Header::default();
-        seen.tell(&mut header);
+        seen.put_into(&mut header);
         header
     }
 

@@ -17,7 +17,7 @@ use crate::{Observer, Record};
 ///     kind  := 1 for Fork, 2 Exit, 3 Wakeup, 4 Switch, 5 Migrate, 6 InterruptEnter,
 ///              7 InterruptExit, 8 RescheduleSent, 9 Lock, 10 Recalculate,
 ///              11 Affinity, 12 Hotplug, 13 LockBusy, 29 Role, 30 SpanBegin, 31 SpanEnd,
-///              32 Count, 33 Phase, 34 Ran
+///              32 Count, 33 Phase, 34 Ran, 41 SpanBegan
 ///     words := the record's fields in the order of their declaration, one word each;
 ///              in an optional field 0 is none and n + 1 is task n; a name is two words
 /// ```

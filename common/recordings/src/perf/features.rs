@@ -96,7 +96,7 @@ impl Features {
             clock: clock.to_owned(),
             ..Header::default()
         };
-        self.machine.tell(&mut header);
+        self.machine.put_into(&mut header);
         header
     }
 }

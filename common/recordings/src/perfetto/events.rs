@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
+use warmq_trace::perfetto::messages::{Bundle, Compact, Event as Ftrace};
 use warmq_trace::{Interrupt, State};
 use warmq_units::CpuId;
 
 use crate::decode::context;
 use crate::event::{Event, Item, Name, Other, Said, Thread, What};
 use crate::paths::{Paths, aside};
-use warmq_trace::perfetto::messages::{Bundle, Compact, Event as Ftrace};
 
 /// Bits of `common_flags`, and of `prev_state` (since Linux 4.14; before, the first bits meant the
 /// same).

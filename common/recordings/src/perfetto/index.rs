@@ -5,11 +5,11 @@ use std::io::{Read, Write};
 
 use flate2::read::ZlibDecoder;
 use prost::Message;
+use warmq_trace::perfetto::messages::{FtraceStats, Packet, Thread};
 use warmq_units::CpuId;
 
 use crate::damage::Damage;
 use crate::input::{Input, Stream};
-use warmq_trace::perfetto::messages::{FtraceStats, Packet, Thread};
 
 /// Tags of fields of a packet, and of a bundle.
 mod tag {

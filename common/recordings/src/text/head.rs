@@ -50,7 +50,7 @@ impl Head {
             kernel: self.release.clone(),
             ..Header::default()
         };
-        self.machine.tell(&mut header);
+        self.machine.put_into(&mut header);
         header
     }
 

@@ -130,6 +130,8 @@ impl Collected<'_> {
     fn logged(&mut self, index: u32) -> Result<(), PlayError> {
         let (entries, lost) = self.stage.slots.logged(index);
         let task = TaskId(index);
+        // A log that was full may end right before the span that was due.
+        self.due_ns = None;
         let mut cpu = CpuId(0);
         for entry in &entries {
             if entry.mark == Mark::Ends {
