@@ -1,5 +1,5 @@
-//! The few of Perfetto's messages that are only written, by hand: field numbers and types are those of
-//! `protos/perfetto/trace/*.proto` in Perfetto's repository, where they never change.
+//! The few of Perfetto's messages that are only written, by hand: field numbers and types are
+//! those of `protos/perfetto/trace/*.proto` in Perfetto's repository, where they never change.
 //!
 //! A `oneof` is written as the optional fields that it chooses from: the bytes are the same.
 
