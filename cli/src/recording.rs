@@ -166,6 +166,11 @@ pub fn instead(format: Foreign) -> String {
         Foreign::Compressed(by) => {
             format!("decompress it: what gzip and zstd compressed is read, and {by} is not")
         }
+        Foreign::Tar => "unpack it (`tar -xf`), and give the recording in it".into(),
+        Foreign::RawPages => format!(
+            "they do not say what their events are: `trace-cmd record` keeps that beside them, and \
+             tracefs' `trace` file has them as text; {RECORD}"
+        ),
         Foreign::Text | Foreign::Json => format!(
             "text is read as tracefs' `trace` file, `trace-cmd report` and `perf script` print it, \
              a line an event; {RECORD}"

@@ -251,6 +251,24 @@ fn names_of_other_people_are_shown_and_not_sent() {
     assert!(!folder.text("it.ndjson").contains('\u{1b}'));
 }
 
+/// systrace wrote the text of ftrace into a page, behind the scripts that show it.
+#[test]
+fn the_page_of_systrace_is_read() {
+    let switch = "sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> \
+                  next_comm=b next_pid=2 next_prio=120";
+    let scripts = "<script>var a = [1] 2.5: x;</script>\n".repeat(500);
+    let page = format!(
+        "<!DOCTYPE html>\n<html>\n{scripts}<script class=\"trace-data\" \
+         type=\"application/text\">\n# tracer: nop\n#\na-1  (    1) [000] d..3 1.5: {switch}\n\
+         b-2  (    2) [000] d..3 1.6: sched_waking: comm=a pid=1 prio=120 target_cpu=000\n\
+         </script>\n</html>\n"
+    );
+    let folder = Folder::new("recordings-systrace").with("trace.html", &page);
+    let ran = folder.run("diagnose trace.html").fine();
+    assert!(ran.out.contains("a page in HTML, as systrace writes one"), "{}", ran.out);
+    assert!(ran.out.contains("sched_switch 1, sched_waking 1"), "{}", ran.out);
+}
+
 /// What is no recording, or none that is read, is named, and what helps.
 #[test]
 fn what_is_no_recording_is_named() {
@@ -266,6 +284,11 @@ fn what_is_no_recording_is_named() {
         .with("quiet.txt", " bash-1 [000] d..2.  1.5: sys_enter: NR 1\n")
         .with("empty", "");
     fs::write(folder.0.join("it.xz"), b"\xfd7zXZ\0").unwrap();
+    let mut archive = vec![0; 512];
+    archive[257..262].copy_from_slice(b"ustar");
+    fs::write(folder.0.join("it.tar"), archive).unwrap();
+    let page = [7_u64 << 30, 40, 8].map(u64::to_le_bytes).concat();
+    fs::write(folder.0.join("cpu0.raw"), page).unwrap();
     fs::write(folder.0.join("it.gz"), b"\x1f\x8b\x08\0damaged").unwrap();
     fs::write(folder.0.join("perf.data"), b"PERFILE2h").unwrap();
     fs::write(folder.0.join("trace.dat"), b"\x17\x08\x44tracing5\0").unwrap();
@@ -278,6 +301,8 @@ fn what_is_no_recording_is_named() {
         "scenario.toml",
         "empty",
         "it.xz",
+        "it.tar",
+        "cpu0.raw",
         "it.gz",
         "perf.data",
         "trace.dat",
@@ -292,6 +317,7 @@ fn what_is_no_recording_is_named() {
         "convert text it.txt",
         "convert text",
         "convert counts.txt it.warmq",
+        "check quiet.txt",
     ] {
         let ran = folder.run(command);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{command}");

@@ -23,6 +23,12 @@ pub enum Foreign {
     PerfScript,
     /// Packets of Perfetto.
     Perfetto,
+    /// A page in HTML: systrace wrote the text of ftrace into one.
+    Html,
+    /// Pages of a ring buffer, as `trace_pipe_raw` of a CPU has them.
+    RawPages,
+    /// Files in one by `tar`.
+    Tar,
     /// Trace events in JSON, as browsers write them.
     ChromeJson,
     /// A stream or the metadata of the Common Trace Format, as LTTng writes them.
@@ -72,6 +78,7 @@ impl Foreign {
                 | Foreign::TraceCmdReport
                 | Foreign::PerfScript
                 | Foreign::Perfetto
+                | Foreign::Html
         )
     }
 
@@ -88,6 +95,8 @@ impl Foreign {
         match text(head) {
             Some(text) => of_text(text),
             None if is_perfetto(head) => Foreign::Perfetto,
+            None if head.get(257..262) == Some(b"ustar") => Foreign::Tar,
+            None if is_raw_page(head) => Foreign::RawPages,
             // Names of tasks may have any bytes.
             None if !head.contains(&0) => {
                 let text = String::from_utf8_lossy(head);
@@ -116,6 +125,9 @@ impl fmt::Display for Foreign {
             Foreign::TraceCmdReport => "the text that `trace-cmd report` prints",
             Foreign::PerfScript => "the text that `perf script` prints",
             Foreign::Perfetto => "a trace of Perfetto",
+            Foreign::Html => "a page in HTML, as systrace writes one",
+            Foreign::RawPages => "pages of a ring buffer of ftrace (`trace_pipe_raw`)",
+            Foreign::Tar => "an archive (tar)",
             Foreign::ChromeJson => "a trace in JSON for chrome://tracing",
             Foreign::Ctf => "a trace in the Common Trace Format, which LTTng writes",
             Foreign::Compressed(by) => return write!(formatter, "a file compressed by {by}"),
@@ -155,6 +167,13 @@ fn of_text(text: &str) -> Foreign {
             false => Foreign::Json,
         };
     }
+    let is_html = |word: &&str| {
+        let begins = start.get(..word.len());
+        begins.is_some_and(|begins| begins.eq_ignore_ascii_case(word))
+    };
+    if ["<!doctype html", "<html"].iter().any(is_html) {
+        return Foreign::Html;
+    }
     let begins = |word: &str| text.lines().any(|line| line.trim_start().starts_with(word));
     if begins("# tracer:") {
         return Foreign::FtraceText;
@@ -184,6 +203,25 @@ fn is_toml_table(text: &str) -> bool {
     let name = line.trim_matches(['[', ']']);
     let plain = |letter: char| letter.is_alphanumeric() || "._-\"".contains(letter);
     line.ends_with(']') && !name.is_empty() && name.chars().all(plain)
+}
+
+/// Whether a page of a ring buffer begins here: a time, then the bytes in use of a page of 4 KB,
+/// with at most two flags above them (Linux, `include/trace/ring_buffer.h`), and the head of an
+/// event: of padding (29), of a time (30, 31), or of so many words that it fits.
+fn is_raw_page(head: &[u8]) -> bool {
+    let word = |at: usize| Some(u64::from_le_bytes(head.get(at..at + 8)?.try_into().ok()?));
+    let (Some(ns), Some(used), Some(first)) = (word(0), word(8), word(16)) else {
+        return false;
+    };
+    let bytes = used & 0xfff;
+    let fits = match first & 0x1f {
+        0 => first >> 32 <= bytes,
+        kind @ 1..=28 => kind * 4 <= bytes,
+        _ => true,
+    };
+    let flags = used & 0xffff_ffff & !0xfff;
+    let is_used = (8..=4080).contains(&bytes) && bytes.is_multiple_of(4);
+    ns != 0 && used >> 32 == 0 && flags & !0xc000_0000 == 0 && is_used && fits
 }
 
 /// Whether the first packet of a protobuf `Trace` is one: field 1, its length, and within it fields
@@ -251,8 +289,13 @@ mod tests {
     fn formats_are_known_by_their_content() {
         let of_commands = format!("cpus=2\n{FTRACE}");
         let of_tracefs = format!("# tracer: nop\n#\n{FTRACE}");
+        let mut archive = vec![0; 512];
+        archive[..5].copy_from_slice(b"a.dat");
+        archive[257..262].copy_from_slice(b"ustar");
+        // A time, 40 bytes in use, an event of 8 words.
+        let page = [7_u64 << 30, 40, 8].map(u64::to_le_bytes).concat();
         let commented = format!("# captured on : now\n{SCRIPT}");
-        let cases: [(&[u8], Foreign); 22] = [
+        let cases: [(&[u8], Foreign); 26] = [
             (b"", Foreign::Empty),
             (b"PERFILE2\x68\0\0\0\0\0\0\0", Foreign::PerfData),
             (b"2ELIFREP\0\0\0\0\0\0\0\x68", Foreign::PerfDataSwapped),
@@ -268,6 +311,10 @@ mod tests {
                 b"\x0a\x04\x50\x01\x58\x02\x0a\x02\x50\x01",
                 Foreign::Perfetto,
             ),
+            (b"<!DOCTYPE html>\n<html><head>", Foreign::Html),
+            (b"\n<HTML>\n", Foreign::Html),
+            (&archive, Foreign::Tar),
+            (&page, Foreign::RawPages),
             (b"{\"traceEvents\": [{\"ph\": \"X\"}]}", Foreign::ChromeJson),
             (b" [{\"name\": \"a\", \"ph\": \"B\"}]", Foreign::ChromeJson),
             (b"{\"law\": \"nice\"}", Foreign::Json),

@@ -131,6 +131,13 @@ impl Stream {
         self.offset - (self.buffer.len() - self.at) as u64
     }
 
+    /// A reader of the next bytes alone, as far as they are there; they stay.
+    pub fn within(&self, bytes: u64) -> Stream {
+        let begin = self.offset();
+        self.input
+            .from(begin, begin.saturating_add(bytes).min(self.end))
+    }
+
     /// How many bytes follow.
     pub fn left(&self) -> u64 {
         self.end.saturating_sub(self.offset())

@@ -130,6 +130,7 @@ fn old(input: &Input) -> Result<(TracingData, Options), Damage> {
         let place = (stream.long(order)?, stream.long(order)?);
         buffer.add(cpu, place);
     }
+    options.read_clock(&mut stream, order)?;
     options.buffers.push(buffer);
     Ok((tracing, options))
 }

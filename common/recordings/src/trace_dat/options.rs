@@ -80,6 +80,8 @@ impl Buffer {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     clock: String,
+    /// That the clocks stand behind the places of the CPUs, as trace-cmd 2 wrote them.
+    pub clock_follows: bool,
     uname: String,
     pub scale: Option<Scale>,
     pub buffers: Vec<Buffer>,
@@ -110,10 +112,8 @@ impl Options {
                 let what = format!("an option of {length} bytes cannot follow here");
                 return Err(Damage::at(offset, what));
             }
-            let begins = stream.offset();
-            self.learn(option, stream, order)?;
-            let read = stream.offset() - begins;
-            stream.skip(u64::from(length).saturating_sub(read));
+            self.learn(option, &mut stream.within(length.into()), order)?;
+            stream.skip(length.into());
             if option == number::DONE {
                 return Ok(());
             }
@@ -124,6 +124,7 @@ impl Options {
     fn learn(&mut self, option: u16, from: &mut Stream, order: Order) -> Result<(), Damage> {
         match option {
             number::DONE => self.next = from.long(order)?,
+            number::CLOCK if from.left() == 0 => self.clock_follows = true,
             number::CLOCK => self.clock = from.text(1 << 12)?,
             number::UNAME => self.uname = from.text(1 << 12)?,
             number::PAGES => self.pages = Some(from.long(order)?),
@@ -166,6 +167,17 @@ impl Options {
             ("", None) => all.trim(),
             (own, _) => own,
         }
+    }
+
+    /// Reads the clocks where they follow the places of the CPUs.
+    ///
+    /// # Errors
+    /// They are cut off, or too long.
+    pub fn read_clock(&mut self, stream: &mut Stream, order: Order) -> Result<(), Damage> {
+        if self.clock_follows {
+            self.clock = stream.counted(order, 1 << 12)?;
+        }
+        Ok(())
     }
 
     /// The kernel's release: the third word of `SYSTEM HOST RELEASE MACHINE`.

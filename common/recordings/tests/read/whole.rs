@@ -6,7 +6,7 @@ use std::fmt::Write;
 use warmq_recordings::Kind;
 use warmq_trace::{Checker, Observer, Record};
 
-use crate::{NAMES, read};
+use crate::{NAMES, bytes, read, read_bytes};
 
 /// Who runs on which CPU, one after the other: the ids that the kernel gave threads.
 fn switches(name: &str) -> Vec<(u16, Option<u32>)> {
@@ -110,4 +110,52 @@ fn a_perf_data_has_its_machine() {
         .collect();
     assert!(sizes.into_iter().eq([32, 512, 32_768]));
     assert!(machine.title.contains("AMD EPYC"), "{}", machine.title);
+}
+
+/// Trace-cmd 2 left the option of the clock empty, and wrote the clocks behind the places of the
+/// CPUs.
+#[test]
+fn a_clock_that_stands_behind_the_cpus_is_read_there() {
+    let new = read("trace-v6.dat");
+    let moved = clock_behind_cpus(&bytes("trace-v6.dat"));
+    let (records, contents) = read_bytes(moved).expect("it is one");
+    assert_eq!(contents.clock, new.contents.clock);
+    assert_ne!(contents.clock, "");
+    assert_eq!(records, new.records);
+}
+
+/// Moves the clocks of a trace.dat of version 6, little-endian, behind the places of the CPUs, of
+/// which it has two.
+fn clock_behind_cpus(file: &[u8]) -> Vec<u8> {
+    const CLOCK: u16 = 4;
+    let half = |at: usize| u16::from_le_bytes(file[at..at + 2].try_into().unwrap());
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let long = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+    let options = b"options  \0";
+    let begins = file.windows(10).position(|ten| ten == options).unwrap() + 10;
+    let (mut at, mut clock) = (begins, &[][..]);
+    let mut moved = file[..begins].to_vec();
+    while half(at) != 0 {
+        let end = at + 6 + word(at + 2) as usize;
+        if half(at) == CLOCK {
+            clock = &file[at + 6..end];
+            moved.extend(&file[at..at + 2]);
+            moved.extend([0; 4]);
+        } else {
+            moved.extend(&file[at..end]);
+        }
+        at = end;
+    }
+    let places = at + 2 + 10;
+    assert_eq!(&file[at + 2..places], b"flyrecord\0");
+    moved.extend(&file[at..places]);
+    for cpu in [places, places + 16] {
+        // Eight bytes more stand before the events: the length of the clocks.
+        moved.extend((long(cpu) + 8).to_le_bytes());
+        moved.extend(&file[cpu + 8..cpu + 16]);
+    }
+    moved.extend((clock.len() as u64).to_le_bytes());
+    moved.extend(clock);
+    moved.extend(&file[places + 32..]);
+    moved
 }
