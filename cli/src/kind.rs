@@ -61,7 +61,7 @@ impl Kind {
         match Foreign::of(head) {
             // A script of rt-app is JSON, and so may be what looks like events of a browser.
             Foreign::Json | Foreign::ChromeJson => None,
-            Foreign::Empty | Foreign::Scenario | Foreign::Text | Foreign::Unknown => None,
+            Foreign::Scenario | Foreign::Text | Foreign::Unknown => None,
             // What is in it shows when it is unpacked.
             Foreign::Compressed("gzip" | "zstd") => Some(Kind::Recording),
             format if format.is_recording() => Some(Kind::Recording),

@@ -9,8 +9,8 @@ use warmq_config::{Chosen, read_text};
 use warmq_experiment::{Experiment, Options, fidelity, fidelity_of_schedulers};
 use warmq_law::Found;
 use warmq_law::shown::asked;
-use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 use warmq_recordings::Contents;
+use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 use warmq_trace::{Header, Record};
 use warmq_units::Instant;
 

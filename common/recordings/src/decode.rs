@@ -1,5 +1,6 @@
 //! Events of the kernel out of their bytes, by the formats that the kernel printed.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use warmq_trace::{Context, Interrupt, State};
@@ -106,7 +107,7 @@ enum Source {
 
 /// The letters of a task's state, as bits of `prev_state`.
 #[derive(Debug)]
-struct States {
+pub(crate) struct States {
     letters: Vec<(u64, State)>,
 }
 
@@ -123,18 +124,31 @@ pub(crate) fn state_of(letter: &str) -> State {
 }
 
 impl States {
+    /// As Linux has had them since 4.14, for text that has their bits only.
+    pub fn usual() -> States {
+        let letters = ["S", "D", "T", "t", "X", "Z", "P", "I"].into_iter();
+        let letters = letters.enumerate();
+        let letters = letters.map(|(bit, letter)| (1 << bit, state_of(letter)));
+        States {
+            letters: letters.collect(),
+        }
+    }
+
     /// From how `sched_switch` is printed. Bits that have no letter say that the task was
     /// preempted.
-    /// `None` if there are no letters.
-    fn of(format: &Format) -> Option<States> {
+    /// Without letters they are the usual ones.
+    fn of(format: &Format) -> States {
         let letters = format.symbols();
         let letters = letters.map(|(bit, letter)| (bit, state_of(letter)));
         let letters: Vec<_> = letters.collect();
-        (!letters.is_empty()).then_some(States { letters })
+        match letters.is_empty() {
+            true => States::usual(),
+            false => States { letters },
+        }
     }
 
     /// A dead task may have other bits as well.
-    fn state(&self, bits: u64) -> State {
+    pub fn state(&self, bits: u64) -> State {
         let mut set = self.letters.iter().filter(|(bit, _)| bits & bit != 0);
         set.next_back().map_or(State::Runnable, |(_, state)| *state)
     }
@@ -156,7 +170,7 @@ impl Kind {
             "sched/sched_switch" => Kind::Switch {
                 prev: names("prev_")?,
                 state: field("prev_state")?,
-                states: States::of(format)?,
+                states: States::of(format),
                 next: names("next_")?,
             },
             "sched/sched_waking" => Kind::Waking(thread()?),
@@ -336,6 +350,10 @@ impl Names {
 pub struct Decoders {
     kind_of: Field,
     decoders: BTreeMap<u64, Decoder>,
+    /// The name of each number of an event, without its system.
+    names: BTreeMap<u64, String>,
+    /// How many events of each number were not read.
+    others: RefCell<BTreeMap<u64, u64>>,
 }
 
 impl Decoders {
@@ -346,10 +364,13 @@ impl Decoders {
         order: Order,
     ) -> (Option<Decoders>, Vec<&'a str>) {
         let (mut kind_of, mut decoders, mut unreadable) = (None, BTreeMap::new(), Vec::new());
+        let mut names = BTreeMap::new();
         for (name, text) in formats {
             let decoder = Format::parse(text, order).and_then(|format| {
                 // The same field in every event.
                 let number = *kind_of.get_or_insert(format.field("common_type")?);
+                let own = name.rsplit_once('/').map_or(name, |(_, own)| own);
+                names.insert(format.id.into(), own.to_owned());
                 let decoder = Decoder {
                     flags: format.field("common_flags")?,
                     tid: format.field("common_pid")?,
@@ -362,19 +383,46 @@ impl Decoders {
                 unreadable.push(name);
             }
         }
-        let decoders = kind_of.map(|kind_of| Decoders { kind_of, decoders });
+        let decoders = kind_of.map(|kind_of| Decoders {
+            kind_of,
+            decoders,
+            names,
+            others: RefCell::default(),
+        });
         (decoders, unreadable)
+    }
+
+    /// How many events were not read, by their names; those of no known number have none.
+    pub fn others(&self) -> BTreeMap<String, u64> {
+        let mut others = BTreeMap::new();
+        for (number, count) in &*self.others.borrow() {
+            let name = self.names.get(number).cloned().unwrap_or_default();
+            *others.entry(name).or_default() += count;
+        }
+        others
     }
 
     /// The event of these bytes; `None` if it is of no kind that is known, or says nothing of
     /// interest.
     #[inline]
     pub fn read(&self, event: &[u8]) -> Option<Event> {
-        let decoder = self.decoders.get(&self.kind_of.number(event)?)?;
-        let tid = decoder.tid.number(event)? as u32;
-        let flags = decoder.flags.number(event)?;
+        let number = self.kind_of.number(event)?;
+        let decoder = self.decoders.get(&number);
+        let read = decoder.and_then(|decoder| decoder.read(event));
+        if read.is_none() {
+            *self.others.borrow_mut().entry(number).or_default() += 1;
+        }
+        read
+    }
+}
+
+impl Decoder {
+    #[inline]
+    fn read(&self, event: &[u8]) -> Option<Event> {
+        let tid = self.tid.number(event)? as u32;
+        let flags = self.flags.number(event)?;
         let context = context(flags & HARDIRQ != 0, flags & SOFTIRQ != 0, tid);
-        let what = decoder.kind.read(event, tid)?;
+        let what = self.kind.read(event, tid)?;
         let tid = Some(tid);
         Some(Event { tid, context, what })
     }

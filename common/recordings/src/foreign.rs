@@ -159,7 +159,8 @@ fn of_text(text: &str) -> Foreign {
     if start.starts_with("/* CTF ") {
         return Foreign::Ctf;
     }
-    if start.starts_with(['{', '[']) && !start.starts_with("[task") {
+    let is_json = start.starts_with(['{', '[']) && !start.starts_with("[task");
+    if is_json && !Line::is_of_log(start) {
         let is_trace = text.contains("\"traceEvents\"") || text.contains("\"ph\"");
         return match is_trace {
             true => Foreign::ChromeJson,
@@ -193,6 +194,7 @@ fn of_text(text: &str) -> Foreign {
             Foreign::TraceCmdReport
         }
         Some(format) => format,
+        None if Line::is_of_log(start) => Foreign::FtraceText,
         None => Foreign::Text,
     }
 }
@@ -295,7 +297,7 @@ mod tests {
         // A time, 40 bytes in use, an event of 8 words.
         let page = [7_u64 << 30, 40, 8].map(u64::to_le_bytes).concat();
         let commented = format!("# captured on : now\n{SCRIPT}");
-        let cases: [(&[u8], Foreign); 26] = [
+        let cases: [(&[u8], Foreign); 28] = [
             (b"", Foreign::Empty),
             (b"PERFILE2\x68\0\0\0\0\0\0\0", Foreign::PerfData),
             (b"2ELIFREP\0\0\0\0\0\0\0\x68", Foreign::PerfDataSwapped),
@@ -311,6 +313,8 @@ mod tests {
                 b"\x0a\x04\x50\x01\x58\x02\x0a\x02\x50\x01",
                 Foreign::Perfetto,
             ),
+            (b"[    0.000000] Linux version 6.1\n", Foreign::FtraceText),
+            (b"[0.5, 1]", Foreign::Json),
             (b"<!DOCTYPE html>\n<html><head>", Foreign::Html),
             (b"\n<HTML>\n", Foreign::Html),
             (&archive, Foreign::Tar),

@@ -93,24 +93,26 @@ impl TracingData {
         Ok(())
     }
 
-    /// The formats of ftrace's own events, which are none of ours.
+    /// The formats of ftrace's own events.
     pub fn read_own(&mut self, from: &mut Stream) -> Result<(), Damage> {
-        for _ in 0..from.word(self.order)? {
-            from.counted(self.order, LONGEST_FORMAT)?;
-        }
-        Ok(())
+        self.read_formats("ftrace", from)
     }
 
     /// The formats of all others.
     pub fn read_systems(&mut self, from: &mut Stream) -> Result<(), Damage> {
         for _ in 0..from.word(self.order)? {
             let system = from.text(LONGEST_NAME)?;
-            for _ in 0..from.word(self.order)? {
-                let text = from.counted(self.order, LONGEST_FORMAT)?;
-                let name = text.lines().find_map(|line| line.strip_prefix("name:"));
-                let name = name.unwrap_or_default().trim();
-                self.formats.push((format!("{system}/{name}"), text));
-            }
+            self.read_formats(&system, from)?;
+        }
+        Ok(())
+    }
+
+    fn read_formats(&mut self, system: &str, from: &mut Stream) -> Result<(), Damage> {
+        for _ in 0..from.word(self.order)? {
+            let text = from.counted(self.order, LONGEST_FORMAT)?;
+            let name = text.lines().find_map(|line| line.strip_prefix("name:"));
+            let name = name.unwrap_or_default().trim();
+            self.formats.push((format!("{system}/{name}"), text));
         }
         Ok(())
     }

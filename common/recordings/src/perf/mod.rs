@@ -281,14 +281,15 @@ impl PerfData {
         {
             self.sorted.add(aside(at, What::Grouped { tid, group }));
         }
-        let event = sample.raw.zip(self.decoders.as_ref());
-        match event.and_then(|(raw, decoders)| decoders.read(raw)) {
-            Some(event) => self.sorted.add(Said {
+        let Some((raw, decoders)) = sample.raw.zip(self.decoders.as_ref()) else {
+            return self.others += 1;
+        };
+        if let Some(event) = decoders.read(raw) {
+            self.sorted.add(Said {
                 ns: sample.ns,
                 cpu: sample.cpu,
                 item: Item::Event(event),
-            }),
-            None => self.others += 1,
+            });
         }
     }
 }
@@ -347,8 +348,11 @@ impl Source for PerfData {
     fn describe(&self, contents: &mut Contents) {
         contents.clock = self.attributes.clock().to_owned();
         contents.command.clone_from(&self.features.command);
+        if let Some(decoders) = &self.decoders {
+            contents.others.extend(decoders.others());
+        }
         if self.others > 0 {
-            contents.others.insert(String::new(), self.others);
+            *contents.others.entry(String::new()).or_default() += self.others;
         }
         contents.partial.extend(self.partial());
         contents.notes.extend(self.place.note.clone());

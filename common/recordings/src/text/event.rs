@@ -1,16 +1,17 @@
 //! Events out of what is printed of them: as the kernel prints them, or as trace-cmd's and perf's
-//! plugins do.
+//! plugins do, or field by field (`trace-cmd report -R`).
 //!
 //! ```text
 //!     prev_comm=a b prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=c next_pid=2 next_prio=120
 //!     a b:1 [120] S ==> c:2 [120]
+//!     prev_comm=a b prev_pid=1 prev_prio=120 prev_state=1 next_comm=c next_pid=2 next_prio=120
 //! ```
 
 use warmq_trace::{Interrupt, State};
 
 use super::values::Values;
 use crate::convert::VECTORS;
-use crate::decode::state_of;
+use crate::decode::{States, state_of};
 use crate::event::{Name, Other, Thread, What};
 
 /// An event that is read.
@@ -42,7 +43,7 @@ pub(super) fn of<'a>(name: &str, text: &'a str, here: Option<u32>) -> Option<Kno
             to: values.number("dest_cpu")?,
         },
         "sched_process_fork" => What::Fork {
-            parent: of_keys(values, OWN)?,
+            parent: of_keys(values, OWN).or_else(|| of_keys(values, PARENT))?,
             child: of_keys(values, CHILD)?,
         },
         "sched_process_exec" => What::Exec {
@@ -103,25 +104,27 @@ fn interrupt(name: &str, values: Values<'_>) -> Option<What> {
     })
 }
 
-/// A switch, printed in either way. Names may have anything: the arrow is the last one.
+/// A switch, printed in any of these ways. Names may have anything: the arrow is the last one.
 fn switch(text: &str) -> Option<What> {
-    let (prev, next) = text.rsplit_once(" ==> ")?;
-    let (prev, state, next) = match prev.starts_with("prev_comm=") {
-        true => {
+    let (prev, state, next) = match (text.starts_with("prev_comm="), text.rsplit_once(" ==> ")) {
+        (true, Some((prev, next))) => {
             let (before, after) = (Values(prev), Values(next));
-            let state = before.word("prev_state")?;
+            let state = state_from(before.word("prev_state")?)?;
             (of_keys(before, PREV)?, state, of_keys(after, NEXT)?)
         }
-        false => {
+        (true, None) => {
+            let fields = Values(text);
+            let state = States::usual().state(fields.number("prev_state")?);
+            (of_keys(fields, PREV)?, state, of_keys(fields, NEXT)?)
+        }
+        (false, arrow) => {
+            let (prev, next) = arrow?;
             let (prev, state) = of_plugin(prev)?;
-            (prev, state.split(' ').next()?, of_plugin(next)?.0)
+            let state = state_from(state.split(' ').next()?)?;
+            (prev, state, of_plugin(next)?.0)
         }
     };
-    Some(What::Switch {
-        prev,
-        state: state_from(state)?,
-        next,
-    })
+    Some(What::Switch { prev, state, next })
 }
 
 /// `S`, `D|K`, `R+`, `R`.
@@ -146,6 +149,7 @@ struct Keys(&'static str, &'static str, &'static str);
 const OWN: Keys = Keys("comm", "pid", "prio");
 const PREV: Keys = Keys("prev_comm", "prev_pid", "prev_prio");
 const NEXT: Keys = Keys("next_comm", "next_pid", "next_prio");
+const PARENT: Keys = Keys("parent_comm", "parent_pid", "parent_prio");
 const CHILD: Keys = Keys("child_comm", "child_pid", "child_prio");
 
 /// `comm=a b pid=1 prio=120`, by these keys.

@@ -5,6 +5,7 @@
 //!     bash-123         0d..2.       12.345678: sched_switch: ...       trace-cmd report -l
 //!     bash-123         0d..2.       345us+: sched_switch: ...          tracefs with latency-format
 //!     bash   12/123  [000]  12.345678901:   1  sched:sched_switch: ... perf script
+//! [   12.345678]     bash-123   0d..2. 12345678us : sched_switch: ...  the kernel's log
 //! ```
 //!
 //! What varies stands before the time: the time is looked for first.
@@ -42,7 +43,7 @@ impl<'a> Line<'a> {
         if line.starts_with('#') {
             return None;
         }
-        let (before, time, after) = at_time(line)?;
+        let (before, time, after) = at_time(without_time_of_log(line))?;
         let (before, cpu, flags) = cpu_and_flags(before)?;
         let Thread {
             tid,
@@ -67,6 +68,11 @@ impl<'a> Line<'a> {
         })
     }
 
+    /// Whether a line is one of the kernel's log.
+    pub fn is_of_log(line: &str) -> bool {
+        without_time_of_log(line).len() < line.len()
+    }
+
     /// Whether a line that is none of an event has a time, as events have.
     pub fn is_like_one(line: &str) -> bool {
         !line.starts_with('#') && at_time(line).is_some()
@@ -81,6 +87,18 @@ struct Thread<'a> {
     comm: &'a str,
     instance: &'a str,
     printed_by_perf: bool,
+}
+
+/// A line without the time in brackets that the kernel's log has before it: the kernel dumps its
+/// buffer there when it panics, or is asked to (`ftrace_dump_on_oops`, SysRq-Z).
+fn without_time_of_log(line: &str) -> &str {
+    let inside = |line: &'_ str| -> Option<usize> {
+        let end = line.strip_prefix('[')?.find(']')?;
+        let time = line[1..=end].trim_start();
+        let is_time = |letter: u8| letter.is_ascii_digit() || letter == b'.';
+        (time.contains('.') && time.bytes().all(is_time)).then_some(end + 2)
+    };
+    inside(line).map_or(line, |end| &line[end..])
 }
 
 /// What stands before the time, the time, and what follows. The time is the first word of digits

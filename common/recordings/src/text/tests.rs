@@ -50,6 +50,11 @@ fn lines_of_all_tools_are_read() {
             " 27235 [000]  5.000000: sched:sched_waking: x",
             (Some(27_235), None, 0, 5_000_000_000, true),
         ),
+        // The kernel's log.
+        (
+            "[   12.345678]     bash-3968    1d..2. 12345678us : sched_waking: x",
+            (Some(3968), None, 1, 12_345_678_000, false),
+        ),
         // trace-cmd report, with ns and with -l.
         (
             "  sh-31943 [000] 38682.416679001: sched_waking:     x",
@@ -159,6 +164,17 @@ fn switches_and_wakeups_are_read_as_the_kernel_and_as_plugins_print_them() {
             "sched_switch",
             "a b:1 [120] S ==> c:d:2 [98]",
             switch(ab, State::Interruptible, two),
+        ),
+        (
+            "sched_switch",
+            "prev_comm=a b prev_pid=1 prev_prio=120 prev_state=2 next_comm=c:d next_pid=2 next_prio=98",
+            switch(ab, State::Uninterruptible, two),
+        ),
+        // Preempted: the bit above all letters.
+        (
+            "sched_switch",
+            "prev_comm=a b prev_pid=1 prev_prio=120 prev_state=256 next_comm=c:d next_pid=2 next_prio=98",
+            switch(ab, State::Runnable, two),
         ),
         (
             "sched_switch",

@@ -162,5 +162,6 @@ impl Source for TraceDat {
     fn describe(&self, contents: &mut Contents) {
         contents.clock.clone_from(&self.clock);
         contents.notes.extend(self.notes.iter().cloned());
+        contents.others.extend(self.way.decoders.others());
     }
 }
