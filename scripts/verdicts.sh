@@ -75,6 +75,14 @@ for kernel in $kernels; do
     esac
 done
 
+# Requests for slices, by sched_setattr(2).
+of_slices="6.12 6.18 7.3"
+[ -z "$quick" ] || of_slices=6.18
+for kernel in $of_slices; do
+    expect slices-long "$kernel" 1 $stories/slices-long.toml
+    expect slices-short "$kernel" 1 $stories/slices-short.toml
+done
+
 # LAW:LENGTH:KINDS. Where kinds are named, the law itself has a least weight, more tasks than CPUs, a quota, or somebody who is woken often
 # and waits for some turns of others.
 for kernel in $kernels; do

@@ -486,6 +486,25 @@ fn a_nice_value_that_has_no_effect_in_another_session_is_reported() {
     );
 }
 
+/// Of many who run beside a task two dozen are listed by name, and all count.
+#[test]
+fn a_nice_value_is_no_reason_where_others_have_most_of_the_cpu() {
+    let text = "[group.desk]\nautogroup = true\n[group.build]\nautogroup = true\n\
+                [group.others]\nweight = 1000\n\
+                [task.program]\ngroup = \"desk\"\nbody = [{ run = \"1ms\" }]\n\
+                [task.compiler]\ncount = 12\nnice = 10\ngroup = \"build\"\nbody = [{ run = \"1ms\" }]\n\
+                [task.other]\ncount = 40\nstart = \"300ms\"\ngroup = \"others\"\n\
+                body = [{ run = \"1ms\" }, { sleep = \"60ms\" }]\n";
+    let few = text.replace("count = 40", "count = 4");
+    let has = |text: &str, kernel| {
+        let found = story(text, kernel, "cpus = 1");
+        verdicts(&found).contains_key(Kind::NiceWithoutEffect.name())
+    };
+    for kernel in ["eevdf-6.12", "eevdf-7.3"] {
+        assert_eq!([has(text, kernel), has(&few, kernel)], [false, true]);
+    }
+}
+
 #[test]
 fn slices_that_are_too_long_or_too_short_are_reported() {
     let kernels = ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"];

@@ -4,7 +4,7 @@ use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::facts::Facts;
 use crate::late::Late;
-use crate::watch::{EndedWait, LONG_WAIT, Tally};
+use crate::watch::{EndedWait, Program, Tally};
 use crate::words::{part, rate, share, thousandths};
 
 /// A task that wanted less of the time than this, in thousandths, is not looked at: it can have
@@ -18,6 +18,9 @@ const STARVED: u64 = 400;
 /// the kernel's own. Whoever asks for a longer slice may have had two of these before
 /// (`entity_lag()`).
 const LEAST_LOSS: Duration = Duration::from_ms(20);
+/// Who waited for so much of its waits, in thousandths, in long ones, waited long. Who did so once
+/// and is served at once otherwise got what it asked for, if late.
+const MOSTLY_LONG: u64 = 500;
 /// Who is runnable for so much of its life, in thousandths, could always use a CPU. Whoever sleeps
 /// in between may have got all that it asked for.
 const ALWAYS: u64 = 800;
@@ -82,7 +85,7 @@ impl<'f, 'w> Case<'f, 'w> {
         let due = facts.dues.due(&task.who, facts.tally(id), tally);
         let always = thousandths(asked, facts.lived(task)) >= ALWAYS
             && rate(tally.wakeups, facts.period) <= MOST_WOKEN;
-        let long = tally.longest.span() >= LONG_WAIT || always;
+        let long = always || thousandths(tally.long_waits, tally.waited) >= MOSTLY_LONG;
         let least = LEAST_LOSS.max(task.who.slice * 2);
         let much = facts.whole || due.saturating_sub(tally.ran) >= least;
         let starves = tally.ran < part(due, STARVED) && long && much;
@@ -132,26 +135,29 @@ impl<'f, 'w> Case<'f, 'w> {
         cpus
     }
 
-    /// How long those ran where it waited of whom `is` is true.
+    /// How long those ran where it waited of whom `is` is true. Of those who are not distinguished,
+    /// a task of the same program and group stands for all.
     pub fn beside(&self, is: impl Fn(TaskId) -> bool) -> Duration {
-        let those = self.tally.beside.iter().filter(|(id, _)| is(*id));
-        those.map(|(_, span)| *span).sum()
+        let tasks = self.tally.beside.iter().filter(|(id, _)| is(*id));
+        let programs = self.tally.programs.iter();
+        let programs = programs.filter(|(program, _)| self.stands_for(*program, &is));
+        let tasks: Duration = tasks.map(|(_, span)| *span).sum();
+        tasks + programs.map(|(_, span)| *span).sum()
+    }
+
+    /// Whether `is` is true of somebody of `program`.
+    fn stands_for(&self, program: Program, is: impl Fn(TaskId) -> bool) -> bool {
+        self.facts.of_program(program).is_some_and(is)
     }
 
     /// How long anybody ran there.
-    pub fn all_beside(&self) -> Duration {
-        let programs = self.tally.programs.iter().map(|(_, span)| *span);
-        self.beside(|_| true) + programs.sum() + self.tally.beside_others
+    fn all_beside(&self) -> Duration {
+        self.beside(|_| true) + self.tally.beside_others
     }
 
     /// The same of those of whom `is` is true, in thousandths of all that ran there.
     pub fn share_beside(&self, is: impl Fn(TaskId) -> bool) -> u64 {
         thousandths(self.beside(is), self.all_beside())
-    }
-
-    /// The same in thousandths of those that are listed: of very many some are not.
-    pub fn share_of_known(&self, is: impl Fn(TaskId) -> bool) -> u64 {
-        thousandths(self.beside(is), self.beside(|_| true))
     }
 
     /// Who ran there for long of whom `is` is true, most first.
@@ -172,6 +178,7 @@ impl<'f, 'w> Case<'f, 'w> {
         let tasks = self.tally.beside.iter().filter(|(id, _)| !is(*id));
         let tasks = tasks.map(|(id, span)| (self.facts.name(*id), *span));
         let programs = self.tally.programs.iter();
+        let programs = programs.filter(|(program, _)| !self.stands_for(*program, &is));
         let programs = programs.map(|(program, span)| (self.facts.program(*program), *span));
         let mut rest: Vec<(String, Duration)> = tasks.chain(programs).collect();
         rest.sort_by_key(|(name, span)| (std::cmp::Reverse(*span), name.clone()));

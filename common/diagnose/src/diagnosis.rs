@@ -89,6 +89,10 @@ fn verdicts(facts: &Facts<'_>) -> Vec<Verdict> {
     let known = all.iter().map(|(kind, id, _)| (*kind, *id));
     let known: BTreeSet<(Kind, TaskId)> = known.collect();
     all.extend(of_bursts(facts, &known));
+    // What a part of the time explains is not unexplained.
+    let explained = all.iter().filter(|(kind, _, _)| *kind != Kind::Unexplained);
+    let explained: BTreeSet<TaskId> = explained.map(|(_, id, _)| *id).collect();
+    all.retain(|(kind, id, _)| *kind != Kind::Unexplained || !explained.contains(id));
     all.sort_by_key(|(_, id, found)| (Reverse(found.lost), *id));
     let mut together: BTreeMap<(Kind, String), Together> = BTreeMap::new();
     for (kind, id, found) in all {

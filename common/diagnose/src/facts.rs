@@ -1,5 +1,6 @@
 //! What was seen, as rules look at it.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
@@ -32,6 +33,8 @@ pub(crate) struct Facts<'w> {
     unknown: Task,
     /// What processes are called: as their first threads are, as far as these were seen.
     processes: BTreeMap<u32, Comm>,
+    /// Somebody of each program, as far as anybody asks.
+    programs: OnceCell<BTreeMap<Program, TaskId>>,
 }
 
 /// Kernel threads by their names, for recordings that do not say who is one. Each is the beginning
@@ -112,6 +115,7 @@ impl<'w> Facts<'w> {
             several: several.map(|(table, _)| table).collect(),
             unknown: Task::default(),
             processes: processes(watcher),
+            programs: OnceCell::new(),
         }
     }
 
@@ -186,6 +190,15 @@ impl<'w> Facts<'w> {
     /// What people call it.
     pub fn name(&self, id: TaskId) -> String {
         self.about(id).shown()
+    }
+
+    /// Somebody of a program.
+    pub fn of_program(&self, program: Program) -> Option<TaskId> {
+        let all = || {
+            let all = self.watcher.tasks.iter();
+            all.map(|(id, task)| (task.program(), id)).collect()
+        };
+        self.programs.get_or_init(all).get(&program).copied()
     }
 
     /// What people call those of a program and a group together.
@@ -268,11 +281,11 @@ impl<'w> Facts<'w> {
         rate(there.map(|place| place.wakeups).sum(), self.period)
     }
 
-    /// For what share of the time `id` was runnable on other CPUs than `cpus`, in thousandths. The
+    /// For what share of the time `id` was runnable on other CPUs than `cpu`, in thousandths. The
     /// weight of a group is divided by what is runnable, whether it runs or waits.
-    pub fn wanted_elsewhere(&self, id: TaskId, cpus: &[CpuId]) -> u64 {
+    pub fn wanted_elsewhere(&self, id: TaskId, cpu: Option<CpuId>) -> u64 {
         let places = self.tally(id).places.iter();
-        let elsewhere = places.filter(|place| !cpus.contains(&place.cpu));
+        let elsewhere = places.filter(|place| Some(place.cpu) != cpu);
         thousandths(
             elsewhere.map(|place| place.ran + place.waited).sum(),
             self.period,

@@ -38,7 +38,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
         .collect();
     let often: u64 = woken.iter().map(|(_, often)| often).sum();
     let elsewhere: u64 = of_group()
-        .map(|(id, _)| facts.wanted_elsewhere(id, &cpus))
+        .map(|(id, _)| facts.wanted_elsewhere(id, cpus.first().copied()))
         .sum();
     if had < LEAST_BESIDE || often < LEAST_WOKEN || elsewhere < LEAST_ELSEWHERE {
         return None;
@@ -124,7 +124,7 @@ fn cures(preemption: &str) -> Vec<Cure> {
 }
 
 /// Whether a kernel has the fault.
-fn has_fault(release: Release) -> bool {
+pub(super) fn has_fault(release: Release) -> bool {
     match (release.major, release.minor) {
         (6, 18) => release.patch.is_none_or(|patch| patch < 45),
         (6, minor) => minor >= 13,

@@ -37,7 +37,7 @@ fn of_task(case: &Case<'_, '_>) -> Option<Finding> {
     let facts = case.facts;
     let own = facts.weight(case.id);
     let heavier = |id| facts.weight(id) * 10 >= own * LEAST_TIMES;
-    let had = case.share_of_known(heavier);
+    let had = case.share_beside(heavier);
     if had < LEAST_BESIDE {
         return None;
     }
@@ -76,7 +76,7 @@ fn of_group(case: &Case<'_, '_>) -> Option<Finding> {
             _ => false,
         }
     };
-    let had = case.share_of_known(heavier);
+    let had = case.share_beside(heavier);
     if had < LEAST_BESIDE {
         return None;
     }

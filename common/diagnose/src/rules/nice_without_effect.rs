@@ -45,7 +45,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
         return None;
     }
     let in_vain = |id| weighs_more_in_vain(case, id);
-    if case.share_of_known(in_vain) < LEAST_BESIDE {
+    if case.share_beside(in_vain) < LEAST_BESIDE {
         return None;
     }
     let first = case.tally.beside.iter().find(|(id, _)| in_vain(*id))?.0;

@@ -54,7 +54,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let judged = shares_by_groups(facts.header) && !case.starves && (waits || case.late.is_some());
     let cpu = *case.where_it_waited().first()?;
     let heavier = |id: TaskId| is_outweighed(case, cpu, id);
-    if !judged || case.share_of_known(heavier) < LEAST_BESIDE {
+    if !judged || case.share_beside(heavier) < LEAST_BESIDE {
         return None;
     }
     let first = case.tally.beside.iter().find(|(id, _)| heavier(*id))?.0;

@@ -5,9 +5,12 @@
 
 use warmq_units::TaskId;
 
+use super::group_starved::has_fault;
 use super::{got, waited};
 use crate::Cure;
 use crate::case::Case;
+use crate::due::shares_by_groups;
+use crate::release::Release;
 use crate::verdict::Finding;
 use crate::words::{count, list, rate};
 
@@ -49,7 +52,12 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
         return None;
     }
     let woken = |id: TaskId| rate(facts.tally(id).wakeups, facts.period);
-    let sleeps = |id: TaskId| woken(id) >= LEAST_WOKEN && woken(id) > 2 * woken(case.id);
+    // Between groups, kernels with the fault of `group-starved` look the same.
+    let release = Release::of(facts.header).map(|(_, release)| release);
+    let faulty = shares_by_groups(facts.header) && release.is_some_and(has_fault);
+    let competes = |id: TaskId| !faulty || facts.rivals(id, case.id).0.group.is_none();
+    let naps = |id: TaskId| woken(id) >= LEAST_WOKEN && woken(id) > 2 * woken(case.id);
+    let sleeps = |id: TaskId| naps(id) && competes(id);
     let had = case.share_beside(sleeps);
     if had < LEAST_BESIDE {
         return None;

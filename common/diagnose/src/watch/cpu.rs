@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use warmq_trace::{Board, Interrupt};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
+use super::raised::Raised;
+
 /// Of those who wait in a queue, at most so many learn who ran meanwhile: those who have waited
 /// longest. With more, everybody waits for many others, and who they are says little.
 const MOST_WAITING: usize = 24;
@@ -14,6 +16,7 @@ const MOST_WAITING: usize = 24;
 pub(super) struct Interrupted {
     pub all: Duration,
     pub softirqs: Duration,
+    pub network: Duration,
 }
 
 impl Interrupted {
@@ -21,6 +24,9 @@ impl Interrupted {
         self.all += span;
         if interrupt.is_softirq() {
             self.softirqs += span;
+        }
+        if interrupt == Interrupt::NetworkSoftirq {
+            self.network += span;
         }
     }
 }
@@ -45,6 +51,9 @@ pub(super) struct Cpu {
     stolen_before: Duration,
     waiting: BTreeMap<u64, TaskId>,
     pub interrupted: Interrupted,
+    /// How often a device interrupted it.
+    pub devices: u64,
+    pub raised: Raised,
     /// Switches of it were not recorded: what seems to go on to the end may have ended before.
     pub unsure: bool,
     /// Since when it idles, and for how long it had before.
@@ -57,6 +66,7 @@ impl Cpu {
     pub fn restart(&mut self, from: Instant, id: CpuId, board: &Board) {
         self.counts_until(from, id, board);
         self.idled = Duration::ZERO;
+        self.devices = 0;
         (self.stolen, self.stolen_before) = Default::default();
         self.idle_since = self.idle_since.map(|_| from);
     }
@@ -73,9 +83,14 @@ impl Cpu {
         self.idled + open.unwrap_or_default()
     }
 
+    /// Of the time `all` that interrupts had it, what the tasks that ran there did not raise.
+    pub fn interrupted_until(&self, all: Duration) -> Duration {
+        all.saturating_sub(self.raised.until(all))
+    }
+
     /// What has not been counted yet; it is from now on.
     pub fn counts_until(&mut self, at: Instant, id: CpuId, board: &Board) -> Part {
-        let interrupted = board.interrupted(at, id);
+        let interrupted = self.interrupted_until(board.interrupted(at, id));
         let from = std::mem::replace(&mut self.counted, at);
         let before = std::mem::replace(&mut self.interrupted_before, interrupted);
         let stolen_before = std::mem::replace(&mut self.stolen_before, self.stolen);

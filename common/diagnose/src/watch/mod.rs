@@ -8,13 +8,15 @@ mod cpu;
 mod history;
 mod idle;
 mod quotas;
+mod raised;
 mod task;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_trace::{
-    Board, Comm, Doing, Ended, Groups, Header, Observer, Record, Stretch, Table, Who, Work,
+    Board, Comm, Doing, Ended, Groups, Header, Interrupt, Observer, Record, Stretch, Table, Who,
+    Work,
 };
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
@@ -116,6 +118,20 @@ impl Watcher {
         self.cpus.len().max(self.llcs.len())
     }
 
+    /// How often a device interrupted those of the CPUs of which `is` is true, and for how long
+    /// softirqs of the network had these.
+    pub(crate) fn of_network(&self, is: impl Fn(CpuId) -> bool) -> (u64, Duration) {
+        let those = self.cpus.iter().filter(|(cpu, _)| is(**cpu));
+        those.fold((0, Duration::ZERO), |(devices, network), (_, cpu)| {
+            (devices + cpu.devices, network + cpu.interrupted.network)
+        })
+    }
+
+    /// How long was measured so far.
+    pub(crate) fn measured(&self) -> Duration {
+        self.last.min(self.until).since(self.from)
+    }
+
     /// For how long interrupts, and of that softirqs, had each CPU.
     pub(crate) fn interrupts(&self) -> impl Iterator<Item = (CpuId, Duration, Duration)> {
         let all = self.cpus.iter();
@@ -200,7 +216,7 @@ impl Watcher {
             cpu.restart(from, *id, &self.board);
         }
         for task in self.tasks.values_mut() {
-            task.restart(from, &self.board);
+            task.restart(from, |cpu| interrupted(&self.cpus, &self.board, from, cpu));
         }
     }
 
@@ -355,7 +371,7 @@ impl Watcher {
         self.waits += 1;
         let place = self.waits;
         let state = self.cpus.entry(cpu).or_default();
-        let interrupted = self.board.interrupted(at, cpu);
+        let interrupted = state.interrupted_until(self.board.interrupted(at, cpu));
         let idled_here = state.idled_until(at);
         let stolen = state.stolen;
         state.queue(place, id);
@@ -396,9 +412,17 @@ impl Watcher {
             from: wait.since,
             to: at,
         };
-        task.sums().add(&pending);
+        if pending.longest.span() >= LONG_WAIT {
+            pending.long_waits = pending.waited;
+        }
+        let unlisted = task.sums().add(&pending);
         if of_wakeup {
             task.waits.count(at.since(wait.since));
+        }
+        for (other, span) in unlisted {
+            let program = self.tasks.touch(other).program();
+            let task = self.tasks.touch(id);
+            task.sums().beside_program(program, span);
         }
         self.history.ends(id, pending);
     }
@@ -418,7 +442,7 @@ impl Watcher {
         };
         let running = self.board.running(wait.cpu);
         let counted = self.cpu(wait.cpu).counted();
-        let interrupted = self.board.interrupted(at, wait.cpu);
+        let interrupted = interrupted(&self.cpus, &self.board, at, wait.cpu);
         let stolen = self.cpu(wait.cpu).stolen;
         let program = running.map(|other| self.tasks.touch(other).program());
         let task = self.tasks.touch(id);
@@ -474,6 +498,16 @@ impl Watcher {
         *self.tasks.touch(child) = Task::born(at, who);
     }
 
+    fn enter(&mut self, at: Instant, cpu: CpuId, interrupt: Interrupt) {
+        let task = self.board.running(cpu).is_some() && self.board.interrupts(cpu).is_empty();
+        let interrupted = self.board.interrupted(at, cpu);
+        let state = self.cpu(cpu);
+        state.devices += u64::from(matches!(interrupt, Interrupt::Network | Interrupt::Line(_)));
+        if task {
+            state.raised.enter(at, interrupted, interrupt);
+        }
+    }
+
     /// What is said of tasks and groups, and not done by them.
     fn learn(&mut self, record: &Record) {
         self.groups.learn(record);
@@ -496,6 +530,13 @@ impl Watcher {
     }
 }
 
+/// For how long interrupts have had `cpu` until `at`, but for what the tasks that ran raised.
+fn interrupted(cpus: &BTreeMap<CpuId, Cpu>, board: &Board, at: Instant, cpu: CpuId) -> Duration {
+    let all = board.interrupted(at, cpu);
+    cpus.get(&cpu)
+        .map_or(all, |state| state.interrupted_until(all))
+}
+
 impl Observer for Watcher {
     const DETAIL: bool = true;
 
@@ -516,7 +557,14 @@ impl Observer for Watcher {
                 child,
                 comm,
             } => self.fork(at, parent, child, comm),
-            Record::InterruptEnter { .. } => self.interrupts_seen = true,
+            Record::InterruptEnter { cpu, interrupt } => {
+                self.interrupts_seen = true;
+                self.enter(at, cpu, interrupt);
+            }
+            Record::InterruptExit { cpu, interrupt } => {
+                let interrupted = self.board.interrupted(at, cpu);
+                self.cpu(cpu).raised.exit(at, interrupted, interrupt);
+            }
             // One that is inferred hides nothing.
             Record::Lost { events: 1, .. } => {}
             Record::Lost { cpu, events } => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warmq_trace::{Board, Comm, Context, Who};
+use warmq_trace::{Comm, Context, Who};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use super::waits::Waits;
@@ -64,8 +64,8 @@ impl Task {
         }
     }
 
-    /// The measurement begins.
-    pub(super) fn restart(&mut self, from: Instant, board: &Board) {
+    /// The measurement begins. `interrupted` says for how long interrupts had had a CPU by then.
+    pub(super) fn restart(&mut self, from: Instant, interrupted: impl Fn(CpuId) -> Duration) {
         self.tally = Arc::default();
         self.pending = Tally::default();
         self.waits = Waits::default();
@@ -74,7 +74,7 @@ impl Task {
             wait.part_from = from;
             (wait.inside, wait.outside, wait.near) = Default::default();
             (wait.idled_here, wait.stolen) = Default::default();
-            wait.interrupted = board.interrupted(from, wait.cpu);
+            wait.interrupted = interrupted(wait.cpu);
         }
     }
 
@@ -93,7 +93,8 @@ impl Task {
         match self.wait {
             Some(wait) if !wait.doubtful => {
                 let mut tally = Tally::clone(&self.tally);
-                tally.add(&self.pending);
+                let unlisted = tally.add(&self.pending);
+                tally.beside_others += unlisted.into_iter().map(|(_, span)| span).sum();
                 Arc::new(tally)
             }
             _ => Arc::clone(&self.tally),
@@ -158,6 +159,8 @@ pub(crate) struct Tally {
     pub waited: Duration,
     pub held: Held,
     pub longest: Longest,
+    /// Of what it waited, all waits that are judged by themselves.
+    pub long_waits: Duration,
     pub wakeups: u64,
     /// How often it got a CPU.
     pub turns: u64,
@@ -212,10 +215,13 @@ impl Tally {
         &mut self.places[place]
     }
 
-    /// Counts all of `more`, too. Of two longest waits the longer one is the longest.
-    pub(super) fn add(&mut self, more: &Tally) {
+    /// Counts all of `more`, too, but for those who ran beside it of whom there is no room left to
+    /// list them by name: these are returned. Of two longest waits the longer one is the longest.
+    #[must_use]
+    pub(super) fn add(&mut self, more: &Tally) -> Vec<(TaskId, Duration)> {
         self.ran += more.ran;
         self.waited += more.waited;
+        self.long_waits += more.long_waits;
         self.held.throttled += more.held.throttled;
         self.wakeups += more.wakeups;
         self.turns += more.turns;
@@ -239,15 +245,18 @@ impl Tally {
             here.waited += there.waited;
             here.wakeups += there.wakeups;
         }
-        for (other, span) in &more.beside {
-            if !added(&mut self.beside, *other, *span) {
-                self.beside_others += *span;
-            }
-        }
         for (program, span) in &more.programs {
-            if !added(&mut self.programs, *program, *span) {
-                self.beside_others += *span;
-            }
+            self.beside_program(*program, *span);
+        }
+        let beside = more.beside.iter();
+        let more = beside.filter(|(other, span)| !added(&mut self.beside, *other, *span));
+        more.copied().collect()
+    }
+
+    /// Somebody of `program` ran for `span` where it waits.
+    pub(super) fn beside_program(&mut self, program: Program, span: Duration) {
+        if !added(&mut self.programs, program, span) {
+            self.beside_others += span;
         }
     }
 
@@ -270,6 +279,7 @@ impl Tally {
         Tally {
             ran: less(self.ran, before.ran),
             waited: less(self.waited, before.waited),
+            long_waits: less(self.long_waits, before.long_waits),
             held: Held {
                 throttled: less(self.held.throttled, before.held.throttled),
             },
@@ -299,8 +309,8 @@ impl Tally {
 
     /// `other`, which is of `program`, ran for `span` where it waits.
     pub(super) fn beside(&mut self, other: TaskId, program: Program, span: Duration) {
-        if !added(&mut self.beside, other, span) && !added(&mut self.programs, program, span) {
-            self.beside_others += span;
+        if !added(&mut self.beside, other, span) {
+            self.beside_program(program, span);
         }
     }
 }

@@ -120,6 +120,59 @@ fn interrupts_take_from_whoever_runs_and_whoever_waits() {
         let tally = &watcher.tasks.get(task).unwrap().tally;
         assert_eq!(tally.interrupted, Duration::from_ms(7));
     }
+    // Where no interrupt raised it, A receives what it sends, in its own turn.
+    let line = Interrupt::Line(9);
+    let [enter, exit] = [
+        Record::InterruptEnter {
+            cpu,
+            interrupt: line,
+        },
+        Record::InterruptExit {
+            cpu,
+            interrupt: line,
+        },
+    ];
+    story.splice(1..1, [(5, enter), (6, exit)]);
+    let watcher = watched(&story, 0);
+    let a = &watcher.tasks.get(A).unwrap().tally;
+    assert_eq!(a.interrupted, Duration::from_ms(1));
+    let b = &watcher.tasks.get(B).unwrap().tally;
+    assert_eq!(b.interrupted, Duration::ZERO);
+}
+
+#[test]
+fn what_helps_against_interrupts_depends_on_who_raises_them() {
+    let cpu = CpuId(0);
+    // A CPU of which an interrupt and the softirq after it have half.
+    let story = |first: Interrupt, softirq: Interrupt, each: u64| {
+        let mut story = vec![(0, switch(0, None, Some(A)))];
+        for at in (10..1_000).step_by(each as usize) {
+            let of = |at, interrupt, span| {
+                let enter = Record::InterruptEnter { cpu, interrupt };
+                [
+                    (at, enter),
+                    (at + span, Record::InterruptExit { cpu, interrupt }),
+                ]
+            };
+            story.extend(of(at, first, 0));
+            story.extend(of(at, softirq, each / 2));
+        }
+        diagnosed_lacking(&story, &[])
+    };
+    let (line, ipi) = (Interrupt::Line(9), Interrupt::Reschedule);
+    let (network, rcu) = (Interrupt::NetworkSoftirq, Interrupt::Softirq(9));
+    let cases = [
+        (line, network, 4, "of the device"),
+        (ipi, network, 4, "where RPS steers them"),
+        (line, network, 40, "where RPS steers them"),
+        (ipi, rcu, 4, "rcu_nocbs"),
+    ];
+    for (first, softirq, each, cure) in cases {
+        let found = story(first, softirq, each);
+        let verdict = &found.verdicts[0];
+        assert_eq!(verdict.kind, Kind::Interrupts);
+        assert!(verdict.cures[0].does.contains(cure), "{verdict:#?}");
+    }
 }
 
 #[test]
@@ -440,20 +493,25 @@ proptest! {
 /// B is woken 20 times a second on the CPU of A, runs for 1 ms, and each time waits for 9 ms.
 fn late() -> Vec<(u64, Record)> {
     let mut story = vec![(0, switch(0, None, Some(A)))];
-    for at in (10..1_000).step_by(50) {
-        let sleeps = Record::Switch {
-            cpu: CpuId(0),
-            prev: Some(B),
-            prev_runnable: false,
-            next: Some(A),
-        };
-        story.extend([
-            (at, woken(B, 0)),
-            (at + 9, switch(0, Some(A), Some(B))),
-            (at + 10, sleeps),
-        ]);
-    }
+    (10..1_000)
+        .step_by(50)
+        .for_each(|at| story.extend(waits(at, 9)));
     story
+}
+
+/// B is woken, waits beside A, and runs for a ms.
+fn waits(at: u64, span: u64) -> [(u64, Record); 3] {
+    let sleeps = Record::Switch {
+        cpu: CpuId(0),
+        prev: Some(B),
+        prev_runnable: false,
+        next: Some(A),
+    };
+    [
+        (at, woken(B, 0)),
+        (at + span, switch(0, Some(A), Some(B))),
+        (at + span + 1, sleeps),
+    ]
 }
 
 fn diagnosed_lacking(records: &[(u64, Record)], lacks: &[Need]) -> Diagnosis {
@@ -489,6 +547,22 @@ fn who_waits_for_longer_than_it_runs_at_each_wakeup_is_late() {
         *at += if is_end { 8 } else { 0 };
     }
     assert_eq!(diagnosed_lacking(&in_turn, &[]).verdicts, []);
+}
+
+#[test]
+fn one_long_wait_among_many_short_ones_is_late_and_does_not_starve() {
+    let kinds = |story: &[(u64, Record)]| {
+        let found = diagnosed_lacking(story, &[]);
+        let kinds = found.verdicts.iter().map(|verdict| verdict.kind);
+        kinds.collect::<Vec<Kind>>()
+    };
+    let mut story = late();
+    story.extend(waits(1_010, 120));
+    assert_eq!(kinds(&story), [Kind::Latency]);
+    // Where all waits are long, no turn of others explains them.
+    let mut story = vec![(0, switch(0, None, Some(A)))];
+    (0..10).for_each(|round| story.extend(waits(round * 200 + 10, 150)));
+    assert_eq!(kinds(&story), [Kind::Unexplained]);
 }
 
 #[test]
