@@ -3,7 +3,7 @@
 #   make run    builds, reproduces the papers quickly, walks this machine's own caches: report/report.html
 #               (with scx_warmq where it is built already: `cargo build --release -p scx_warmq`)
 #   make test   formatting, lints, all tests and doc tests, the Python package, a dozen laws in guests
-#   make test-all   then 10,000 mutated schedulers, and all else that scx_warmq must do in guests (vm-test)
+#   make test-all   then 10,000 mutated schedulers, all else that scx_warmq must do in guests (vm-test), and warmq-color under the address sanitizer
 #   make python-test  the Python package: a wheel in a virtual environment of its own
 #   make wheel  the wheel that people install, built by maturin, and the same tests with it
 #   make vm-test  what scx_warmq must do in guests, alone
@@ -30,7 +30,8 @@ test: setup-test setup-real
 		"cargo test --workspace --no-fail-fast"
 
 test-all: test
-	@bash scripts/together.sh "WARMQ_MUTANTS=10000 cargo test --workspace --test run mutated" "bash scripts/vm-test.sh --rest"
+	@bash scripts/together.sh "WARMQ_MUTANTS=10000 cargo test --workspace --test run mutated" "bash scripts/vm-test.sh --rest" \
+		"bash scripts/color-asan.sh"
 
 python-test: setup
 	@bash scripts/python-test.sh

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 /// Wing and crate, and the crates of ours that it may use.
 const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("common", "units", &[]),
+    ("common", "coloring", &[]),
     ("common", "decide", &[]),
     ("common", "bpf", &[]),
     ("common", "config", &["units"]),
@@ -41,7 +42,8 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         "lab",
         "sched",
         &[
-            "units", "config", "affinity", "trace", "machine", "decide", "kernel", "classes",
+            "units", "config", "affinity", "coloring", "trace", "machine", "decide", "kernel",
+            "classes",
         ],
     ),
     (
@@ -92,8 +94,9 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
             "units", "config", "trace", "scenario", "hint", "output", "record",
         ],
     ),
-    ("live", "walk", &["units", "machine", "host"]),
+    ("live", "walk", &["units", "coloring", "machine", "host"]),
     ("live", "hint", &[]),
+    ("live", "color", &["coloring"]),
     ("live", "drill", &["hint"]),
     ("live", "scx", &["units", "decide", "hint"]),
     ("live", "vm", &["config"]),

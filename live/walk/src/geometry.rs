@@ -1,6 +1,7 @@
 //! The cache whose conflicts the colors are to end.
 
 use serde::Serialize;
+use warmq_coloring::{Cache, first_free_bit};
 use warmq_machine::description::{CacheDescription, MachineDescription};
 use warmq_units::{Bytes, CpuId};
 
@@ -45,7 +46,14 @@ impl Geometry {
     /// The lowest address bit that no longer takes part in the choice of a set, `b` of the
     /// paper's equation 1: log2(size / ways), rounded down where that is no power of two.
     pub fn first_free_bit(self) -> u32 {
-        self.way_size().max(1).ilog2()
+        first_free_bit(self.way_size())
+    }
+
+    /// How many blocks, one every `block_size` bytes, have hot lines that fit without colors where
+    /// the address alone chooses the set: the paper's `s / block`.
+    pub fn fit(self, block_size: Bytes) -> u64 {
+        let cache = Cache::new(self.size.0, u64::from(self.ways), self.line.0);
+        cache.map_or(0, |cache| cache.fit(block_size.0))
     }
 
     /// How many sets there are.

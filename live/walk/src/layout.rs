@@ -1,6 +1,7 @@
 //! Where the hot lines of a walk lie: arithmetic only, shared by the measured and the simulated
 //! walk.
 
+use warmq_coloring::color_of;
 use warmq_units::{Address, Bytes, Seed};
 
 /// Where the hot structure starts in a block without a color. The paper's fields lie at
@@ -31,7 +32,7 @@ pub struct Layout {
 impl Layout {
     /// The color of the block at `block`.
     pub fn color_of(&self, block: Address) -> u32 {
-        ((block.0 >> self.color_bits) & u64::from(self.colors - 1)) as u32
+        color_of(block.0, self.color_bits, u64::from(self.colors)) as u32
     }
 
     /// How far into the block at `block` its hot structure starts.
@@ -64,30 +65,4 @@ pub fn list_order(blocks: u32, seed: Seed) -> Vec<u32> {
     let mut order: Vec<u32> = (0..blocks).collect();
     seed.stream("list order").shuffle(&mut order);
     order
-}
-
-/// The colors without which a walk over `blocks` blocks cannot stay in a cache: equation 3,
-///
-/// ```text
-///     c >= p / fit          p := blocks    fit := blocks whose hot lines fit without colors
-/// ```
-///
-/// rounded up to the next power of two, as colors are bits of an address. At least 1. The paper's
-/// `fit` is [`fit_by_size`]; where the sets are known, it is their number times the ways.
-///
-/// ```
-/// use warmq_walk::{fit_by_size, needed_colors};
-/// use warmq_units::Bytes;
-/// let fit = fit_by_size(Bytes::from_mb(2), Bytes::from_kb(8));
-/// assert_eq!([256, 512, 1024, 2048].map(|blocks| needed_colors(blocks, fit)), [1, 2, 4, 8]);
-/// ```
-pub fn needed_colors(blocks: u32, fit: u64) -> u32 {
-    let needed = u64::from(blocks).div_ceil(fit.max(1)).next_power_of_two();
-    u32::try_from(needed).unwrap_or(u32::MAX)
-}
-
-/// How many blocks have hot lines that fit into `cache` without colors, where the address alone
-/// chooses the set: `s / block` of the paper, as one line of a block uses one set in so many.
-pub fn fit_by_size(cache: Bytes, block_size: Bytes) -> u64 {
-    cache.0 / block_size.0.max(1)
 }

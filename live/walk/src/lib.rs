@@ -47,7 +47,7 @@ pub use error::WalkError;
 pub use gaps::{Gap, Gaps, gaps};
 pub use geometry::Geometry;
 pub use latency::{LatencyReport, LevelLatency, measure_latencies};
-pub use layout::{HOT_OFFSET, Layout, fit_by_size, list_order, needed_colors};
+pub use layout::{HOT_OFFSET, Layout, list_order};
 pub use measure::{Progress, measure};
 pub use pages::Backing;
 pub use placement::{Known, Placement, Search};

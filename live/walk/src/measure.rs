@@ -1,11 +1,12 @@
 //! The run-queue walk on this machine's own caches.
 
+use warmq_coloring::needed_colors;
 use warmq_units::{Address, Bytes, CpuId};
 
 use super::arena::{Arena, SMALL_PAGE};
 use super::geometry::Geometry;
 use super::latency::LatencyReport;
-use super::layout::{Layout, fit_by_size, list_order, needed_colors};
+use super::layout::{Layout, list_order};
 use super::pages;
 use super::placement::{self, Known, Placement, Search, spare_memory};
 use super::result::{WalkFacts, WalkReport, WalkRow};
@@ -124,7 +125,7 @@ impl Place {
         if self.search.by == Known::Timing {
             return self.search.sets_at_one_line * u64::from(cache.ways);
         }
-        fit_by_size(cache.size, settings.block_size)
+        cache.fit(settings.block_size)
     }
 }
 
@@ -184,7 +185,8 @@ impl Case {
         WalkRow {
             blocks: self.blocks,
             colors: self.layout.colors,
-            needed_colors: needed_colors(self.blocks, fit),
+            needed_colors: u32::try_from(needed_colors(u64::from(self.blocks), fit))
+                .unwrap_or(u32::MAX),
             ns_per_visit: Spread::of(&times).expect("at least one repetition was checked"),
             repetitions: self.measured.len() as u32,
             disturbed: self.measured.iter().filter(|timed| timed.disturbed).count() as u32,

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use warmq_coloring::needed_colors;
 use warmq_units::{Address, Bytes, Seed};
-use warmq_walk::{
-    Geometry, HOT_OFFSET, Layout, WalkSettings, fit_by_size, list_order, needed_colors,
-};
+use warmq_walk::{Geometry, HOT_OFFSET, Layout, WalkSettings, list_order};
 
 /// The level 2 of the development machine: 2 MB, 16 ways, so b = 17.
 const LEVEL_2: Geometry = Geometry {
@@ -75,7 +74,7 @@ fn colors_from_the_bits_above_b_multiply_the_sets_and_colors_from_below_do_not()
 
 #[test]
 fn the_colors_needed_are_those_of_equation_3() {
-    let needed = |blocks| needed_colors(blocks, fit_by_size(LEVEL_2.size, Bytes::from_kb(8)));
+    let needed = |blocks| needed_colors(blocks, LEVEL_2.fit(Bytes::from_kb(8)));
     let table = [
         (1, 1),
         (256, 1),

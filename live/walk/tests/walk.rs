@@ -1,9 +1,10 @@
 //! The real walk, tiny: on any Linux, without huge pages, without root. No test here is timed.
 
+use warmq_coloring::needed_colors;
 use warmq_units::{Bytes, CpuId, Duration};
 use warmq_walk::{
     Backing, Geometry, Known, LatencyReport, LevelLatency, Progress, Spread, Translation, Unknown,
-    WalkReport, WalkSettings, fit_by_size, measure, needed_colors,
+    WalkReport, WalkSettings, measure,
 };
 
 /// A cache so small that a page covers all of its sets.
@@ -72,8 +73,8 @@ fn every_pair_of_blocks_and_colors_is_measured_in_turn() {
         assert_eq!(row.repetitions, 3);
         assert_eq!(row.visits.len(), row.blocks as usize);
         assert_eq!(
-            row.needed_colors,
-            needed_colors(row.blocks, fit_by_size(SMALL.size, Bytes::from_kb(8)))
+            u64::from(row.needed_colors),
+            needed_colors(u64::from(row.blocks), SMALL.fit(Bytes::from_kb(8)))
         );
         let Spread {
             min,

@@ -3,6 +3,7 @@
 //! The fields that the walk reads lie in one 32-byte line of the structure, at 0x20..0x3f; the
 //! first of them that is read, `has_cpu`, at 0x30 (`struct task_struct` of Linux 2.4.4 on x86).
 
+use warmq_coloring::{color_of, first_free_bit};
 use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context};
 use warmq_units::{Address, Bytes, TaskId};
@@ -74,7 +75,10 @@ impl Layout {
             }
         } else {
             let first_bit = match chosen.count("first_bit") {
-                0 => equation_1(attach.way_size(2).or(attach.way_size(1))),
+                0 => {
+                    let way = attach.way_size(2).or(attach.way_size(1));
+                    first_free_bit(way.map_or(0, |way| way.0))
+                }
                 bit => bit as u32,
             };
             Kind::Block { colors, first_bit }
@@ -110,7 +114,9 @@ impl Layout {
         let line = self.line;
         let block = context.task(task).block();
         let structure = match &mut self.kind {
-            Kind::Block { colors, first_bit } => block + color(block, *colors, *first_bit) * line,
+            Kind::Block { colors, first_bit } => {
+                block + color_of(block.0, *first_bit, *colors) * line
+            }
             Kind::Slab {
                 colors,
                 slabs,
@@ -159,34 +165,12 @@ impl Layout {
     }
 }
 
-/// Equation 1: the lowest address bit above those that choose a set, b = log2(size / ways).
-///
-/// Blocks that differ only in bits from b on share a set; bits below b never make blocks conflict,
-/// so colors made of them gain nothing.
-fn equation_1(way_size: Option<Bytes>) -> u32 {
-    way_size.map_or(0, |way| way.0.ilog2())
-}
-
-/// The color of a block: the log2(colors) bits of its address from `first_bit` on.
-fn color(block: Address, colors: u64, first_bit: u32) -> u64 {
-    (block.0 >> first_bit) & (colors - 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_first_color_bit_lies_right_above_the_set_index() {
-        let table = [
-            (512 << 10, 4, 17),
-            (256 << 10, 4, 16),
-            (1024 << 10, 4, 18),
-            (32 << 10, 1, 15),
-        ];
-        for (size, ways, bit) in table {
-            assert_eq!(equation_1(Some(Bytes(size / ways))), bit);
-        }
+    fn color(block: Address, colors: u64, first_bit: u32) -> u64 {
+        color_of(block.0, first_bit, colors)
     }
 
     /// The paper's figure 4: mask 0x60 for 4 colors, 0xe0 for 8, with 32-byte lines.
@@ -249,7 +233,7 @@ mod tests {
     /// `kb` KB with 4 ways.
     fn most_in_a_set(blocks: u64, kb: u64, colors: u64) -> usize {
         let (way, lines) = (kb << 8, (kb << 8) / 32);
-        let first_bit = equation_1(Some(Bytes(way)));
+        let first_bit = first_free_bit(way);
         let mut sets = vec![0; lines as usize];
         for block in (0..blocks).map(|number| Address(number * 0x2000)) {
             let hot = block.0 + color(block, colors, first_bit) * 32 + HAS_CPU;

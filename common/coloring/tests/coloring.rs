@@ -1,0 +1,159 @@
+//! What coloring promises: headers spread evenly, equation 3 at its bounds, the paper's cases.
+
+use proptest::prelude::*;
+use warmq_coloring::{Blocks, Cache, Coloring, Spread, color_of, first_free_bit, needed_colors};
+
+fn cache(kb: u64, ways: u64, line: u64) -> Cache {
+    Cache::new(kb << 10, ways, line).expect("a cache")
+}
+
+#[test]
+fn what_is_no_cache_is_refused() {
+    for (size, ways, line) in [
+        (0, 8, 64),
+        (32 << 10, 0, 64),
+        (32 << 10, 8, 0),
+        (32 << 10, 8, 48),
+        (32 << 10, 7, 64),
+        (64, u64::MAX, 64),
+    ] {
+        assert_eq!(Cache::new(size, ways, line), None, "{size} {ways} {line}");
+    }
+}
+
+/// The paper's figure 4 and its three level-2 caches.
+#[test]
+fn the_first_color_bit_lies_right_above_the_set_index() {
+    for (kb, ways, bit) in [(512, 4, 17), (256, 4, 16), (1024, 4, 18), (32, 1, 15)] {
+        assert_eq!(cache(kb, ways, 32).first_free_bit(), bit);
+    }
+    assert_eq!(first_free_bit(0), 0);
+}
+
+#[test]
+fn bits_beyond_the_address_make_no_color() {
+    assert_eq!(color_of(u64::MAX, 64, 32), 0);
+    assert_eq!(color_of(u64::MAX, 63, 32), 1);
+    assert_eq!(color_of(u64::MAX, 0, 1), 0);
+}
+
+/// Decision case 15 of the paper's specification, equation 3.
+#[test]
+fn as_many_colors_as_processes_over_blocks_of_the_cache() {
+    for (kb, expected) in [(256, [32, 16, 8]), (512, [16, 8, 4]), (1_024, [8, 4, 2])] {
+        for (processes, needed) in [1_024, 512, 256].into_iter().zip(expected) {
+            let blocks = Blocks::new(processes, 8 << 10);
+            assert_eq!(
+                blocks.colors(cache(kb, 4, 32)),
+                Some(needed),
+                "{kb} {processes}"
+            );
+        }
+    }
+    assert_eq!(needed_colors(0, 0), 1);
+    assert_eq!(needed_colors(u64::MAX, 1), 1 << 63);
+}
+
+#[test]
+fn colors_end_where_the_cache_cannot_hold_the_lines() {
+    let level_1 = cache(32, 8, 64);
+    let colors = |count| Blocks::new(count, 4 << 10).colors(level_1);
+    assert_eq!(colors(8), Some(1));
+    assert_eq!(colors(9), Some(2));
+    assert_eq!(colors(512), Some(64));
+    assert_eq!(colors(513), None, "the cache has 512 lines");
+    let three = |count| {
+        Blocks::new(count, 4 << 10)
+            .with_hot_lines(3)
+            .colors(level_1)
+    };
+    assert_eq!(three(8), Some(1), "three sets, 8 lines in each");
+    assert_eq!(three(170), Some(64));
+    assert_eq!(three(171), None);
+    assert_eq!(
+        Blocks::new(u64::MAX, 64).with_hot_lines(2).colors(level_1),
+        None
+    );
+}
+
+/// Strides of an odd number of pages use all pages of a way, and need fewer colors.
+#[test]
+fn an_odd_stride_colors_pages_by_itself() {
+    let level_2 = cache(512, 8, 64);
+    assert_eq!((level_2.period(16 << 10), level_2.fit(16 << 10)), (4, 32));
+    assert_eq!((level_2.period(20 << 10), level_2.fit(20 << 10)), (16, 128));
+    assert_eq!((level_2.period(64 << 10), level_2.fit(1 << 20)), (1, 8));
+}
+
+fn caches() -> impl Strategy<Value = Cache> {
+    let (sets, ways, line) = (0..12_u32, 1..20_u64, 4..8_u32);
+    (sets, ways, line).prop_map(|(sets, ways, line)| {
+        let line = 1 << line;
+        Cache::new((ways * line) << sets, ways, line).expect("a cache")
+    })
+}
+
+proptest! {
+    /// Sets that headers reach hold equally many, or one more, after any number of blocks.
+    #[test]
+    fn headers_are_spread_evenly(
+        cache in caches(),
+        stride_in_lines in 1..2_000_u64,
+        colors in 1..300_u64,
+        count in 1..3_000_u64,
+        first in 0..500_u64,
+    ) {
+        let stride = stride_in_lines * cache.line();
+        let coloring = Coloring::new(colors, stride, cache);
+        let header = |index: u64| (first + index * stride_in_lines) * cache.line() + coloring.offset(index);
+        let spread = Spread::of(cache, (0..count).map(header));
+        let reached = cache.period(stride) * coloring.colors();
+        prop_assert!(reached <= cache.sets());
+        prop_assert_eq!(spread.used() as u64, reached.min(count));
+        prop_assert_eq!(spread.most(), count.div_ceil(reached));
+        let least = spread.counts().iter().filter(|lines| **lines > 0).min();
+        prop_assert!(spread.most() - least.expect("some set is used") <= 1);
+    }
+
+    /// Each line of a page has as many headers as any other, whatever the cache does with them.
+    #[test]
+    fn colors_are_used_alike(cache in caches(), stride in 1..100_000_u64, colors in 1..300_u64) {
+        let coloring = Coloring::new(colors, stride, cache);
+        let rounds = 4 * cache.period(stride).next_multiple_of(coloring.colors());
+        let mut uses = vec![0; coloring.colors() as usize];
+        for index in 0..rounds {
+            uses[coloring.color(index) as usize] += 1;
+        }
+        prop_assert!(uses.iter().all(|count| *count == rounds / coloring.colors()));
+    }
+
+    /// With the colors of equation 3, and not with half of them, all headers stay in the cache.
+    #[test]
+    fn equation_3_is_as_many_as_needed(
+        cache in caches(), pages in 1..64_u64, count in 1..3_000_u64,
+    ) {
+        let stride = pages << 12;
+        let blocks = Blocks::new(count, stride);
+        let misses = |colors| {
+            let coloring = Coloring::new(colors, stride, cache);
+            let headers = (0..count).map(|index| index * stride + coloring.offset(index));
+            Spread::of(cache, headers).misses_in_turn()
+        };
+        match blocks.colors(cache) {
+            Some(1) => prop_assert_eq!(misses(1), 0),
+            Some(colors) => {
+                prop_assert_eq!(misses(colors), 0);
+                prop_assert!(misses(colors / 2) > 0);
+            }
+            None => prop_assert!(misses(u64::MAX) > 0, "no number of colors is enough"),
+        }
+    }
+
+    #[test]
+    fn a_header_stays_within_reach(colors in 1..1_000_u64, stride in 0..1_000_000_u64, index: u64) {
+        let cache = cache(512, 8, 64);
+        let coloring = Coloring::new(colors, stride, cache);
+        prop_assert!(coloring.offset(index) <= coloring.reach());
+        prop_assert_eq!(coloring.offset(index) % cache.line(), 0);
+    }
+}
