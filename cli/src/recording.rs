@@ -135,11 +135,18 @@ pub fn unreadable(file: &Path, error: &Unreadable) -> Failure {
     Failure::usage(format!("{name}: {error}"), help)
 }
 
-/// That a recording of another program has nothing to be looked at.
-pub fn without_events(file: &Path) -> Failure {
-    let what = format!("{}: it has no events of the scheduler", printable(file));
+/// Refuses a recording of another program that has nothing to be looked at.
+///
+/// # Errors
+/// It has no event that is read.
+pub fn has_events(file: &Path, contents: Option<&Contents>) -> Result<(), Failure> {
+    let Some(contents) = contents.filter(|contents| contents.is_empty()) else {
+        return Ok(());
+    };
+    let (name, format) = (printable(file), contents.format);
+    let what = format!("{name}: this is {format}, and it has no events of the scheduler");
     let help = "record them: `perf sched record`, `trace-cmd record -e sched`, or `warmq watch`";
-    Failure::usage(what, help)
+    Err(Failure::usage(what, help))
 }
 
 /// That a recording of another program is damaged in its middle, after what was read was used.

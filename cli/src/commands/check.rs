@@ -9,7 +9,6 @@ use warmq_config::{Chosen, read_text};
 use warmq_experiment::{Experiment, Options, fidelity, fidelity_of_schedulers};
 use warmq_law::Found;
 use warmq_law::shown::asked;
-use warmq_recordings::Contents;
 use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 use warmq_trace::{Header, Record};
 use warmq_units::Instant;
@@ -113,9 +112,7 @@ fn recorded(name: &str) -> Result<String, Failure> {
     let begin = |_: &Header| (0_u64, Instant::START);
     let count = |seen: &mut (u64, Instant), at, _: &Record| *seen = (seen.0 + 1, at);
     let ((records, end), contents) = recording.each(begin, count)?;
-    if contents.as_ref().is_some_and(Contents::is_empty) {
-        return Err(recording::without_events(file));
-    }
+    recording::has_events(file, contents.as_ref())?;
     recording::cut(file, contents.as_ref())?;
     Ok(format!(
         "{name}: fine; a recording of {records} records, which ends at {end}"

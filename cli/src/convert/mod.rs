@@ -82,9 +82,7 @@ pub fn file(from: &Path, to: &Path) -> Result<(), Failure> {
             (out, read, left)
         }
     };
-    if read.contents.as_ref().is_some_and(Contents::is_empty) {
-        return Err(recording::without_events(from));
-    }
+    recording::has_events(from, read.contents.as_ref())?;
     unfinished.finish(out)?;
     said(to, &read, left)?;
     recording::cut(from, read.contents.as_ref())

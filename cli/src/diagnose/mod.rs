@@ -84,10 +84,10 @@ pub fn of(recording: &Recording, span: Span) -> Result<Found, Failure> {
     let lacks = contents.iter().flat_map(contents::lacks).chain(converted);
     let diagnosis = Diagnosis::of(watcher.lacking(lacks));
     match diagnosis.records {
-        0 if contents.as_ref().is_some_and(Contents::is_empty) => {
-            Err(recording::without_events(recording.name()))
+        0 => {
+            recording::has_events(recording.name(), contents.as_ref())?;
+            Err(nothing_recorded(recording.name(), last))
         }
-        0 => Err(nothing_recorded(recording.name(), last)),
         _ => Ok(Found {
             header,
             contents,

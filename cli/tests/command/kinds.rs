@@ -70,7 +70,10 @@ fn check_finds_damage_and_refuses_what_no_command_reads() {
     for (file, what) in [
         ("cut.warmq", "the trace is cut off"),
         ("cut.xml", "cut.xml:"),
-        ("page.xml", "this is not hwloc's <topology>"),
+        (
+            "page.xml",
+            "this is a page in HTML, as systrace writes one, and it has no",
+        ),
         ("wrong.toml", "`topology.threads_a_core`: unknown key"),
         ("stream.ctf", "which warmq does not read"),
     ] {
