@@ -7,6 +7,8 @@ use crate::{Diagnosis, Kind, Verdict};
 
 use super::*;
 
+mod groups;
+
 const A: TaskId = TaskId(1);
 const B: TaskId = TaskId(2);
 
@@ -501,17 +503,21 @@ fn late() -> Vec<(u64, Record)> {
 
 /// B is woken, waits beside A, and runs for a ms.
 fn waits(at: u64, span: u64) -> [(u64, Record); 3] {
-    let sleeps = Record::Switch {
-        cpu: CpuId(0),
-        prev: Some(B),
-        prev_runnable: false,
-        next: Some(A),
-    };
     [
         (at, woken(B, 0)),
         (at + span, switch(0, Some(A), Some(B))),
-        (at + span + 1, sleeps),
+        (at + span + 1, sleeps(0, B, A)),
     ]
+}
+
+/// `task` leaves a CPU to `next`, and sleeps.
+fn sleeps(cpu: u16, task: TaskId, next: TaskId) -> Record {
+    Record::Switch {
+        cpu: CpuId(cpu),
+        prev: Some(task),
+        prev_runnable: false,
+        next: Some(next),
+    }
 }
 
 fn diagnosed_lacking(records: &[(u64, Record)], lacks: &[Need]) -> Diagnosis {
@@ -519,7 +525,11 @@ fn diagnosed_lacking(records: &[(u64, Record)], lacks: &[Need]) -> Diagnosis {
         places: vec![(0, 0)],
         ..two_cpus()
     };
-    let watcher = Watcher::new(&one_cpu, ms(0), Instant(u64::MAX));
+    diagnosed(&one_cpu, records, lacks)
+}
+
+fn diagnosed(header: &Header, records: &[(u64, Record)], lacks: &[Need]) -> Diagnosis {
+    let watcher = Watcher::new(header, ms(0), Instant(u64::MAX));
     let mut watcher = watcher.lacking(lacks.iter().copied());
     records
         .iter()
