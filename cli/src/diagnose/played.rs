@@ -580,6 +580,51 @@ fn a_task_that_waits_where_only_cpus_under_another_cache_idle_is_reported_with_t
 }
 
 #[test]
+fn a_task_that_waits_where_only_cpus_of_another_memory_node_idle_is_reported_with_that() {
+    // Each node has four cores of two threads: CPUs 0 to 3 and 8 to 11 are of the first one.
+    let text = "[task.hog]\ncount = 2\ncpus = \"cpu 0\"\nbody = [{ run = \"1ms\" }]\n\
+                [task.first]\nfor = { n = 3 }\ncpus = \"cpu (1 + n)\"\nbody = [{ run = \"1ms\" }]\n\
+                [task.second]\nfor = { n = 4 }\ncpus = \"cpu (8 + n)\"\nbody = [{ run = \"1ms\" }]\n\
+                [[change]]\nat = \"50ms\"\ntask = \"hog\"\nset = { cpus = \"all\" }\n";
+    let of_node = "of the memory node of its own CPU for 0 %";
+    // With a task less, a CPU of the own node idles.
+    for (text, said) in [(text, true), (&text.replace("n = 4", "n = 3"), false)] {
+        let found = story_on("two-nodes", text, "broken", "fault = \"no-balance\"");
+        only(&found, Kind::IdleBeside, &["hog 0", "hog 1"]);
+        let because = &found.verdicts[0].because;
+        assert_eq!(because.contains(of_node), said, "{because}");
+    }
+}
+
+/// CFS of 2.6.24 compares what the CPUs under each cache weigh: one nice -20 task weighs more than
+/// three others, and the CPU beside it idles for good.
+#[test]
+fn a_task_that_balancing_by_load_leaves_beside_an_idle_cpu_is_reported_with_that() {
+    let text = "[task.heavy]\nnice = -20\ncpus = \"cpu 0\"\nbody = [{ run = \"10ms\" }]\n\
+                [task.light]\ncount = 3\ncpus = \"cpus 2-3\"\nbody = [{ run = \"10ms\" }]\n\
+                [[change]]\nat = \"50ms\"\ntask = \"light\"\nset = { cpus = \"all\" }\n";
+    let of = |text: &str, scheduler| story_on("small-4llc", text, scheduler, "cpus = 4");
+    let found = of(text, "cfs");
+    assert_eq!(
+        verdicts(&found).into_keys().collect::<Vec<_>>(),
+        ["idle-beside"]
+    );
+    let because = &found.verdicts[0].because;
+    assert!(
+        because.contains("under the cache of CPU 0, where tasks or groups of much weight run"),
+        "{because}"
+    );
+    let alike = text.replace("nice = -20\n", "");
+    for found in [
+        of(&alike, "cfs"),
+        of(text, "eevdf-6.12"),
+        of(text, "eevdf-7.3"),
+    ] {
+        assert_eq!(verdicts(&found), BTreeMap::new());
+    }
+}
+
+#[test]
 fn a_task_that_its_cpuset_keeps_from_an_idle_cpu_is_reported_with_that() {
     let text = "[group.pod]\ncpus = \"cpu 0\"\n[task.hog]\ncount = 2\ngroup = \"pod\"\n\
                 body = [{ run = \"1ms\" }]\n";

@@ -21,6 +21,7 @@ pub fn header() -> Result<Header, Failure> {
         hz: kernel.hz,
         preemption: kernel.preemption,
         places: machine.cpus.iter().map(|cpu| (cpu.core, cpu.llc)).collect(),
+        nodes: machine.nodes_of_cpus(),
         hardware: machine.to_toml().lines().map(str::to_owned).collect(),
         machine: machine.title,
         ..Header::default()

@@ -202,8 +202,8 @@ fn waiting(facts: &Facts<'_>) -> Vec<Waiting> {
             longest_ns: tally.longest.span().as_ns(),
             throttled_ns: tally.held.throttled.as_ns(),
             due_ns: facts.dues.due(who, tally, tally).as_ns(),
-            idle_allowed_ns: tally.idle_inside.as_ns(),
-            idle_excluded_ns: tally.idle_outside.as_ns(),
+            idle_allowed_ns: tally.idle.inside.as_ns(),
+            idle_excluded_ns: tally.idle.outside.as_ns(),
             instead: instead.collect(),
         }
     })

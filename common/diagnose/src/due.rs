@@ -158,6 +158,13 @@ impl Dues {
         demand.map_or(0, |demand| self.entity(demand, group))
     }
 
+    /// What those weigh who want `cpu`, by their groups and on average.
+    pub fn load_on(&self, cpu: CpuId) -> u64 {
+        let demand = self.cpus.get(&cpu);
+        let of_root = demand.and_then(|demand| demand.groups.get(&0));
+        of_root.map_or(0, |root| root.weights / ALL)
+    }
+
     /// How many tasks want `cpu` on average, in thousandths.
     pub fn tasks_on(&self, cpu: CpuId) -> u64 {
         self.cpus.get(&cpu).map_or(0, |demand| demand.tasks)

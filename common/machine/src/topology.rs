@@ -103,6 +103,11 @@ impl MachineDescription {
         }
     }
 
+    /// The memory node of each CPU, in the order of CPUs.
+    pub fn nodes_of_cpus(&self) -> Vec<u16> {
+        self.cpu_ids().map(|cpu| self.node(cpu)).collect()
+    }
+
     /// The memory node of a CPU, or its socket, also on a bus.
     ///
     /// # Panics

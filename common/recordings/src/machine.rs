@@ -26,7 +26,20 @@ impl Seen {
     pub fn put_into(&self, header: &mut Header) {
         header.machine.clone_from(&self.processor);
         header.places = places(&self.cores, &self.caches);
+        header.nodes = self.nodes_of_cpus().unwrap_or_default();
         header.hardware = self.hardware().unwrap_or_default();
+    }
+
+    fn node(&self, cpu: u16) -> Option<u64> {
+        let mut nodes = self.nodes.iter();
+        let node = nodes.find(|(_, cpus)| cpus.contains(&cpu));
+        node.map(|(node, _)| u64::from(*node))
+    }
+
+    /// The node of each CPU; none if that of some CPU is unknown.
+    fn nodes_of_cpus(&self) -> Option<Vec<u16>> {
+        let node = |(cpu, _)| u16::try_from(self.node(cpu)?).ok();
+        (0..).zip(&self.cores).map(node).collect()
     }
 
     /// The machine as a file of WarmQ, if it is known well enough: the CPUs and a cache with its
@@ -41,11 +54,6 @@ impl Seen {
             .caches
             .iter()
             .filter(|cache| cache.kind != "Instruction");
-        let node_of = |cpu: u16| {
-            let mut nodes = self.nodes.iter();
-            let node = nodes.find(|(_, cpus)| cpus.contains(&cpu));
-            node.map(|(node, _)| u64::from(*node))
-        };
         let observed = Observed {
             name: "recorded".to_owned(),
             title: format!("{cpus} CPUs, {}", self.processor),
@@ -57,7 +65,7 @@ impl Seen {
                 .collect::<Option<_>>()?,
             speeds: ObservedSpeeds::Alike,
             nodes: ObservedNodes {
-                of_cpus: (0..).take(cpus).map(node_of).collect(),
+                of_cpus: (0..).take(cpus).map(|cpu| self.node(cpu)).collect(),
                 ..ObservedNodes::default()
             },
             memory: self.memory,
@@ -199,6 +207,7 @@ mod tests {
         assert_eq!(largest, Some(Bytes(32 << 20)));
         assert!(machine.title.contains("a processor"), "{}", machine.title);
         assert_eq!(header.places, [(0, 0), (1, 0), (2, 1), (3, 1)]);
+        assert_eq!(header.nodes, [0, 0, 1, 1]);
     }
 
     #[test]

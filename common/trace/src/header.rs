@@ -21,6 +21,8 @@ pub struct Header {
     pub preemption: String,
     /// The core and the last-level cache of each CPU, in the order of CPUs; empty if unknown.
     pub places: Vec<(u16, u16)>,
+    /// The memory node of each CPU, in the order of CPUs; empty if unknown.
+    pub nodes: Vec<u16>,
     /// The recorded machine as a machine file of WarmQ has it, a line each; empty if unknown.
     pub hardware: Vec<String>,
     /// The names of the scenario.
@@ -130,6 +132,7 @@ impl Header {
         .collect();
         let place = |(core, llc): &(u16, u16)| ("place", format!("{core} {llc}"));
         facts.extend(self.places.iter().map(place));
+        facts.extend(self.nodes.iter().map(|node| ("node", node.to_string())));
         let accounts = self.accounts.iter();
         facts.extend(accounts.map(|account| ("account", account.to_text())));
         let pressure = self.pressure.iter();
@@ -172,6 +175,7 @@ impl Header {
             "hardware" => self.hardware.push(value),
             // A place that is no pair of numbers is none that this version knows.
             "place" => self.places.extend(place(&value)),
+            "node" => self.nodes.extend(value.parse::<u16>().ok()),
             "account" => self.accounts.extend(Account::of_text(&value)),
             "pressure" => self.pressure = value.parse().ok().map(Duration::from_ns),
             _ => {}
@@ -219,6 +223,8 @@ mod tests {
         let mut header = Header {
             accounts: vec![account],
             pressure: Some(Duration::from_ms(9)),
+            places: vec![(0, 0), (1, 0)],
+            nodes: vec![0, 1],
             ..Header::default()
         };
         let facts = header.facts();
@@ -228,6 +234,7 @@ mod tests {
             .for_each(|(key, value)| read.learn(key, &value));
         assert_eq!(read, header);
         header.learn("account", "42 7");
-        assert_eq!(header.accounts.len(), 1);
+        header.learn("node", "-1");
+        assert_eq!((header.accounts.len(), header.nodes.len()), (1, 2));
     }
 }

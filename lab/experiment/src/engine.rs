@@ -369,6 +369,7 @@ impl Lab {
         let from = Instant::START + plan.warmup;
         observer.about(&Header {
             places: places(machine, Kind::Lab),
+            nodes: nodes(machine, Kind::Lab),
             ..header(plan, entry, &settings, names.as_ref())
         });
         let meters = RunMeters::starting_at(names.clone().unwrap_or_default(), from);
@@ -486,7 +487,6 @@ fn header(plan: &Plan, entry: &Entry, settings: &Settings, names: Option<&Names>
         clock: "simulated".to_owned(),
         hz: (Duration::from_s(1).0 / settings.tick.0.max(1)).to_string(),
         preemption: settings.preemption.name().to_owned(),
-        places: Vec::new(),
         names: names.cloned().unwrap_or_default(),
         ..Header::default()
     }
@@ -500,6 +500,14 @@ pub(crate) fn places(machine: &MachineDescription, world: Kind) -> Vec<(u16, u16
         cpus.sort_by_key(|cpu| (cpu.llc, cpu.core));
     }
     cpus.iter().map(|cpu| (cpu.core, cpu.llc)).collect()
+}
+
+/// The memory node of each CPU: guests have one.
+pub(crate) fn nodes(machine: &MachineDescription, world: Kind) -> Vec<u16> {
+    match world {
+        Kind::Guest => vec![0; machine.cpus.len()],
+        _ => machine.nodes_of_cpus(),
+    }
 }
 
 fn not_booted(error: BootError) -> RunError {

@@ -26,7 +26,7 @@ const CURES: &[Cure] = &[
 ];
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
-    let idle = thousandths(case.tally.idle_outside, case.tally.waited);
+    let idle = thousandths(case.tally.idle.outside, case.tally.waited);
     // Threads of the kernel that are bound to a CPU do its work, and nobody else's.
     let may_move = !case.facts.is_kernel(case.id);
     if !may_move || case.waited < LEAST_WAITED || idle < LEAST_IDLE {

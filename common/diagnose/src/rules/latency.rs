@@ -169,7 +169,7 @@ fn reasons(case: &Case<'_, '_>, preference: Preference) -> Vec<String> {
         "Under lazy preemption a program that computes goes on to the next tick, whoever is woken."
             .to_owned()
     });
-    let idle = thousandths(case.tally.idle_inside, case.tally.waited);
+    let idle = thousandths(case.tally.idle.inside, case.tally.waited);
     let idle = (idle >= IDLE_MENTIONED).then(|| {
         let idle = share(idle);
         format!("For {idle} of its waits another CPU idled that it may use.")

@@ -144,7 +144,7 @@ fn by_scheduler(case: &Case<'_, '_>, groups: &[u32]) -> Duration {
     let keeps_them = !shares_by_groups(case.facts.header);
     let used_up = groups.iter().any(|group| has_used_up(case, *group));
     match keeps_them && used_up {
-        true => case.tally.idle_inside,
+        true => case.tally.idle.inside,
         false => Duration::ZERO,
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     if is_used_up(used) || throttled < LEAST_THROTTLED {
         return None;
     }
-    let idle = thousandths(case.tally.idle_inside, case.tally.waited);
+    let idle = thousandths(case.tally.idle.inside, case.tally.waited);
     let idle = match idle >= 500 {
         true => " It seems to wait beside idle CPUs: so throttled tasks look in recordings.",
         false => "",

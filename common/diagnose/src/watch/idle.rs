@@ -51,35 +51,70 @@ impl Clock {
     }
 }
 
-/// For how long CPUs idled.
+/// For how long some CPU idled, beside one where a task waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Beside {
-    /// In a set.
+pub(crate) struct Beside {
+    /// One that the task may use.
     pub inside: Duration,
-    /// Outside of it.
+    /// One that it may not use.
     pub outside: Duration,
-    /// In it and under one cache.
+    /// One that it may use under the cache of the CPU where it waits.
     pub near: Duration,
+    /// One that it may use of the memory node of that CPU.
+    pub on_node: Duration,
 }
 
-/// The clocks of a set of CPUs, seen from under a cache.
-#[derive(Clone, Copy, Debug, Default)]
-struct Clocks {
-    inside: Clock,
-    outside: Clock,
-    near: Clock,
+impl Beside {
+    pub fn add(&mut self, more: Beside) {
+        self.inside += more.inside;
+        self.outside += more.outside;
+        self.near += more.near;
+        self.on_node += more.on_node;
+    }
+
+    /// What was added since it was `before`.
+    pub fn since(self, before: Beside) -> Beside {
+        Beside {
+            inside: self.inside.saturating_sub(before.inside),
+            outside: self.outside.saturating_sub(before.outside),
+            near: self.near.saturating_sub(before.near),
+            on_node: self.on_node.saturating_sub(before.on_node),
+        }
+    }
 }
 
-/// A set that a task may use, and the last-level cache of the CPU where it waits, if that is known.
-type Seen = (Allowed, Option<u16>);
+/// Where a CPU is, as far as that is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    llc: Option<u16>,
+    node: Option<u16>,
+}
+
+/// A set that a task may use, and where the CPU is where it waits.
+type Seen = (Allowed, Place);
+
+/// The clocks of a set of CPUs, seen from a place: those of [`Beside`], in its order.
+type Clocks = [Clock; 4];
+
+/// Which of the clocks count `cpu`, which is at `there`.
+fn counting((set, from): &Seen, cpu: CpuId, there: Place) -> [bool; 4] {
+    let inside = set.has(cpu);
+    [
+        inside,
+        !inside,
+        inside && from.llc == there.llc,
+        inside && from.node == there.node,
+    ]
+}
 
 /// The idle CPUs, and the time that there were some within and outside of each set of CPUs that a
 /// task was bound to.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
     cpus: Vec<State>,
-    /// The last-level cache of each CPU, as far as these are known.
+    /// The last-level cache and the memory node of each CPU, as far as these are known.
     llcs: Vec<u16>,
+    nodes: Vec<u16>,
     /// When CPUs that began to idle will have done so for long; in the order of time.
     soon: VecDeque<(Instant, usize)>,
     any: Clock,
@@ -87,11 +122,19 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// Of CPUs under these caches.
-    pub fn of(llcs: &[u16]) -> Idle {
+    /// Of CPUs under these caches and of these memory nodes.
+    pub fn of(llcs: &[u16], nodes: &[u16]) -> Idle {
         Idle {
             llcs: llcs.to_vec(),
+            nodes: nodes.to_vec(),
             ..Idle::default()
+        }
+    }
+
+    fn place(&self, cpu: usize) -> Place {
+        Place {
+            llc: self.llcs.get(cpu).copied(),
+            node: self.nodes.get(cpu).copied(),
         }
     }
 
@@ -136,67 +179,56 @@ impl Idle {
 
     fn change(&mut self, at: Instant, index: usize, idles: bool) {
         self.any.change(at, idles);
-        let llc = self.llcs.get(index);
-        for ((set, under), clocks) in &mut self.sets {
-            match set.has(CpuId(index as u16)) {
-                true => clocks.inside.change(at, idles),
-                false => clocks.outside.change(at, idles),
-            }
-            if set.has(CpuId(index as u16)) && under.as_ref() == llc {
-                clocks.near.change(at, idles);
-            }
+        let there = self.place(index);
+        for (seen, clocks) in &mut self.sets {
+            let counts = counting(seen, CpuId(index as u16), there);
+            let those = clocks.iter_mut().zip(counts).filter(|(_, counts)| *counts);
+            those.for_each(|(clock, _)| clock.change(at, idles));
         }
     }
 
-    /// For how long there have been idle CPUs in `set`, outside of it, and in it under the cache of
-    /// `cpu`.
+    /// For how long CPUs have idled beside a task that may use `set` and waits on `cpu`.
     pub fn beside(&mut self, at: Instant, set: &Allowed, cpu: CpuId) -> Beside {
         self.reach(at);
-        let seen = (set.clone(), self.llcs.get(cpu.index()).copied());
+        let seen = (set.clone(), self.place(cpu.index()));
         if !self.sets.contains_key(&seen) {
             if self.sets.len() >= MOST_SETS {
                 let inside = self.any.until(at);
                 return Beside {
                     inside,
-                    near: inside,
                     outside: Duration::ZERO,
+                    near: inside,
+                    on_node: inside,
                 };
             }
             let clocks = self.clocks_of(at, &seen);
             self.sets.insert(seen.clone(), clocks);
         }
-        let clocks = &self.sets[&seen];
+        let [inside, outside, near, on_node] = self.sets[&seen].map(|clock| clock.until(at));
         Beside {
-            inside: clocks.inside.until(at),
-            outside: clocks.outside.until(at),
-            near: clocks.near.until(at),
+            inside,
+            outside,
+            near,
+            on_node,
         }
     }
 
-    fn clocks_of(&self, at: Instant, (set, under): &Seen) -> Clocks {
-        let count = |wanted: &dyn Fn(usize) -> bool| {
-            let idle = self.cpus.iter().enumerate();
-            let idle = idle.filter(|(cpu, state)| **state == State::Idle && wanted(*cpu));
-            Clock {
-                cpus: idle.count() as u32,
-                since: at,
-                total: Duration::ZERO,
+    fn clocks_of(&self, at: Instant, seen: &Seen) -> Clocks {
+        let mut clocks = Clocks::default();
+        for (cpu, state) in self.cpus.iter().enumerate() {
+            let counts = counting(seen, CpuId(cpu as u16), self.place(cpu));
+            for (clock, counts) in clocks.iter_mut().zip(counts) {
+                clock.cpus += u32::from(counts && *state == State::Idle);
+                clock.since = at;
             }
-        };
-        let has = |cpu: usize| set.has(CpuId(cpu as u16));
-        Clocks {
-            inside: count(&has),
-            outside: count(&|cpu| !has(cpu)),
-            near: count(&|cpu| has(cpu) && under.as_ref() == self.llcs.get(cpu)),
         }
+        clocks
     }
 
     /// The measurement begins.
     pub fn restart(&mut self, from: Instant) {
         self.reach(from);
-        let all = self.sets.values_mut();
-        let all =
-            all.flat_map(|clocks| [&mut clocks.inside, &mut clocks.outside, &mut clocks.near]);
+        let all = self.sets.values_mut().flatten();
         for clock in all.chain([&mut self.any]) {
             (clock.since, clock.total) = (from, Duration::ZERO);
         }
@@ -213,15 +245,21 @@ mod tests {
 
     #[test]
     fn only_a_long_idle_time_counts_within_and_outside_of_a_set() {
-        // CPUs 0 and 1 share a cache, which CPU 2 does not.
-        let mut idle = Idle::of(&[0, 0, 1]);
+        // CPUs 0 and 1 share a cache, CPUs 0 and 2 a memory node.
+        let mut idle = Idle::of(&[0, 0, 1], &[0, 1, 0]);
         let [mut only_0, mut but_1] = [Allowed::default(), Allowed::default()];
         only_0.set(CpuId(0), 1);
         but_1.set(CpuId(0), 0b101);
         let all = Allowed::default();
         let spans = |idle: &mut Idle, set: &Allowed, cpu| {
             let beside = idle.beside(ms(40), set, CpuId(cpu));
-            [beside.inside, beside.outside, beside.near].map(|span| span.as_ns() / 1_000_000)
+            let Beside {
+                inside,
+                outside,
+                near,
+                on_node,
+            } = beside;
+            [inside, outside, near, on_node].map(|span| span.as_ns() / 1_000_000)
         };
         for set in [&only_0, &but_1, &all] {
             for cpu in [0, 2] {
@@ -231,11 +269,11 @@ mod tests {
         for (at, cpu, idles) in [(10, 1, true), (20, 0, true), (21, 0, false), (30, 1, false)] {
             idle.set(ms(at), CpuId(cpu), idles);
         }
-        assert_eq!(spans(&mut idle, &only_0, 0), [0, 19, 0]);
-        assert_eq!(spans(&mut idle, &all, 0), [19, 0, 19]);
-        assert_eq!(spans(&mut idle, &all, 2), [19, 0, 0]);
+        assert_eq!(spans(&mut idle, &only_0, 0), [0, 19, 0, 0]);
+        assert_eq!(spans(&mut idle, &all, 0), [19, 0, 19, 0]);
+        assert_eq!(spans(&mut idle, &all, 2), [19, 0, 0, 0]);
         idle.set(ms(30), CpuId(2), true);
-        assert_eq!(spans(&mut idle, &but_1, 0), [9, 19, 0]);
-        assert_eq!(spans(&mut idle, &but_1, 2), [9, 19, 9]);
+        assert_eq!(spans(&mut idle, &but_1, 0), [9, 19, 0, 9]);
+        assert_eq!(spans(&mut idle, &but_1, 2), [9, 19, 9, 9]);
     }
 }

@@ -23,7 +23,7 @@ use warmq_units::{CpuId, Duration, Instant, TaskId};
 use self::cpu::Cpu;
 use self::history::History;
 pub(crate) use self::history::{EndedWait, LONG_WAIT, Mark, Sums};
-use self::idle::Idle;
+use self::idle::{Beside, Idle};
 use self::quotas::Quotas;
 pub(crate) use self::quotas::Stat;
 use self::task::Wait;
@@ -80,7 +80,7 @@ impl Watcher {
         let mut header = header.clone();
         header.accounts.sort_by_key(|account| account.tid);
         let llcs: Vec<u16> = header.places.iter().map(|(_, llc)| *llc).collect();
-        let mut idle = Idle::of(&llcs);
+        let mut idle = Idle::of(&llcs, &header.nodes);
         let all = (0..llcs.len() as u16).map(CpuId);
         // A CPU that never has anything to do has no record.
         all.for_each(|cpu| idle.set(Instant::START, cpu, true));
@@ -250,8 +250,8 @@ impl Watcher {
         for id in all {
             self.end_part(at, id);
             let task = self.tasks.touch(id);
-            task.sums().forget_idle();
-            task.pending.forget_idle();
+            task.sums().idle = Beside::default();
+            task.pending.idle = Beside::default();
         }
     }
 
@@ -382,9 +382,7 @@ impl Watcher {
             place,
             since: at,
             part_from: at,
-            inside: idle.inside,
-            outside: idle.outside,
-            near: idle.near,
+            idle,
             interrupted,
             stolen,
             idled_here,
@@ -456,16 +454,12 @@ impl Watcher {
         }
         pending.waited += span;
         pending.on(wait.cpu).waited += span;
-        pending.idle_inside += idle.inside.saturating_sub(wait.inside);
-        pending.idle_outside += idle.outside.saturating_sub(wait.outside);
-        pending.idle_near += idle.near.saturating_sub(wait.near);
+        pending.idle.add(idle.since(wait.idle));
         pending.interrupted += interrupted.saturating_sub(wait.interrupted);
         pending.stolen += stolen.saturating_sub(wait.stolen);
         task.wait = Some(Wait {
             part_from: at,
-            inside: idle.inside,
-            outside: idle.outside,
-            near: idle.near,
+            idle,
             interrupted,
             stolen,
             ..wait

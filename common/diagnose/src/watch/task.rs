@@ -5,6 +5,7 @@ use std::sync::Arc;
 use warmq_trace::{Comm, Context, Who};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
+use super::idle::Beside;
 use super::waits::Waits;
 
 /// Of those who ran while a task waited, at most so many are listed by name; of the others, so many
@@ -25,9 +26,7 @@ pub(super) struct Wait {
     /// Since when in this queue, or in this measurement.
     pub part_from: Instant,
     // What the sums of the machine were at that time.
-    pub inside: Duration,
-    pub outside: Duration,
-    pub near: Duration,
+    pub idle: Beside,
     pub interrupted: Duration,
     pub stolen: Duration,
     /// For how long its own CPU had idled when it began to wait there.
@@ -72,7 +71,7 @@ impl Task {
         if let Some(wait) = &mut self.wait {
             wait.since = from;
             wait.part_from = from;
-            (wait.inside, wait.outside, wait.near) = Default::default();
+            wait.idle = Beside::default();
             (wait.idled_here, wait.stolen) = Default::default();
             wait.interrupted = interrupted(wait.cpu);
         }
@@ -173,11 +172,8 @@ pub(crate) struct Tally {
     pub doubted: Duration,
     pub cpu_moves: u64,
     pub llc_moves: u64,
-    /// While it waited, some CPU idled that it may use, or may not.
-    pub idle_inside: Duration,
-    pub idle_outside: Duration,
-    /// Of the CPUs that it may use one idled under the cache of the CPU where it waited.
-    pub idle_near: Duration,
+    /// While it waited, CPUs idled.
+    pub idle: Beside,
     /// While it ran or waited, interrupts had its CPU.
     pub interrupted: Duration,
     /// While it ran or waited, a hypervisor had its CPU.
@@ -195,11 +191,6 @@ pub(crate) struct Tally {
 pub(crate) type Program = (Comm, u32);
 
 impl Tally {
-    /// Which CPUs idled meanwhile is not known.
-    pub(super) fn forget_idle(&mut self) {
-        (self.idle_inside, self.idle_outside, self.idle_near) = Default::default();
-    }
-
     /// What it did on `cpu`.
     pub(super) fn on(&mut self, cpu: CpuId) -> &mut Presence {
         let known = self.places.iter().position(|place| place.cpu == cpu);
@@ -230,9 +221,7 @@ impl Tally {
         self.doubted += more.doubted;
         self.cpu_moves += more.cpu_moves;
         self.llc_moves += more.llc_moves;
-        self.idle_inside += more.idle_inside;
-        self.idle_outside += more.idle_outside;
-        self.idle_near += more.idle_near;
+        self.idle.add(more.idle);
         self.interrupted += more.interrupted;
         self.stolen += more.stolen;
         self.beside_others += more.beside_others;
@@ -294,9 +283,7 @@ impl Tally {
             doubted: less(self.doubted, before.doubted),
             cpu_moves: self.cpu_moves.saturating_sub(before.cpu_moves),
             llc_moves: self.llc_moves.saturating_sub(before.llc_moves),
-            idle_inside: less(self.idle_inside, before.idle_inside),
-            idle_outside: less(self.idle_outside, before.idle_outside),
-            idle_near: less(self.idle_near, before.idle_near),
+            idle: self.idle.since(before.idle),
             interrupted: less(self.interrupted, before.interrupted),
             stolen: less(self.stolen, before.stolen),
             wakers: Wakers::default(),

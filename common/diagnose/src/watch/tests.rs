@@ -79,7 +79,7 @@ fn a_wait_counts_with_who_ran_instead_and_what_idled() {
     assert_eq!(b.tally.beside, [(A, Duration::from_ms(80))]);
     assert_eq!(a.tally.beside, [(B, Duration::from_ms(10))]);
     // CPU 1 idled all the time, and B may use it.
-    assert_eq!(b.tally.idle_inside, Duration::from_ms(80));
+    assert_eq!(b.tally.idle.inside, Duration::from_ms(80));
     assert_eq!(b.tally.wakeups, 1);
 }
 
@@ -106,8 +106,8 @@ fn a_cpu_that_its_affinity_excludes_is_distinguished_from_one_that_it_may_use() 
     story.insert(2, (20, bound));
     let watcher = watched(&story, 0);
     let b = &watcher.tasks.get(B).unwrap().tally;
-    assert_eq!(b.idle_inside, Duration::from_ms(10));
-    assert_eq!(b.idle_outside, Duration::from_ms(70));
+    assert_eq!(b.idle.inside, Duration::from_ms(10));
+    assert_eq!(b.idle.outside, Duration::from_ms(70));
     assert_eq!(b.longest.span(), Duration::from_ms(60));
 }
 
@@ -341,7 +341,7 @@ fn a_cpu_of_which_a_switch_was_not_recorded_never_counts_as_idle() {
     let watcher = watched(&story, 0);
     let b = &watcher.tasks.get(B).unwrap().tally;
     assert_eq!(
-        (b.idle_inside, b.waited),
+        (b.idle.inside, b.waited),
         (Duration::ZERO, Duration::from_ms(100))
     );
 }

@@ -8,7 +8,7 @@ use warmq_trace::{Digest, Header, Observer, Record};
 use warmq_units::{Duration, Instant};
 
 use super::fidelity::notes;
-use super::{Watching, places};
+use super::{Watching, nodes, places};
 use crate::plan::Plan;
 use crate::simulator::{Cause, Measured, RunError, TIME_UP};
 use crate::world::{AnyObserver, Play, Played};
@@ -32,6 +32,7 @@ impl Played {
         let mut observers = (Digest::new(), watcher.map(Watching));
         observers.about(&Header {
             places: places(play.machine, world),
+            nodes: nodes(play.machine, world),
             ..self.header.clone()
         });
         for (at, record) in &self.records {

@@ -60,7 +60,7 @@ pub(crate) fn hardware(machine: &MachineDescription, settings: &Settings) -> (Ha
     let hardware = Hardware {
         clock: machine.clock,
         places: machine.cpus.clone(),
-        nodes: machine.cpu_ids().map(|cpu| machine.node(cpu)).collect(),
+        nodes: machine.nodes_of_cpus(),
         sockets_or_nodes: machine
             .cpu_ids()
             .map(|cpu| machine.socket_or_node(cpu))
