@@ -1,0 +1,72 @@
+//! Who is woken and waits, and whose slices are long or short.
+
+use super::*;
+
+/// The example of the README.
+const KEYS: &str = include_str!("../../../tests/verdicts/keys.toml");
+
+#[test]
+fn an_editor_beside_a_build_waits_for_longer_than_it_runs() {
+    for kernel in ["eevdf-6.12", "eevdf-6.18", "eevdf-7.2", "eevdf-7.3"] {
+        let found = story_on("small-4llc", KEYS, kernel, "");
+        only(&found, Kind::Latency, &["editor"]);
+        if kernel == "eevdf-7.3" {
+            let verdict = &found.verdicts[0];
+            insta::assert_snapshot!(format!("{}\n{}", verdict.says, verdict.because));
+        }
+    }
+    if let Some(fair) = fair() {
+        let found = story_on("small-4llc", KEYS, fair, "");
+        assert_eq!(verdicts(&found), BTreeMap::new());
+    }
+}
+
+/// What the verdict names as its cures, tried: the editor waits for less than half as long in all.
+#[test]
+fn the_cures_of_latency_are_ones() {
+    let of_editor = |key: &str| KEYS.replacen("every", &format!("{key}\nevery"), 1);
+    let cured = [
+        // A little more than it runs at a time. With less it is preempted as it runs.
+        of_editor("slice = \"1200us\""),
+        of_editor("nice = -5"),
+        KEYS.replace("count", "policy = \"idle\"\ncount"),
+    ];
+    let waited = |found: &Diagnosis| {
+        let mut all = found.activity.waiting.iter();
+        let editor = all.find(|waiting| waiting.about.name == "editor");
+        editor.map_or(0, |waiting| waiting.waited_ns)
+    };
+    for kernel in ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"] {
+        let before = waited(&story_on("small-4llc", KEYS, kernel, ""));
+        for text in &cured {
+            let found = story_on("small-4llc", text, kernel, "");
+            assert_eq!(verdicts(&found), BTreeMap::new(), "{kernel}: {text}");
+            assert!(waited(&found) * 2 < before, "{kernel}: {text}: {before}");
+        }
+    }
+}
+
+#[test]
+fn slices_that_are_too_long_or_too_short_are_reported() {
+    let kernels = ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"];
+    let of_editor = |key: &str| KEYS.replacen("every", &format!("{key}\nevery"), 1);
+    for kernel in kernels {
+        for key in ["slice = \"100ms\"", "policy = \"batch\""] {
+            let found = story_on("small-4llc", &of_editor(key), kernel, "");
+            only(&found, Kind::SlicesLong, &["editor"]);
+        }
+        let short = "[task.hog]\nbody = [{ run = \"10ms\" }]\n[task.short]\nslice = \"100us\"\n\
+                     body = [{ run = \"100us\" }, { sleep = \"200us\" }]\n";
+        only(
+            &story(short, kernel, "cpus = 1"),
+            Kind::SlicesShort,
+            &["hog"],
+        );
+        let longer = short.replace("200us", "2ms");
+        assert_eq!(
+            verdicts(&story(&longer, kernel, "cpus = 1")),
+            BTreeMap::new(),
+            "{kernel}"
+        );
+    }
+}
