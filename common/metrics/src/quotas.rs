@@ -2,19 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use warmq_trace::{Comm, Record};
-use warmq_units::Duration;
-
-/// What `cpu.stat` says of a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Quota {
-    pub(crate) periods: u64,
-    pub(crate) throttled: u64,
-    pub(crate) span: Duration,
-}
+use warmq_trace::{Comm, QuotaStat, Record};
 
 /// By group.
-pub(crate) type Counted = BTreeMap<u32, Quota>;
+pub(crate) type Counted = BTreeMap<u32, QuotaStat>;
 
 /// The groups of a scenario that have a quota, and what was counted of them until now.
 #[derive(Clone, Debug, Default)]
@@ -36,28 +27,13 @@ impl Quotas {
 
     /// True if `record` is of a quota, and other counts hold from now on.
     pub(crate) fn see(&mut self, record: &Record) -> bool {
-        match *record {
-            Record::Cgroup { group, name, .. } => {
-                let table = self.tables.iter().position(|table| *table == name);
-                self.of.extend(table.map(|table| (group, table)));
-                false
-            }
-            Record::Quota {
-                group,
-                periods,
-                throttled,
-                span,
-            } => {
-                let quota = Quota {
-                    periods,
-                    throttled,
-                    span,
-                };
-                self.now.insert(group, quota);
-                true
-            }
-            _ => false,
+        if let Record::Cgroup { group, name, .. } = *record {
+            let table = self.tables.iter().position(|table| *table == name);
+            self.of.extend(table.map(|table| (group, table)));
         }
+        let said = QuotaStat::said(record);
+        self.now.extend(said);
+        said.is_some()
     }
 
     pub(crate) fn now(&self) -> &Counted {
@@ -66,19 +42,15 @@ impl Quotas {
 
     /// What was counted of all groups of `table` since `before`; none if nothing was counted at
     /// all.
-    pub(crate) fn since(&self, before: &Counted, table: usize) -> Option<Quota> {
+    pub(crate) fn since(&self, before: &Counted, table: usize) -> Option<QuotaStat> {
         let groups = self.now.iter();
         let mut of_table = groups
             .filter(|(group, _)| self.of.get(group) == Some(&table))
             .peekable();
         of_table.peek()?;
-        Some(of_table.fold(Quota::default(), |sum, (group, now)| {
-            let before = before.get(group).copied().unwrap_or_default();
-            Quota {
-                periods: sum.periods + now.periods.saturating_sub(before.periods),
-                throttled: sum.throttled + now.throttled.saturating_sub(before.throttled),
-                span: sum.span + now.span.saturating_sub(before.span),
-            }
-        }))
+        let counted = |(group, now): (&u32, &QuotaStat)| {
+            now.since(before.get(group).copied().unwrap_or_default())
+        };
+        Some(of_table.map(counted).sum())
     }
 }

@@ -1,13 +1,12 @@
 //! A quota of its group held it back.
 
-use warmq_trace::Limit;
+use warmq_trace::{Limit, QuotaStat};
 use warmq_units::Duration;
 
 use crate::Cure;
 use crate::case::Case;
 use crate::due::shares_by_groups;
 use crate::verdict::Finding;
-use crate::watch::Stat;
 use crate::words::{count, list, part, share, span, thousandths};
 
 /// In thousandths of the time that it asked for. A quota that is seldom met is there for peaks.
@@ -93,7 +92,7 @@ impl Held {
     }
 
     /// What the kernel counted of its group meanwhile, as its `cpu.stat` says.
-    pub fn stat(&self, case: &Case<'_, '_>) -> Option<Stat> {
+    pub fn stat(&self, case: &Case<'_, '_>) -> Option<QuotaStat> {
         let watcher = case.facts.watcher;
         self.group.and_then(|group| watcher.quotas.of(group))
     }

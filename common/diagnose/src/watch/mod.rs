@@ -25,7 +25,6 @@ use self::history::History;
 pub(crate) use self::history::{EndedWait, LONG_WAIT, Mark, Sums};
 use self::idle::{Beside, Idle};
 use self::quotas::Quotas;
-pub(crate) use self::quotas::Stat;
 use self::task::Wait;
 pub(crate) use self::task::{Longest, Program, Tally, Task};
 use crate::Need;

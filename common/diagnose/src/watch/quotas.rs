@@ -2,49 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use warmq_trace::Record;
+use warmq_trace::{QuotaStat, Record};
 use warmq_units::Duration;
-
-/// What `cpu.stat` says of a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stat {
-    /// Periods that have ended (`nr_periods`).
-    pub periods: u64,
-    /// Those in which it was throttled on some CPU (`nr_throttled`).
-    pub throttled: u64,
-    /// For how long, summed over CPUs.
-    pub span: Duration,
-}
 
 /// By group.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quotas {
     /// For how long its tasks were held back.
     held: BTreeMap<u32, Duration>,
-    now: BTreeMap<u32, Stat>,
+    now: BTreeMap<u32, QuotaStat>,
     /// What had been counted when the measurement began, or when a record first said so.
-    before: BTreeMap<u32, Stat>,
+    before: BTreeMap<u32, QuotaStat>,
 }
 
 impl Quotas {
     pub fn learn(&mut self, record: &Record) {
-        match *record {
-            Record::Throttled { group, span } => *self.held.entry(group).or_default() += span,
-            Record::Quota {
-                group,
-                periods,
-                throttled,
-                span,
-            } => {
-                let stat = Stat {
-                    periods,
-                    throttled,
-                    span,
-                };
-                self.now.insert(group, stat);
-                self.before.entry(group).or_insert(stat);
-            }
-            _ => {}
+        if let Record::Throttled { group, span } = *record {
+            *self.held.entry(group).or_default() += span;
+        }
+        if let Some((group, stat)) = QuotaStat::said(record) {
+            self.now.insert(group, stat);
+            self.before.entry(group).or_insert(stat);
         }
     }
 
@@ -60,13 +38,8 @@ impl Quotas {
     }
 
     /// What was counted of `group` meanwhile; none where nothing was.
-    pub fn of(&self, group: u32) -> Option<Stat> {
-        let (now, before) = (self.now.get(&group)?, self.before.get(&group)?);
-        let stat = Stat {
-            periods: now.periods.saturating_sub(before.periods),
-            throttled: now.throttled.saturating_sub(before.throttled),
-            span: now.span.saturating_sub(before.span),
-        };
+    pub fn of(&self, group: u32) -> Option<QuotaStat> {
+        let stat = self.now.get(&group)?.since(*self.before.get(&group)?);
         (stat.periods > 0).then_some(stat)
     }
 }
@@ -91,7 +64,7 @@ mod tests {
         quotas.restart();
         assert_eq!(quotas.of(1), None);
         quotas.learn(&counted(30, 5, 270));
-        let stat = Stat {
+        let stat = QuotaStat {
             periods: 20,
             throttled: 1,
             span: Duration::from_ms(70),
