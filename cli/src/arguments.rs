@@ -8,8 +8,8 @@ use warmq_experiment::Engine;
 use warmq_scenario::Scenario;
 
 use crate::commands::{
-    bench, calibrate, check, compare, completions, convert, diagnose, laws, machines, man, metrics,
-    parts, plan, race, replay, reproduce, run, vm, watch,
+    bench, calibrate, check, compare, completions, conflicts, convert, diagnose, laws, machines,
+    man, metrics, parts, plan, race, replay, reproduce, run, vm, watch,
 };
 use crate::exit;
 use crate::failure::Failure;
@@ -79,6 +79,8 @@ pub enum Command {
     Metrics(metrics::Arguments),
     /// Measure this machine's own caches, and what recording costs.
     Bench(bench::Arguments),
+    /// Find which hot addresses of a process share the sets of a cache.
+    Conflicts(conflicts::Arguments),
     /// Measure what this machine's kernel and caches cost.
     #[command(long_about = calibrate::ABOUT)]
     Calibrate(calibrate::Arguments),

@@ -5,6 +5,7 @@ pub mod json;
 use std::io;
 use std::process::ExitCode;
 
+use warmq_conflicts::ConflictsError;
 use warmq_experiment::{Difference, NoThreads, NotDone, Problems};
 use warmq_host::HostError;
 use warmq_report::WriteError;
@@ -218,6 +219,23 @@ impl From<WalkError> for Failure {
                 source,
                 fix: help,
             } => Failure::System(action, format!("{source}; {help}")),
+        }
+    }
+}
+
+impl From<ConflictsError> for Failure {
+    fn from(error: ConflictsError) -> Failure {
+        match error {
+            ConflictsError::Input { what, fix } => Failure::usage(what, fix),
+            ConflictsError::File {
+                file,
+                what,
+                fix: help,
+            } => Failure::File { file, what, help },
+            ConflictsError::Gone { .. } | ConflictsError::NoMemory { .. } => {
+                Failure::usage(error.to_string(), "")
+            }
+            ConflictsError::Refused { .. } => Failure::Lacking(error.to_string(), String::new()),
         }
     }
 }

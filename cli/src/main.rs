@@ -13,6 +13,7 @@ mod clocked;
 mod colors;
 mod commands;
 mod compare;
+mod conflicts;
 mod contents;
 mod convert;
 mod described;

@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod check;
 pub mod compare;
 pub mod completions;
+pub mod conflicts;
 pub mod convert;
 pub mod diagnose;
 pub mod laws;
@@ -45,6 +46,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Workloads(arguments) => parts::workloads(&arguments),
         Command::Metrics(arguments) => metrics::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Conflicts(arguments) => conflicts::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Vm(arguments) => vm::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

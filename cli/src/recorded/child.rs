@@ -1,9 +1,14 @@
-//! A command that runs while its machine is recorded.
+//! A command that runs while it, or its machine, is looked at.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{self, Command, ExitStatus};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::failure::Failure;
 
@@ -24,6 +29,26 @@ impl Child {
         started
             .map(|child| Some(Child(child)))
             .map_err(|error| refused(program, &error))
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Ends it: asks for that, and ends it by force if it goes on for a second.
+    pub fn end(&mut self) {
+        let asked = i32::try_from(self.0.id()).ok().map(Pid::from_raw);
+        let _ = asked.map(|pid| kill(pid, Signal::SIGTERM));
+        let end = Instant::now() + Duration::from_secs(1);
+        while Instant::now() < end {
+            if self.ended().is_some() {
+                return;
+            }
+            sleep(Duration::from_millis(10));
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 
     /// The status with which it has ended, as shells number it; none while it goes on. It does so

@@ -21,7 +21,7 @@ use warmq_trace::file::Writer;
 use warmq_trace::{Header, Observer, Record};
 use warmq_units::{Duration, Instant};
 
-use self::child::Child;
+pub use self::child::Child;
 pub use self::options::{Choice, Recorder};
 use self::recorder::{Running, Stopped};
 pub use self::sweeper::sweep_when_left;

@@ -108,11 +108,15 @@ fn described(cpu: CpuId) -> Result<CpuId, Failure> {
 ///
 /// # Errors
 /// What the operating system refuses.
-pub fn measured_caches(machine: &mut MachineDescription, stride: Bytes) -> Result<(), Failure> {
+pub fn measured_caches(
+    machine: &mut MachineDescription,
+    stride: Bytes,
+) -> Result<LatencyReport, Failure> {
     let watch = Watch::until_done("measuring the latencies of this machine's caches");
-    let latencies = measure_latencies(machine, None, stride)?.for_machine(machine);
+    let report = measure_latencies(machine, None, stride)?;
     drop(watch);
-    set_latencies(machine, &latencies)
+    set_latencies(machine, &report.for_machine(machine))?;
+    Ok(report)
 }
 
 fn set_latencies(machine: &mut MachineDescription, latencies: &Latencies) -> Result<(), Failure> {

@@ -31,6 +31,7 @@ fn the_help_of_each_command_explains_its_options() {
     shown("bench_record", "bench record --help");
     shown("check", "check --help");
     shown("machines", "machines --help");
+    shown("conflicts", "conflicts --help");
     shown("calibrate", "calibrate --help");
     shown("bench_walk", "bench walk --help");
     shown("vm_run", "vm run --help");

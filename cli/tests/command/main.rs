@@ -7,6 +7,7 @@ mod any_line;
 mod beside_perf;
 mod bounds;
 mod compare;
+mod conflicts;
 mod decisions;
 mod diagnose;
 mod help;

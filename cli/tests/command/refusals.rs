@@ -148,3 +148,23 @@ fn a_nonsensical_machine_is_shown_in_its_text_with_the_fix() {
     ];
     insta::assert_snapshot!("refusals_machine", all(&folder, &commands));
 }
+
+#[test]
+fn what_has_no_conflicts_to_be_found_is_refused_with_a_fix() {
+    let folder = Folder::new("refusals-conflicts").with("words.txt", "1000\nmain\n");
+    let commands = [
+        "conflicts 4194305",
+        "conflicts --blocks 0x1000,0,8",
+        "conflicts --blocks 0x1000,4KB,0",
+        "conflicts --blocks 0x1000,4KB",
+        "conflicts --symbol slots,4KB",
+        "conflicts --symbol slots,0",
+        "conflicts --samples words.txt",
+        "conflicts --samples missing.txt",
+        "conflicts --after 10s -- true",
+        "conflicts -- no-such-program",
+        "conflicts --after 1s 1",
+        "conflicts --json",
+    ];
+    insta::assert_snapshot!("refusals_conflicts", all(&folder, &commands));
+}

@@ -95,6 +95,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("live", "walk", &["units", "coloring", "machine", "host"]),
+    ("live", "conflicts", &["units", "coloring", "machine"]),
     ("live", "hint", &[]),
     ("live", "color", &["coloring"]),
     ("live", "drill", &["hint"]),

@@ -18,6 +18,9 @@
 //!   the same walk on simulated caches with the same placement. Where that is unknown, it does it
 //!   twice, with the best and the worst that is possible, and says nothing in between.
 //!
+//! - [`visits`] is a walk over the lines of another program, as they lie in its pages: the same
+//!   simulated caches, and the same timing on copies.
+//!
 //! Not here: counters of the hardware (virtual machines have none), and the choice of what to show.
 
 mod arena;
@@ -41,6 +44,7 @@ mod thread;
 mod timing;
 mod transfer;
 mod translation;
+mod visits;
 
 pub use calls::system_call_ns;
 pub use error::WalkError;
@@ -59,3 +63,4 @@ pub use spread::Spread;
 pub use thread::allowed_cpus;
 pub use transfer::transfer_ns;
 pub use translation::Translation;
+pub use visits::{SimulatedVisits, Visits, measure_visits};

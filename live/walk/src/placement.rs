@@ -88,6 +88,21 @@ pub enum Case {
 }
 
 impl Placement {
+    /// The cache whose sets these are.
+    pub(crate) fn cache(&self) -> Geometry {
+        let (Placement::Offset(cache) | Placement::Found(cache, _) | Placement::Unknown(cache)) =
+            self;
+        *cache
+    }
+
+    /// The placement that is known without a search in `cache`: by the offset in a page, or none.
+    pub(crate) fn without_search(cache: Geometry) -> Placement {
+        match of_the_offset(cache) {
+            true => Placement::Offset(cache),
+            false => Placement::Unknown(cache),
+        }
+    }
+
     /// The set of the line at `offset` of the arena; `None` where it is not known.
     fn set(&self, offset: u64) -> Option<u64> {
         match self {
@@ -113,8 +128,7 @@ impl Placement {
     /// Addresses that use the same sets of the cache as the lines at `offsets`, one a line, each
     /// with its line's own tag. Where the sets are not known, those of `case`.
     pub fn addresses(&self, offsets: &[u64], case: Case) -> BTreeMap<u64, Address> {
-        let (Placement::Offset(cache) | Placement::Found(cache, _) | Placement::Unknown(cache)) =
-            self;
+        let cache = self.cache();
         let mut lines: Vec<u64> = offsets.iter().map(|offset| offset / cache.line.0).collect();
         lines.sort_unstable();
         lines.dedup();

@@ -6,15 +6,16 @@ use std::ops::RangeInclusive;
 use warmq_machine::{Access, Hierarchy, MachineDescription, Options, Served};
 use warmq_units::{Address, CpuId, Duration, Instant};
 
+use super::geometry::Geometry;
 use super::placement::{Case, Placement};
 use super::result::{WalkFacts, WalkRow};
 use super::translation::Translation;
 
 /// Walks before the one that counts.
-const WARM_UP: u32 = 8;
+pub(crate) const WARM_UP: u32 = 8;
 
 /// Walks that count. More than one: a replacement that draws lots is not the same each time.
-const COUNTED: u32 = 8;
+pub(crate) const COUNTED: u32 = 8;
 
 /// A walk on the simulated caches.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
@@ -52,8 +53,9 @@ pub fn simulate_walk(
 ) -> Vec<SimulatedWalk> {
     let translation_ns = translation.map_or(0.0, |cost| cost.ns(u64::from(row.blocks)));
     let simulated = |case: &Case| {
-        let mut walk = Walk::new(machine, cpu, facts, placement, row, *case);
-        let (time, missed) = walk.counted(machine.miss_overlap, row);
+        let lines = row.visits.iter().flat_map(|visit| lines(facts, *visit));
+        let mut caches = Caches::new(machine, cpu, placement, lines, *case);
+        let (time, missed) = counted(&mut caches, machine.miss_overlap, facts, row);
         let visits = (row.visits.len().max(1) as u64 * u64::from(COUNTED)) as f64;
         SimulatedWalk {
             ns_per_visit: time.0 as f64 / 1000.0 / visits + translation_ns,
@@ -64,73 +66,83 @@ pub fn simulate_walk(
     placement.cases().iter().map(simulated).collect()
 }
 
-/// A CPU that reads.
+/// Time of all visits that count, and how many of them the colored cache did not have.
+fn counted(caches: &mut Caches, overlap: u64, facts: &WalkFacts, row: &WalkRow) -> (Duration, u64) {
+    let (mut total, mut missed) = (Duration::ZERO, 0);
+    for round in 0..WARM_UP + COUNTED {
+        for visit in &row.visits {
+            let mut reads = lines(facts, *visit).map(|offset| caches.read(offset));
+            let (chain, served) = reads.next().unwrap_or((Duration::ZERO, Served::Level(1)));
+            let all = reads.fold(chain, |sum, (takes, _)| sum + takes);
+            if round >= WARM_UP {
+                total += chain.max(all / overlap.max(1));
+                missed += u64::from(!is_within(served, facts.cache.level));
+            }
+        }
+    }
+    (total, missed)
+}
+
+/// Whether a cache at `level` or nearer had the line.
+pub(crate) fn is_within(served: Served, level: u8) -> bool {
+    matches!(served, Served::Level(by) if by <= level)
+}
+
+/// The caches of a CPU that reads.
 ///
 /// The levels nearer than the colored cache are indexed by the offset in a page, which is the same
 /// in every address; the colored one and those beyond by where a line is placed. With a hashed
 /// index no single address has both, so that each has caches of its own: a load that the near
 /// ones do not have goes to the far ones.
-struct Walk<'walk> {
-    facts: &'walk WalkFacts,
+pub(crate) struct Caches {
     near: Option<Hierarchy>,
     far: Hierarchy,
+    /// The colored cache.
+    colored: Geometry,
     /// By the number of the line in the arena.
     placed: BTreeMap<u64, Address>,
     cpu: CpuId,
     now: Instant,
 }
 
-impl<'walk> Walk<'walk> {
-    fn new(
+impl Caches {
+    /// Those of `cpu` of `machine`, for reads of `lines` (bytes from the start of the memory).
+    pub fn new(
         machine: &MachineDescription,
         cpu: CpuId,
-        facts: &'walk WalkFacts,
         placement: &Placement,
-        row: &WalkRow,
+        lines: impl Iterator<Item = u64>,
         case: Case,
-    ) -> Walk<'walk> {
-        let colored = facts.cache.level;
-        let far = levels(machine, colored..=u8::MAX);
-        let lines = row.visits.iter().flat_map(|visit| lines(facts, *visit));
+    ) -> Caches {
+        let colored = placement.cache();
+        let far = levels(machine, colored.level..=u8::MAX);
         let lines: Vec<u64> = lines.collect();
-        Walk {
-            facts,
-            near: levels(machine, 1..=colored - 1),
+        Caches {
+            near: levels(machine, 1..=colored.level - 1),
             far: far.expect("the colored cache is one of the machine's"),
+            colored,
             placed: placement.addresses(&lines, case),
             cpu,
             now: Instant::START,
         }
     }
 
-    /// Time of all visits that count, and how many of them the colored cache did not have.
-    fn counted(&mut self, overlap: u64, row: &WalkRow) -> (Duration, u64) {
-        let (mut total, mut missed) = (Duration::ZERO, 0);
-        for round in 0..WARM_UP + COUNTED {
-            for visit in &row.visits {
-                let mut times = lines(self.facts, *visit).map(|offset| self.read(offset));
-                let (chain, misses) = times.next().unwrap_or((Duration::ZERO, false));
-                let all = times.fold(chain, |sum, (takes, _)| sum + takes);
-                if round >= WARM_UP {
-                    total += chain.max(all / overlap.max(1));
-                    missed += u64::from(misses);
-                }
-            }
-        }
-        (total, missed)
-    }
-
-    /// How long a read takes, and whether the near caches and the colored one miss.
-    fn read(&mut self, offset: u64) -> (Duration, bool) {
-        let placed = self.placed[&(offset / self.facts.cache.line.0)];
+    /// How long a read of the line at `offset` takes, and what serves it.
+    pub fn read(&mut self, offset: u64) -> (Duration, Served) {
+        let placed = self.placed[&(offset / self.colored.line.0)];
         let (cpu, now) = (self.cpu, self.now);
         let near = self.near.as_mut();
         let near = near.map(|caches| caches.access(cpu, Address(offset), Access::Read, now));
         let near = near.filter(|near| matches!(near.served, Served::Level(_)));
-        let outcome = near.unwrap_or_else(|| self.far.access(cpu, placed, Access::Read, now));
+        let outcome = near.unwrap_or_else(|| {
+            let mut far = self.far.access(cpu, placed, Access::Read, now);
+            if let Served::Level(level) = &mut far.served {
+                *level += self.colored.level - 1;
+            }
+            far
+        });
         self.now += outcome.takes;
-        let missed = near.is_none() && outcome.served != Served::Level(1);
-        (outcome.takes, missed)
+        (outcome.takes, outcome.served)
     }
 }
 

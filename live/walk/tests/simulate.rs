@@ -9,7 +9,7 @@ use warmq_machine::description::{
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Hertz, Seed};
 use warmq_walk::{
     Backing, Geometry, Known, Layout, Placement, Search, SimulatedWalk, Spread, Translation,
-    WalkFacts, WalkRow, list_order, simulate_walk,
+    Visits, WalkFacts, WalkRow, list_order, measure_visits, simulate_walk,
 };
 
 /// One CPU at 1 GHz, so that a cycle is a nanosecond: 4 KB direct-mapped, then 64 KB in 4 ways.
@@ -176,4 +176,53 @@ fn unknown_sets_give_the_best_and_the_worst_that_is_possible() {
         let times: Vec<f64> = walks.iter().map(|walk| walk.ns_per_visit).collect();
         assert_eq!(times, [best, worst], "{blocks} blocks, {colors} colors");
     }
+}
+
+fn visits(addresses: impl Iterator<Item = u64>) -> Visits {
+    Visits::of(&addresses.collect::<Vec<u64>>(), Bytes(64)).expect("some addresses")
+}
+
+#[test]
+fn lines_at_one_place_of_pages_miss_in_level_1_and_within_a_range_in_level_2() {
+    let same = visits((0..10).map(|page| 0x7f00_0000_0840 + (page << 16)));
+    let walks = same.simulate(&machine(), CpuId(0));
+    let [best, worst] = &walks[..] else {
+        panic!("a range: {walks:?}")
+    };
+    // Four ways hold no ten lines of a set; a memory of 100 ns is behind.
+    assert_eq!(
+        (best.missed[&1], best.missed[&2], best.ns_per_visit),
+        (1.0, 0.0, 10.0)
+    );
+    assert_eq!(
+        (worst.missed[&1], worst.missed[&2], worst.ns_per_visit),
+        (1.0, 1.0, 100.0)
+    );
+}
+
+#[test]
+fn lines_at_places_of_their_own_are_held_by_level_1() {
+    let spread = visits((0..10).map(|page| 0x7f00_0000_0000 + (page << 16) + page * 64));
+    for walk in spread.simulate(&machine(), CpuId(0)) {
+        assert_eq!((walk.missed[&1], walk.ns_per_visit), (0.0, 2.0), "{walk:?}");
+    }
+}
+
+#[test]
+fn lines_are_visited_once_and_keep_their_pages_and_places() {
+    let of = |addresses: &[u64]| Visits::of(addresses, Bytes(64));
+    let far = of(&[0x1_0000_0040, 0x5_0000_0080, 0x5_0000_0040]);
+    assert_eq!(far, of(&[0x1040, 0x1044, 0x2040, 0x2080, 0x2081]));
+    assert_ne!(far, of(&[0x1040, 0x2040, 0x3080]));
+    assert_eq!(far.map(|visits| visits.pages()), Some(2));
+    assert_eq!(of(&[]), None);
+}
+
+#[test]
+fn copies_are_timed_for_each_layout() {
+    let layouts =
+        [1, 64].map(|lines| visits((0..100).map(|page| (page << 12) + page % lines * 64)));
+    let measured = measure_visits(&layouts, None, 2, Duration::from_ms(1)).expect("measured");
+    assert_eq!(measured.len(), 2);
+    assert!(measured.iter().all(|spread| spread.min > 0.0));
 }

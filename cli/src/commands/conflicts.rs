@@ -1,0 +1,85 @@
+//! `warmq conflicts`: which hot addresses of a process share the sets of a cache.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use warmq_conflicts::{UserBlocks, UserSymbol};
+use warmq_units::Duration;
+
+use crate::conflicts::{self, Asked};
+use crate::failure::Failure;
+use crate::output;
+
+const EXAMPLES: &str = "\
+Examples:
+  warmq conflicts 4711                          stacks and control blocks of its threads
+  warmq conflicts 4711 --measure                with what visits of copies take on this machine
+  warmq conflicts 4711 --symbol slots,4KB       and an array of the program
+  warmq conflicts --after 5s -- ./server        start it, look at it after 5 s, end it
+  warmq conflicts --blocks 0x0,16KB,4096        blocks of no process
+  perf mem record -p 4711 -- sleep 5 && perf script -F addr | warmq conflicts --samples -";
+
+/// Find which hot addresses of a process share the sets of which level of caches.
+///
+/// No counters are needed, so that it works on virtual machines, too. Stack pointers of all threads
+/// are read from /proc, control blocks and the tops of fibers' stacks from the memory of the
+/// process, which is neither stopped nor traced. That needs root, or the user of the process.
+/// Printed are how the addresses lie in a page, how many of them each level can hold, the colors
+/// that equation 3 asks for, and what visits of all in turn take on simulated caches of this
+/// machine, before and after coloring (docs/coloring.md).
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Arguments {
+    /// The process.
+    #[arg(value_name = "PID", conflicts_with = "command")]
+    pid: Option<u32>,
+    /// Blocks at ADDRESS, one every STRIDE bytes.
+    #[arg(long, value_name = "ADDRESS,STRIDE,COUNT")]
+    blocks: Vec<UserBlocks>,
+    /// An array of the program by the name of its symbol [default: as many blocks as it has room
+    /// for].
+    #[arg(long, value_name = "NAME,STRIDE[,COUNT]")]
+    symbol: Vec<UserSymbol>,
+    /// Addresses that a profiler sampled, a line each in hex, as `perf script -F addr` writes them;
+    /// - is standard input.
+    #[arg(long, value_name = "FILE")]
+    samples: Option<PathBuf>,
+    /// Measure visits of copies of the addresses on this machine, as they are and colored.
+    #[arg(long)]
+    measure: bool,
+    /// Let the command run for so long before looking at it [default: 1s].
+    #[arg(long, value_name = "TIME")]
+    after: Option<Duration>,
+    /// Print one line of JSON.
+    #[arg(long)]
+    json: bool,
+    /// Start this command, look at it, and end it.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Looks, and prints what was found.
+///
+/// # Errors
+/// No such process, no permission, names of nothing, a command that has ended by itself.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.after.is_some() && arguments.command.is_empty() {
+        let help = "give the command after `--`, or leave the option out";
+        return Err(Failure::usage("--after: no command is started", help));
+    }
+    let asked = Asked {
+        pid: arguments.pid,
+        command: &arguments.command,
+        after: arguments.after.unwrap_or(Duration::from_s(1)),
+        blocks: &arguments.blocks,
+        symbols: &arguments.symbol,
+        samples: arguments.samples.as_deref(),
+        measure: arguments.measure,
+    };
+    let found = conflicts::find(&asked)?;
+    match arguments.json {
+        true => output::print_json(&found),
+        false => output::print(&conflicts::text(&found)),
+    }
+}

@@ -1,0 +1,295 @@
+//! Hot addresses of a process, and what each level of caches makes of them.
+
+mod child;
+mod table;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde::Serialize;
+use warmq_coloring::Coloring;
+use warmq_conflicts::{
+    ConflictsError, Frames, Held, Kind, Layout, Level, PAGE, Process, UserBlocks, UserSymbol,
+    levels, samples, symbol,
+};
+use warmq_machine::MachineDescription;
+use warmq_units::{Bytes, CpuId, Duration, printable};
+use warmq_walk::{SimulatedVisits, Spread, Translation, Visits, measure_visits};
+
+use crate::failure::Failure;
+use crate::progress::Watch;
+use crate::{calibrated, machines, walk};
+use child::Looked;
+
+pub use table::text;
+
+/// Whose caches are described: CPU 0's, as the library `warmq-color` takes them.
+const CPU: CpuId = CpuId(0);
+
+/// Measurements of each layout, in memory of their own; and the shortest time of one.
+const REPETITIONS: u32 = 15;
+const MIN_TIME: Duration = Duration::from_ms(2);
+
+/// What is to be looked at.
+pub struct Asked<'a> {
+    /// A process that runs.
+    pub pid: Option<u32>,
+    /// A command to start; empty: none.
+    pub command: &'a [OsString],
+    /// How long the command runs before.
+    pub after: Duration,
+    /// Blocks by address.
+    pub blocks: &'a [UserBlocks],
+    /// Blocks by symbol.
+    pub symbols: &'a [UserSymbol],
+    /// A file of sampled addresses.
+    pub samples: Option<&'a Path>,
+    /// Whether visits are measured.
+    pub measure: bool,
+}
+
+impl Asked<'_> {
+    /// Whether no address is asked for.
+    fn is_empty(&self) -> bool {
+        let named = self.blocks.len() + self.symbols.len() + self.command.len();
+        named == 0 && self.pid.is_none() && self.samples.is_none()
+    }
+}
+
+/// What was found.
+#[derive(Serialize)]
+pub struct Found {
+    /// The process, if there is one.
+    process: Option<Looks>,
+    /// Where the times of caches come from.
+    times: String,
+    /// Whether this machine is virtual: physical addresses are the guest's then.
+    virtual_machine: bool,
+    /// A conflict, or none, for each kind of address.
+    kinds: Vec<Conflict>,
+}
+
+/// A process that was looked at.
+#[derive(Serialize)]
+struct Looks {
+    pid: u32,
+    name: String,
+    threads: usize,
+    /// Threads that ran each time that they were looked at.
+    running: usize,
+}
+
+/// Addresses of one kind.
+#[derive(Serialize)]
+struct Conflict {
+    kind: Kind,
+    source: &'static str,
+    /// Different lines.
+    lines: u64,
+    /// The distance of most neighbours.
+    stride: Option<u64>,
+    /// Lines at each line of a page.
+    by_offset: Vec<u64>,
+    levels: Vec<Held>,
+    /// What the library `warmq-color` would choose; 1 is none.
+    colors: u64,
+    plain: Visited,
+    /// Where there is a coloring.
+    colored: Option<Visited>,
+}
+
+/// Visits of all lines in turn.
+#[derive(Default, Serialize)]
+struct Visited {
+    /// On simulated caches; the best and the worst placement where that is not known.
+    simulated: Vec<SimulatedVisits>,
+    /// What the translation of an address takes beside, if it was measured.
+    translation_ns: Option<f64>,
+    /// On this machine, ns a visit.
+    measured: Option<Spread>,
+}
+
+/// Looks at what was asked for.
+///
+/// # Errors
+/// No such process, no permission, names of nothing, a command that ended by itself.
+pub fn find(asked: &Asked<'_>) -> Result<Found, Failure> {
+    if asked.is_empty() {
+        let help = "give a PID, a command after `--`, --blocks or --samples";
+        return Err(Failure::usage("there is nothing to look at", help));
+    }
+    let mut machine = machines::host()?;
+    let levels = levels(&machine, CPU);
+    let line = levels.first().map_or(64, |level| level.cache.line());
+    let sampled = asked.samples.map(|file| sampled(file, line)).transpose()?;
+    let child = Looked::start(asked.command, asked.after)?;
+    let pid = asked.pid.or(child.as_ref().map(Looked::pid));
+    let process = pid
+        .map(|pid| Process::look(Path::new("/"), pid))
+        .transpose()?;
+    let mut layouts = process.as_ref().map_or(Vec::new(), Process::layouts);
+    layouts.extend(asked.blocks.iter().map(|blocks| blocks.layout()));
+    layouts.extend(named(asked.symbols, process.as_ref())?);
+    layouts.extend(sampled);
+    let addresses = || {
+        layouts
+            .iter()
+            .flat_map(|layout| layout.addresses().iter().copied())
+    };
+    let frames = process
+        .as_ref()
+        .map(|process| Frames::of(process, addresses()));
+    let frames = frames.unwrap_or_default();
+    drop(child);
+    let translation = asked.measure.then(|| {
+        let report = walk::measured_caches(&mut machine, Bytes(PAGE))?;
+        Ok::<Translation, Failure>(report.translation)
+    });
+    let looking = Looking {
+        levels,
+        line,
+        frames,
+        translation: translation.transpose()?,
+        machine,
+    };
+    let _watch = asked
+        .measure
+        .then(|| Watch::until_done("visiting copies of the addresses"));
+    // A single line conflicts with nothing.
+    let several = layouts.iter().filter(|layout| layout.lines(line).len() > 1);
+    let kinds = several.map(|layout| looking.conflict(layout));
+    Ok(Found {
+        kinds: kinds.collect::<Result<_, Failure>>()?,
+        process: process.map(Looks::from),
+        times: looking.times(),
+        virtual_machine: is_virtual(),
+    })
+}
+
+impl From<Process> for Looks {
+    fn from(process: Process) -> Looks {
+        Looks {
+            pid: process.pid,
+            threads: process.threads.len(),
+            running: process.running(),
+            name: process.name,
+        }
+    }
+}
+
+/// The blocks of `symbols` of `process`.
+fn named(symbols: &[UserSymbol], process: Option<&Process>) -> Result<Vec<Layout>, Failure> {
+    let layout = |wanted: &UserSymbol| {
+        let process = process.ok_or_else(|| {
+            let what = format!("--symbol {} is of no program", wanted.name);
+            Failure::usage(what, "give a PID or a command")
+        })?;
+        let (start, size) = symbol(process, &wanted.name)?;
+        Ok(wanted.blocks(start, size)?.layout())
+    };
+    symbols.iter().map(layout).collect()
+}
+
+/// The lines of `line` bytes that the samples in `file` hit.
+fn sampled(file: &Path, line: u64) -> Result<Layout, Failure> {
+    let name = printable(file).to_string();
+    let mut bytes = Vec::new();
+    let read = match file == Path::new("-") {
+        true => io::stdin().read_to_end(&mut bytes).map(|_| ()),
+        false => fs::read(file).map(|read| bytes = read),
+    };
+    read.map_err(|error| Failure::system(format!("read {name}"), &error))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        let what = "this is no text".to_owned();
+        let help = "write the addresses by `perf script -F addr`".to_owned();
+        let file = name.clone();
+        Failure::File { file, what, help }
+    })?;
+    samples(&name, &text, line).map_err(|error: ConflictsError| error.into())
+}
+
+/// Whether a hypervisor runs this machine, as far as the processor says so (x86).
+fn is_virtual() -> bool {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let mut flags = text.lines().filter(|line| line.starts_with("flags"));
+    flags.any(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
+}
+
+/// What is the same for addresses of all kinds.
+struct Looking {
+    levels: Vec<Level>,
+    /// Bytes of a line.
+    line: u64,
+    frames: Frames,
+    /// What translations of addresses take, where visits are measured.
+    translation: Option<Translation>,
+    machine: MachineDescription,
+}
+
+impl Looking {
+    /// Where the times of caches come from.
+    fn times(&self) -> String {
+        match &self.translation {
+            Some(_) => "Latencies of caches were measured just now.".to_owned(),
+            None => calibrated::sentence(),
+        }
+    }
+
+    fn conflict(&self, layout: &Layout) -> Result<Conflict, Failure> {
+        let held = self
+            .levels
+            .iter()
+            .map(|level| Held::of(*level, layout, &self.frames));
+        let held: Vec<Held> = held.collect();
+        let coloring = self.coloring(layout, &held);
+        let mut layouts = vec![layout.clone()];
+        layouts.extend((coloring.colors() > 1).then(|| layout.colored(coloring)));
+        let mut visited = self.visited(&layouts)?.into_iter();
+        Ok(Conflict {
+            kind: layout.kind(),
+            source: layout.kind().source(),
+            lines: layout.lines(self.line).len() as u64,
+            stride: layout.stride(),
+            by_offset: layout.by_offset(self.line),
+            levels: held,
+            colors: coloring.colors(),
+            plain: visited.next().unwrap_or_default(),
+            colored: visited.next(),
+        })
+    }
+
+    /// The coloring for the nearest level that can hold the lines; none where that one holds them
+    /// already.
+    fn coloring(&self, layout: &Layout, held: &[Held]) -> Coloring {
+        let mut levels = self.levels.iter().zip(held);
+        let fitting = |(level, held): (&Level, &Held)| Some((held.colors?, level.cache));
+        match levels.find_map(fitting) {
+            Some((colors, cache)) if colors > 1 => {
+                Coloring::new(colors, layout.stride().unwrap_or(PAGE), cache)
+            }
+            _ => Coloring::NONE,
+        }
+    }
+
+    /// Visits of each of `layouts`, measured in alternation.
+    fn visited(&self, layouts: &[Layout]) -> Result<Vec<Visited>, Failure> {
+        let of = |layout: &Layout| Visits::of(layout.addresses(), Bytes(self.line));
+        let visits: Vec<Visits> = layouts.iter().filter_map(of).collect();
+        let measured = match &self.translation {
+            Some(_) => measure_visits(&visits, None, REPETITIONS, MIN_TIME)?,
+            None => Vec::new(),
+        };
+        let mut measured = measured.into_iter();
+        let visited = visits.iter().map(|visits| Visited {
+            simulated: visits.simulate(&self.machine, CPU),
+            translation_ns: self
+                .translation
+                .as_ref()
+                .map(|cost| cost.ns(visits.pages())),
+            measured: measured.next(),
+        });
+        Ok(visited.collect())
+    }
+}
