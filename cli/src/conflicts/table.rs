@@ -191,9 +191,9 @@ fn advice(conflict: &Conflict) -> String {
     if conflict.colors <= 1 {
         return match level {
             1 => "Nothing to color: level 1 holds all of them.".to_owned(),
-            _ => format!(
-                "Nothing to color: level {level} is the first that can hold all of them, and does."
-            ),
+            _ => {
+                format!("Nothing to color: level {level} is the nearest that can hold all of them.")
+            }
         };
     }
     let cure = match conflict.kind {

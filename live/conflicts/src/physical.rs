@@ -37,11 +37,6 @@ impl Frames {
         }
     }
 
-    /// Whether none could be read.
-    pub fn are_hidden(&self) -> bool {
-        self.by_page.is_empty()
-    }
-
     /// The physical address behind `address`, if it is known.
     pub fn physical(&self, address: u64) -> Option<u64> {
         let frame = self.by_page.get(&(address / PAGE))?;

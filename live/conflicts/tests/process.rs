@@ -120,7 +120,8 @@ fn stacks_that_no_thread_is_in_are_found_by_their_guards_with_the_highest_line_i
 fn frames_are_read_where_the_kernel_shows_them() {
     let root = recorded(MAPS, &[(4711, "-1 0x14a40 0x1\n")]);
     let process = Process::look(root.path(), PID).expect("a process");
-    assert!(Frames::of(&process, [0x14a40]).are_hidden(), "no file");
+    let hidden = Frames::of(&process, [0x14a40]);
+    assert_eq!(hidden.physical(0x14a40), None, "there is no file");
     let file = File::create(root.path().join(format!("proc/{PID}/pagemap"))).unwrap();
     let entry = |page: u64, entry: u64| file.write_all_at(&entry.to_ne_bytes(), page * 8).unwrap();
     // Present; present without the right to see where; swapped out.
