@@ -131,7 +131,7 @@ fn a_list_that_fits_costs_the_latency_of_the_level_it_fits_into() {
 }
 
 #[test]
-fn twice_as_many_blocks_as_fit_miss_always_and_two_colors_mend_it() {
+fn twice_as_many_blocks_as_fit_miss_always_and_two_colors_cure_it() {
     assert_eq!(simulated(16, 1, 1), (100.0, 1.0));
     assert_eq!(simulated(16, 2, 1), (10.0, 0.0));
     // Equation 3: 32 blocks of 8 KB in 64 KB need four colors; two do not help.
