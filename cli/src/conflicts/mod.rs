@@ -5,14 +5,14 @@ mod table;
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Serialize;
 use warmq_coloring::Coloring;
+use warmq_config::read_text;
 use warmq_conflicts::{
-    ConflictsError, Frames, Held, Kind, Layout, Level, PAGE, Process, UserBlocks, UserSymbol,
-    levels, samples, symbol,
+    Frames, Held, Kind, Layout, Level, PAGE, Process, UserBlocks, UserSymbol, levels, samples,
+    symbol,
 };
 use warmq_machine::MachineDescription;
 use warmq_units::{Bytes, CpuId, Duration, printable};
@@ -192,22 +192,19 @@ fn named(symbols: &[UserSymbol], process: Option<&Process>) -> Result<Vec<Layout
     symbols.iter().map(layout).collect()
 }
 
-/// The lines of `line` bytes that the samples in `file` hit.
+/// The lines of `line` bytes that the samples in `file` hit; `-` is standard input.
 fn sampled(file: &Path, line: u64) -> Result<Layout, Failure> {
     let name = printable(file).to_string();
-    let mut bytes = Vec::new();
-    let read = match file == Path::new("-") {
-        true => io::stdin().read_to_end(&mut bytes).map(|_| ()),
-        false => fs::read(file).map(|read| bytes = read),
+    let input = match file == Path::new("-") {
+        true => Path::new("/dev/stdin"),
+        false => file,
     };
-    read.map_err(|error| Failure::system(format!("read {name}"), &error))?;
-    let text = String::from_utf8(bytes).map_err(|_| {
-        let what = "this is no text".to_owned();
-        let help = "write the addresses by `perf script -F addr`".to_owned();
-        let file = name.clone();
-        Failure::File { file, what, help }
+    let text = read_text(input).map_err(|error| Failure::File {
+        file: name.clone(),
+        what: format!("cannot read it: {error}"),
+        help: "write the addresses by `perf script -F addr`".to_owned(),
     })?;
-    samples(&name, &text, line).map_err(|error: ConflictsError| error.into())
+    samples(&name, &text, line).map_err(Failure::from)
 }
 
 /// Whether a hypervisor runs this machine, as far as the processor says so (x86).

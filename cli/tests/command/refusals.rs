@@ -161,6 +161,7 @@ fn what_has_no_conflicts_to_be_found_is_refused_with_a_fix() {
         "conflicts --symbol slots,0",
         "conflicts --samples words.txt",
         "conflicts --samples missing.txt",
+        "conflicts --samples /dev/zero",
         "conflicts --after 10s -- true",
         "conflicts -- no-such-program",
         "conflicts --after 1s 1",
