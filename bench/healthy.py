@@ -393,7 +393,7 @@ def play(warmq, exits, load, keep):
         os.chmod(folder, 0o755)
         with shell(setup, folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as before:
             said = before.communicate()[0].decode(errors="replace")
-        trace = os.path.join(keep or folder, re.sub(r"[^a-z0-9]+", "-", name.lower()) + ".warmq")
+        trace = os.path.join(keep, re.sub(r"[^a-z0-9]+", "-", name.lower()) + ".warmq")
         status, before, after, gone = recorded(warmq, exits, command, folder, trace)
         if not os.path.exists(trace) or not gone:
             with open(os.path.join(folder, "output"), encoding="utf-8", errors="replace") as output:
@@ -415,9 +415,11 @@ def main():
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
     exits = Exits()
     row(HEAD)
-    for load in LOADS:
-        if re.search(asked.only, load[0]):
-            play(os.path.abspath(asked.warmq), exits, load, asked.keep)
+    # Not in a program's folder: programs that run as another user own theirs, and warmq writes into none such.
+    with tempfile.TemporaryDirectory(prefix="recordings-") as own:
+        for load in LOADS:
+            if re.search(asked.only, load[0]):
+                play(os.path.abspath(asked.warmq), exits, load, asked.keep or own)
 
 
 if __name__ == "__main__":

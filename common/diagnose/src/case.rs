@@ -55,6 +55,8 @@ pub(crate) struct Case<'f, 'w> {
     pub waited_long: bool,
     /// It wanted a CPU for so much of the time that most rules can say something of it.
     pub wants_much: bool,
+    /// The same, if it counts that a quota held it back, and waits that are not certain.
+    pub asks_much: bool,
     /// It is woken often, and waits for longer than it runs.
     pub late: Option<Late>,
     /// It moves often between caches.
@@ -76,10 +78,11 @@ impl<'f, 'w> Case<'f, 'w> {
         let task = facts.task(id);
         let wanted = tally.ran + tally.waited;
         let asked = wanted + tally.held.throttled + tally.doubted;
-        let wants_much = asked >= LEAST_SPAN && thousandths(asked, facts.period) >= LEAST_WANTED;
+        let is_much = |span| span >= LEAST_SPAN && thousandths(span, facts.period) >= LEAST_WANTED;
+        let (wants_much, asks_much) = (is_much(wanted), is_much(asked));
         let late = Late::of(facts, id);
         let moves = facts.whole && rate(tally.llc_moves, facts.period) >= LEAST_MOVES;
-        if !wants_much && late.is_none() && !moves {
+        if !asks_much && late.is_none() && !moves {
             return None;
         }
         let due = facts.dues.due(&task.who, facts.tally(id), tally);
@@ -100,6 +103,7 @@ impl<'f, 'w> Case<'f, 'w> {
             starves,
             waited_long: waited >= WAITED_LONG && long,
             wants_much,
+            asks_much,
             late,
             moves,
         })

@@ -61,6 +61,9 @@ pub(crate) struct Rule {
 enum Asks {
     /// Who wanted a CPU for a good part of the time.
     Wanting,
+    /// The same, where being held back by a quota counts, and waits that are not certain: so it
+    /// looks in recordings.
+    Held,
     /// Who is woken often and waits for longer than it runs.
     Late,
     /// Both.
@@ -85,7 +88,7 @@ const fn rule(
     }
 }
 
-use self::Asks::{Either, Late, Moving, Wanting};
+use self::Asks::{Either, Held, Late, Moving, Wanting};
 use Need::{
     Affinities, Caches, Groups, Interrupts, Policies, Quotas, Steal, Switches, Wakeups, Weights,
 };
@@ -96,9 +99,9 @@ pub const ALL_KERNELS: &str = "all";
 /// All rules in their order.
 #[rustfmt::skip]
 pub(crate) const RULES: &[Rule] = &[
-    rule(Kind::QuotaStranded, Wanting, quota_stranded::find, &[Switches, Groups, Quotas],
+    rule(Kind::QuotaStranded, Held, quota_stranded::find, &[Switches, Groups, Quotas],
         "all that have quotas (Linux 3.2 and later)"),
-    rule(Kind::Quota, Wanting, quota::find, &[Switches, Groups, Quotas],
+    rule(Kind::Quota, Held, quota::find, &[Switches, Groups, Quotas],
         "all that have quotas (Linux 3.2 and later)"),
     rule(Kind::Reservation, Wanting, reservation::find, &[Switches, Wakeups, Policies],
         "all that have SCHED_DEADLINE (Linux 3.14 and later)"),
@@ -136,6 +139,7 @@ impl Rule {
     fn find(&self, case: &Case<'_, '_>) -> Option<Finding> {
         let asked = match self.asks {
             Wanting => case.wants_much,
+            Held => case.asks_much,
             Late => case.late.is_some(),
             Either => case.wants_much || case.late.is_some(),
             Moving => case.moves,

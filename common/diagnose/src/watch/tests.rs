@@ -301,6 +301,36 @@ fn what_was_inferred_or_is_missing_makes_no_wait() {
     assert_eq!(seems_to_wait(&woken_unseen).0, Duration::from_ms(2_790));
 }
 
+/// B runs for 48 us, of which an interrupt has 17 us, and then seems to wait, until a switch shows
+/// that it may have run unseen: what is certain of it is too little for a verdict.
+#[test]
+fn who_wanted_little_that_is_certain_has_no_verdict() {
+    let at = |us: u64| Instant::START + Duration::from_us(us);
+    let interrupt = Interrupt::Timer;
+    let cpu = CpuId(1);
+    let mut watcher = Watcher::new(&two_cpus(), Instant::START, Instant(u64::MAX));
+    for (us, record) in [
+        (0, switch(1, None, Some(B))),
+        (10, Record::InterruptEnter { cpu, interrupt }),
+        (27, Record::InterruptExit { cpu, interrupt }),
+        (48, switch(1, Some(B), Some(A))),
+        (900_000, inferred(1)),
+        (900_000, switch(1, Some(A), Some(TaskId(3)))),
+    ] {
+        watcher.see(at(us), &record);
+    }
+    watcher.close();
+    let tally = &watcher.tasks.get(B).unwrap().tally;
+    assert_eq!(tally.ran, Duration::from_us(48));
+    assert!(
+        tally.doubted > Duration::from_ms(800),
+        "{:?}",
+        tally.doubted
+    );
+    let verdicts = Diagnosis::of(watcher).verdicts;
+    assert!(verdicts.is_empty(), "{verdicts:?}");
+}
+
 #[test]
 fn who_is_woken_while_events_of_a_cpu_are_missing_may_have_run_there() {
     let lost = Record::Lost {
