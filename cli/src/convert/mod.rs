@@ -62,24 +62,23 @@ pub fn file(from: &Path, to: &Path) -> Result<(), Failure> {
         Form::Own => with_lacks(&recording)?,
         Form::Perfetto | Form::Rows => recording.records()?.header().clone(),
     };
-    let (out, read, left) = match form {
+    let mut left = without_facts(&header, form);
+    let (out, read) = match form {
         Form::Own => {
             let (writer, read) = handed(&recording, Writer::new(out, &header))?;
-            (writer.finish().map_err(failed)?, read, Vec::new())
+            (writer.finish().map_err(failed)?, read)
         }
         Form::Perfetto => {
             let perfetto = Perfetto::new(out, &header.machine).named(header.names.clone());
             let (perfetto, read) = handed(&recording, perfetto)?;
-            (
-                perfetto.finish().map_err(failed)?,
-                read,
-                without_facts(&header),
-            )
+            left.push(FOR_ITS_UI.to_owned());
+            (perfetto.finish().map_err(failed)?, read)
         }
         Form::Rows => {
             let (rows, read) = handed(&recording, Rows::new(out, &header))?;
-            let (out, left) = rows.finish().map_err(failed)?;
-            (out, read, left)
+            let (out, records) = rows.finish().map_err(failed)?;
+            left.extend(records);
+            (out, read)
         }
     };
     recording::has_events(from, read.contents.as_ref())?;
@@ -119,25 +118,47 @@ fn with_lacks(recording: &Recording) -> Result<Header, Failure> {
     Ok(header)
 }
 
-/// Facts of a header that a trace of Perfetto has no place for.
-fn without_facts(header: &Header) -> Vec<String> {
+/// Facts of a header that a form has no place for, in words.
+fn without_facts(header: &Header, form: Form) -> Vec<String> {
+    let names = &header.names;
+    // What it is, whether the header has it, and whether rows have it as well.
     let facts = [
-        ("which CPUs share caches", !header.places.is_empty()),
+        (
+            "which CPUs share caches and memory",
+            !header.places.is_empty() || !header.nodes.is_empty(),
+            true,
+        ),
+        ("the kernel's tick", !header.hz.is_empty(), true),
+        ("its preemption model", !header.preemption.is_empty(), true),
+        ("the scheduler", !header.scheduler.is_empty(), true),
+        ("pressure stall information", header.pressure.is_some(), true),
+        ("the sizes of caches", !header.hardware.is_empty(), false),
         (
             "what the kernel counted of threads",
             !header.accounts.is_empty(),
+            false,
         ),
-        ("pressure stall information", header.pressure.is_some()),
-        ("the kernel's tick", !header.hz.is_empty()),
-        ("its preemption model", !header.preemption.is_empty()),
-        ("the scheduler", !header.scheduler.is_empty()),
+        ("which events it lacks", !header.lacks.is_empty(), false),
+        (
+            "the names of spans and counters",
+            form == Form::Rows && (!names.spans.is_empty() || !names.counters.is_empty()),
+            false,
+        ),
     ];
-    let present = facts.into_iter().filter(|(_, present)| *present);
-    let events = "as events, but as slices and instants for its UI: all but switches, wakings and \
-                  idle states";
-    let facts = present.map(|(fact, _)| fact.to_owned());
-    facts.chain([events.to_owned()]).collect()
+    let missing = facts.into_iter().filter(|(_, present, rows)| {
+        *present
+            && match form {
+                Form::Own => false,
+                Form::Perfetto => true,
+                Form::Rows => !rows,
+            }
+    });
+    missing.map(|(fact, ..)| fact.to_owned()).collect()
 }
+
+/// What Perfetto's form has in a way that is not read back.
+const FOR_ITS_UI: &str = "as events, but as slices and instants for its UI: all but switches, \
+                          wakings and idle states";
 
 /// Says what was written, and what was not.
 fn said(to: &Path, read: &Read, mut left: Vec<String>) -> Result<(), Failure> {

@@ -42,7 +42,11 @@ impl<W: Write> Rows<W> {
             "kernel": header.kernel,
             "scheduler": header.scheduler,
             "clock": header.clock,
+            "hz": header.hz,
+            "preemption": header.preemption,
             "places": header.places,
+            "nodes": header.nodes,
+            "some_waited": header.pressure.map(seconds),
         }));
         rows
     }

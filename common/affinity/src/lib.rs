@@ -17,6 +17,27 @@
 //!
 //! Not here: coherence between CPUs that use one fragment at the same time, priorities and slices.
 //! The lab has those.
+//!
+//! ```
+//! use warmq_affinity::{Optimum, Plan, Policy, online, optimum};
+//!
+//! let text = "
+//! title = \"Two fragments on one CPU\"
+//! cpus = 1
+//! cache = { lines = 4, fill = 1, write_back = 0 }
+//! fragment = { index = 2, rows = 3 }
+//! [task]
+//! a = { fragment = \"index\", run = 4 }
+//! b = { fragment = \"rows\", run = 4 }
+//! c = { fragment = \"index\", run = 4 }
+//! ";
+//! let instance = Plan::read("example.toml", text).unwrap().instance;
+//! // 12 units of work, and each fragment is filled once: a and c run one after the other.
+//! let best = optimum(&instance, Optimum::WholeBins, &mut |_, _| {}).unwrap();
+//! assert_eq!(best.end, 17);
+//! // What must decide now does no better.
+//! assert!(online(&instance, &Policy::usual(&instance)).schedule.end() >= best.end);
+//! ```
 
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]

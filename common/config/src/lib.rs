@@ -9,6 +9,19 @@
 //!   that one pass finds as many [`Problem`]s as it can.
 //! - [`Setting`]: what can be set on a part of a run, with its [`Kind`], default and source;
 //!   [`Chosen`]: the values that are in force.
+//!
+//! ```
+//! use warmq_config::Document;
+//!
+//! let file = Document::parse("engine.toml", "cylinders = 4\nbore = 81.5\n").unwrap();
+//! // A reader asks for what it knows; what nobody asked for is a problem with its place.
+//! let cylinders = file.read(|fields| {
+//!     let cylinders = fields.number("cylinders");
+//!     fields.finish();
+//!     cylinders
+//! });
+//! assert!(cylinders.unwrap_err().to_string().contains("bore"));
+//! ```
 
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]

@@ -6,6 +6,19 @@
 //! - [`MachineDescription`]: a machine as plain data; from TOML, hwloc XML, or a host's /sys.
 //! - [`Hierarchy`]: its caches with coherence and bus, line-accurate.
 //! - [`PhysicalMemory`]: its page allocator, which fragments as a real one does.
+//!
+//! ```
+//! use warmq_machine::{Access, Hierarchy, Options, Served, builtin, read_toml};
+//! use warmq_units::{Address, CpuId, Instant};
+//!
+//! let machine = read_toml("small-4llc", builtin("small-4llc").unwrap()).unwrap();
+//! let mut caches = Hierarchy::new(&machine, Options::default());
+//! let mut read = |cpu| caches.access(CpuId(cpu), Address(4_096), Access::Read, Instant(0));
+//! assert_eq!(read(0).served, Served::Memory);
+//! assert_eq!(read(0).served, Served::Level(1));
+//! // The first CPU of another cache does not have the line.
+//! assert_ne!(read(4).served, Served::Level(1));
+//! ```
 
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]

@@ -6,7 +6,7 @@ use crate::description::Cost;
 use crate::toml_machine::read_toml;
 
 const SHIPPED: &[(&str, &str)] = warmq_config::texts! {
-    "../../../machines/":
+    "../machines/":
     "core2duo"
     "epyc-12llc"
     "epyc-vm"

@@ -13,6 +13,25 @@
 //!
 //! Not here: how a scenario is played. This crate knows neither the laboratory nor the real world;
 //! [`fidelity`](Scenario::fidelity) says how true each world is to it.
+//!
+//! ```
+//! use warmq_scenario::{Scenario, Site, TaskKindId};
+//!
+//! let text = "
+//! [task.editor]
+//! every = \"10ms\"
+//! body = [{ run = \"1ms\" }]
+//!
+//! [task.build]
+//! count = \"2 per cpu\"
+//! body = [{ run = \"10ms\" }]
+//! ";
+//! let scenario = Scenario::read("keys.toml", text).unwrap();
+//! let site = Site { cpus: 4, ..Site::default() };
+//! let defaults = warmq_config::Chosen::defaults(scenario.settings());
+//! let bound = scenario.bind(&defaults, &site).unwrap();
+//! assert_eq!([0, 1].map(|kind| bound.tasks(TaskKindId(kind))), [1, 8]);
+//! ```
 
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]

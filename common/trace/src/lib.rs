@@ -12,6 +12,19 @@
 //! - [`Perfetto`] writes one that the Perfetto UI shows;
 //! - [`players`] names the processes that play scenarios;
 //! - [`Table`] keeps something for each CPU, task or lock.
+//!
+//! ```
+//! use warmq_trace::{Board, Doing, Record};
+//! use warmq_units::{CpuId, Instant, TaskId};
+//!
+//! let (cpu, task) = (CpuId(0), TaskId(1));
+//! let mut board = Board::of_a_run();
+//! board.see(Instant(5), &Record::Wakeup { waker: cpu, task, target: cpu });
+//! assert_eq!(board.doing(task), Doing::Waits(cpu));
+//! let next = Some(task);
+//! board.see(Instant(9), &Record::Switch { cpu, prev: None, prev_runnable: false, next });
+//! assert_eq!(board.running(cpu), next);
+//! ```
 
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]

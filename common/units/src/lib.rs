@@ -3,6 +3,17 @@
 //! All of them are integers with a type of their own, so that what must not be mixed cannot be.
 //! Simulated time is counted in picoseconds: every clock from 1 MHz to 1 THz has a period that is
 //! close to a whole number of them, and a `u64` holds more than 200 days.
+//!
+//! ```
+//! use warmq_units::{Cycles, Duration, Hertz, Seed};
+//!
+//! let clock = Hertz::from_khz(2_000_000);
+//! assert_eq!(clock.time_of(Cycles(3_000)), Duration::from_ns(1_500));
+//!
+//! // Streams of one seed do not disturb each other, and are the same on every machine.
+//! let (mut once, mut again) = (Seed(7).stream("arrivals"), Seed(7).stream("arrivals"));
+//! assert_eq!(once.below(1_000), again.below(1_000));
+//! ```
 
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]

@@ -3,6 +3,20 @@
 //!
 //! Purpose: one form of these for the kernels' own schedulers and for compiled ones of sched_ext.
 //! Arithmetic and queues only: who calls them has tasks, clocks and timers.
+//!
+//! ```
+//! use warmq_classes::{IdleTime, Reservation, Server};
+//!
+//! // 50 ms in each second for fair tasks, beside real-time tasks that never sleep.
+//! let mut server = Server::new(Reservation {
+//!     runtime: 50_000_000,
+//!     period: 1_000_000_000,
+//!     idle: IdleTime::default(),
+//! });
+//! server.start(0);
+//! assert!(!server.serves(), "it waits for as long as it can");
+//! assert_eq!(server.due(), Some(950_000_000), "the last moment at which 50 ms are left");
+//! ```
 
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]

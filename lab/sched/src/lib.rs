@@ -2,6 +2,18 @@
 //!
 //! Purpose: one file a scheduler, each a table of callbacks of
 //! [`warmq_kernel::Scheduler`]. None of them knows a workload.
+//!
+//! ```
+//! let cfs = warmq_sched::scheduler("cfs").unwrap();
+//! println!("{}: {}", cfs.name, cfs.what);
+//! for setting in cfs.settings() {
+//!     println!("  {} = {}    {}", setting.name, setting.default, setting.what);
+//! }
+//! let newest = warmq_sched::of_kernel("7.3").unwrap();
+//! assert!(newest.cgroups, "it shares CPUs out to groups by their weights");
+//! ```
+//!
+//! To write one, see `docs/add-a-scheduler.md`.
 
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
