@@ -6,6 +6,12 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "the command `warmq` needs Linux: it records kernels, boots guests and measures caches. The \
+     laboratory's crates (common/, lab/) build on any system: docs/install.md"
+);
+
 mod arguments;
 mod calibrated;
 mod chart;

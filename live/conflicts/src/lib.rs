@@ -15,6 +15,9 @@
 //!
 //! Not here: how long visits take (`live/walk`), and what is shown (the command).
 
+// Elsewhere it is empty, so that the command, which needs it, can say so.
+#![cfg(target_os = "linux")]
+
 mod blocks;
 mod error;
 mod held;

@@ -20,6 +20,9 @@
 //!   called sudo is ours.
 //! - The folder is opened once, and all names are looked up in it, so that nobody can exchange it.
 
+// Elsewhere it is empty, so that the command, which needs it, can say so.
+#![cfg(target_os = "linux")]
+
 mod folder;
 mod lock;
 mod mode;

@@ -23,6 +23,9 @@
 //!
 //! Only little-endian machines are supported.
 
+// Elsewhere it is empty, so that the command, which needs it, can say so.
+#![cfg(target_os = "linux")]
+
 mod beside;
 mod error;
 mod events;

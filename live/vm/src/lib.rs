@@ -13,6 +13,9 @@
 //! - [`Guest`]: the machine, its files, and [`Guest::run`].
 //! - [`Outcome`]: how it ended.
 
+// Elsewhere it is empty, so that the command, which needs it, can say so.
+#![cfg(target_os = "linux")]
+
 mod agreement;
 mod apt;
 mod cache;

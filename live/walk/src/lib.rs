@@ -23,6 +23,9 @@
 //!
 //! Not here: counters of the hardware (virtual machines have none), and the choice of what to show.
 
+// Elsewhere it is empty, so that the command, which needs it, can say so.
+#![cfg(target_os = "linux")]
+
 mod arena;
 mod calls;
 mod error;
