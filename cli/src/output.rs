@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use terminal_size::{Width, terminal_size_of};
-use warmq_report::Terminal;
+use warmq_report::{Terminal, Versioned};
 use warmq_units::{is_printable, printable};
 
 use crate::failure::Failure;
@@ -95,7 +95,7 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
 /// # Errors
 /// A number or a key that JSON does not have.
 pub fn json_of(value: &impl serde::Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string(value);
+    let text = serde_json::to_string(&Versioned::of(value));
     text.map_err(|error| Failure::System("write JSON".to_owned(), error.to_string()))
 }
 
@@ -105,7 +105,7 @@ pub fn json_of(value: &impl serde::Serialize) -> Result<String, Failure> {
 /// When standard output refuses.
 pub fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
     write(|out| {
-        serde_json::to_writer(&mut *out, value)?;
+        serde_json::to_writer(&mut *out, &Versioned::of(value))?;
         out.write_all(b"\n")
     })
 }

@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         comparison,
     };
     match arguments.json {
-        true => output::print(&compare::json(&compared).to_string())?,
+        true => output::print_json(&compare::json(&compared))?,
         false => output::print(&compare::text(&compared))?,
     }
     match arguments.strict && !comparison.agrees() {

@@ -21,11 +21,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match (&arguments.name, arguments.json) {
         (Some(name), false) => output::print(&described::text(&machines::find(name)?)),
-        (Some(name), true) => output::print(&described::json(&machines::find(name)?).to_string()),
+        (Some(name), true) => output::print_json(&described::json(&machines::find(name)?)),
         (None, false) => list(),
-        (None, true) => builtin_names().try_for_each(|name| {
-            output::print(&described::json(&machines::find(name)?).to_string())
-        }),
+        (None, true) => builtin_names()
+            .try_for_each(|name| output::print_json(&described::json(&machines::find(name)?))),
     }
 }
 

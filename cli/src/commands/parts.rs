@@ -55,7 +55,7 @@ pub fn schedulers(arguments: &SchedulersArguments) -> Result<(), Failure> {
         let help = "name an object of BPF (scx_mine.bpf.o), or the program that has it inside";
         let described = described.map_err(|why| Failure::usage(why, help))?;
         return match json {
-            true => output::print(&json_of(file, &described).to_string()),
+            true => output::print_json(&json_of(file, &described)),
             false => output::print(&about(file, &described)),
         };
     }
@@ -157,7 +157,7 @@ fn show(kind: &str, wanted: Option<&str>, json: bool, parts: Vec<Part>) -> Resul
         if json {
             return parts
                 .iter()
-                .try_for_each(|part| output::print(&part.json().to_string()));
+                .try_for_each(|part| output::print_json(&part.json()));
         }
         let lines = parts.iter().map(|part| (&*part.name, part.what.clone()));
         return output::print(&listing::names(lines));
@@ -169,7 +169,7 @@ fn show(kind: &str, wanted: Option<&str>, json: bool, parts: Vec<Part>) -> Resul
         Failure::usage(format!("no {kind} is called {wanted}"), help)
     })?;
     if json {
-        return output::print(&part.json().to_string());
+        return output::print_json(&part.json());
     }
     let Part {
         name, what, fact, ..

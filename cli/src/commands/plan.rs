@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use warmq_config::Pair;
 use warmq_experiment::planned::{Identity, Planned};
 use warmq_experiment::{Engine, Experiment, Options, Part, shown_value};
-use warmq_report::PointValue;
+use warmq_report::{PointValue, Versioned};
 
 use crate::arguments::Extent;
 use crate::failure::Failure;
@@ -87,7 +87,7 @@ fn shown(
     let identity = Identity::of(experiment, engine)?;
     match (arguments.json, arguments.summary) {
         (true, _) => lines(experiment, options, &identity),
-        (_, true) => output::print(&summary(experiment, options, &identity)?.to_string()),
+        (_, true) => output::print_json(&summary(experiment, options, &identity)?),
         _ => output::print(&text(experiment, options, &identity)),
     }
 }
@@ -97,7 +97,7 @@ fn lines(experiment: &Experiment, options: &Options, identity: &Identity) -> Res
     output::write(|out| {
         for (number, job) in (0..).zip(jobs.iter()) {
             let planned = Planned::new(experiment, number, identity.digest(&job), &job);
-            serde_json::to_writer(&mut *out, &planned)?;
+            serde_json::to_writer(&mut *out, &Versioned::of(planned))?;
             out.write_all(b"\n")?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use serde_json::json;
+use serde_json::{Value, json};
 use warmq_config::Pair;
 use warmq_experiment::Engine;
 use warmq_race::{Found, MOST_CPUS, Race, kinds};
@@ -88,7 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let story = story.transpose();
     let story = story.map_err(|why| arguments.refused(why.to_string()))?;
     match arguments.json {
-        true => output::print(&arguments.line(&outcome, story))?,
+        true => output::print_json(&arguments.line(&outcome, story))?,
         false => output::print(&arguments.text(&outcome, story))?,
     }
     match outcome.found {
@@ -217,7 +217,7 @@ impl Arguments {
         lines.join("\n")
     }
 
-    fn line(&self, outcome: &Outcome, story: Option<String>) -> String {
+    fn line(&self, outcome: &Outcome, story: Option<String>) -> Value {
         let found = outcome.found.as_ref();
         json!({
             "scheduler": self.scheduler,
@@ -232,6 +232,5 @@ impl Arguments {
             "idle": outcome.idle.0,
             "idle_again": outcome.idle.1.as_ref().map(|found| self.again(found)),
         })
-        .to_string()
     }
 }

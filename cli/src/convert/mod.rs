@@ -131,7 +131,11 @@ fn without_facts(header: &Header, form: Form) -> Vec<String> {
         ("the kernel's tick", !header.hz.is_empty(), true),
         ("its preemption model", !header.preemption.is_empty(), true),
         ("the scheduler", !header.scheduler.is_empty(), true),
-        ("pressure stall information", header.pressure.is_some(), true),
+        (
+            "pressure stall information",
+            header.pressure.is_some(),
+            true,
+        ),
         ("the sizes of caches", !header.hardware.is_empty(), false),
         (
             "what the kernel counted of threads",

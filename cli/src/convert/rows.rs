@@ -10,7 +10,7 @@ use warmq_diagnose::count;
 use warmq_trace::{
     Board, Comm, Context, Header, Interrupt, Known, Observer, Record, Table, Waking,
 };
-use warmq_units::{CpuId, Duration, Instant, TaskId};
+use warmq_units::{CpuId, Duration, Instant, JSON_SCHEMA, TaskId};
 
 /// Writes rows. The first error is kept, and nothing is written after it.
 pub struct Rows<W: Write> {
@@ -37,6 +37,7 @@ impl<W: Write> Rows<W> {
         };
         rows.line(&json!({
             "t": "header",
+            "schema": JSON_SCHEMA,
             "world": header.world,
             "machine": header.machine,
             "kernel": header.kernel,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use warmq_config::Problem;
-use warmq_units::printable;
+use warmq_units::{JSON_SCHEMA, printable};
 
 use super::Failure;
 
@@ -38,7 +38,7 @@ pub(super) fn of(failed: &Failure) -> Value {
 }
 
 fn failure(code: i32, problems: Vec<Value>) -> Value {
-    json!({"code": code, "problems": problems})
+    json!({"schema": JSON_SCHEMA, "code": code, "problems": problems})
 }
 
 fn sentence(what: &str, fix: &str) -> Value {

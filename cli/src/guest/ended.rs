@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use warmq_units::JSON_SCHEMA;
 use warmq_vm::{Ending, Kernel, Outcome};
 
 /// The outcome as one line of JSON.
 pub fn json(kernel: &Kernel, outcome: &Outcome) -> String {
     let seconds = |time: Duration| (time.as_secs_f64() * 1e3).round() / 1e3;
     let object = serde_json::json!({
+        "schema": JSON_SCHEMA,
         "kernel": kernel.image.to_string_lossy(),
         "release": kernel.release,
         "seconds_to_boot": outcome.boot.map(seconds),

@@ -1,6 +1,7 @@
 //! The walk as JSON: a row a line.
 
 use serde::Serialize;
+use warmq_report::Versioned;
 use warmq_walk::{LevelLatency, SimulatedWalk, WalkFacts, WalkRow};
 
 use super::{Twin, Walk};
@@ -44,7 +45,7 @@ pub fn json_lines(walk: &Walk) -> String {
             latencies_after: &walk.latencies_after.levels,
             facts: &walk.report.facts,
         };
-        serde_json::to_string(&line).expect("plain data becomes JSON")
+        serde_json::to_string(&Versioned::of(line)).expect("plain data becomes JSON")
     };
     walk.rows().map(text).collect::<Vec<String>>().join("\n")
 }

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use super::support::{Folder, TRIAL};
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
+    "schema",
     "experiment",
     "point",
     "metric",
@@ -40,7 +41,10 @@ fn every_line_of_json_is_a_row_with_exactly_these_keys() {
     for row in &rows {
         let keys: BTreeSet<&str> = row.keys().map(String::as_str).collect();
         assert_eq!(keys, BTreeSet::from(KEYS));
-        assert_eq!(row["experiment"], "trial");
+        assert_eq!(
+            (&row["schema"], &row["experiment"]),
+            (&1.into(), &"trial".into())
+        );
         let point = row["point"].as_object().unwrap();
         assert_eq!(point.keys().collect::<Vec<_>>(), ["tasks"]);
         let figure = |key: &str| row[key].as_f64().unwrap();

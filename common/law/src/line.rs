@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use warmq_metrics::evidence::{Chart, Evidence};
-use warmq_units::{CpuId, Duration, Instant, printable};
+use warmq_units::{CpuId, Duration, Instant, JSON_SCHEMA, printable};
 
 use crate::beside::Spread;
 use crate::cell::{Cell, Found, Kept};
@@ -16,6 +16,10 @@ use crate::verdict::{Finding, Judged, skipped};
 /// A cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Line {
+    /// The version of what the keys mean ([`warmq_units::JSON_SCHEMA`]); 0 in lines that were
+    /// written before there was one.
+    #[serde(default)]
+    pub schema: u32,
     /// The law's name.
     pub law: String,
     /// What it is about.
@@ -77,6 +81,7 @@ impl Line {
     pub fn of(cell: &Cell<'_>) -> Line {
         let kept = cell.kept.as_ref();
         Line {
+            schema: JSON_SCHEMA,
             law: cell.law.name.clone(),
             family: cell.law.family.name().to_owned(),
             column: cell.column.clone(),
@@ -207,8 +212,17 @@ pub fn read_lines(text: &str) -> Result<Vec<Line>, String> {
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty());
     lines
-        .map(|(number, line)| {
-            serde_json::from_str(line).map_err(|error| format!("line {}: {error}", number + 1))
+        .map(|(number, text)| {
+            let refused = |why: String| format!("line {}: {why}", number + 1);
+            let line: Line =
+                serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
+            match line.schema <= JSON_SCHEMA {
+                true => Ok(line),
+                false => Err(refused(format!(
+                    "its schema is {}, and this WarmQ reads up to {JSON_SCHEMA}",
+                    line.schema
+                ))),
+            }
         })
         .collect()
 }
@@ -331,6 +345,18 @@ mod tests {
         assert_eq!(evidence(&again), evidence(&cell));
         let error = read_lines("{}\n").unwrap_err();
         assert!(error.contains("line 1"), "{error}");
+    }
+
+    #[test]
+    fn lines_of_earlier_versions_are_read_and_later_ones_are_not() {
+        let (law, column) = (law(), column());
+        let line = lines_of(&[cell(&law, &column, &[50.0])]);
+        let now = format!("\"schema\":{JSON_SCHEMA},");
+        assert!(line.contains(&now), "{line}");
+        assert_eq!(read_lines(&line.replace(&now, "")).unwrap()[0].schema, 0);
+        let later = line.replace(&now, &format!("\"schema\":{},", JSON_SCHEMA + 1));
+        let refused = read_lines(&later).unwrap_err();
+        assert!(refused.starts_with("line 1: its schema is "), "{refused}");
     }
 
     #[test]

@@ -4,7 +4,27 @@ use std::io::Write;
 
 use serde::Serialize;
 
+use warmq_units::JSON_SCHEMA;
+
 use crate::{Profile, Row, WriteError};
+
+/// A line or a document of JSON, and the version of what its keys mean.
+#[derive(Serialize)]
+pub struct Versioned<T> {
+    schema: u32,
+    #[serde(flatten)]
+    value: T,
+}
+
+impl<T: Serialize> Versioned<T> {
+    /// `value`, which becomes an object, as this WarmQ writes it.
+    pub fn of(value: T) -> Versioned<T> {
+        Versioned {
+            schema: JSON_SCHEMA,
+            value,
+        }
+    }
+}
 
 /// Writes each row as one line of JSON, every figure in full; a figure that is not finite is null.
 ///
@@ -15,7 +35,7 @@ pub fn write_json_lines<'a>(
     mut out: impl Write,
 ) -> Result<(), WriteError> {
     for row in rows {
-        serde_json::to_writer(&mut out, row)?;
+        serde_json::to_writer(&mut out, &Versioned::of(row))?;
         out.write_all(b"\n")?;
     }
     Ok(())
@@ -42,7 +62,7 @@ pub fn write_json_profiles(
             experiment,
             profile,
         };
-        serde_json::to_writer(&mut out, &line)?;
+        serde_json::to_writer(&mut out, &Versioned::of(line))?;
         out.write_all(b"\n")?;
     }
     Ok(())

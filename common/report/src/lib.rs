@@ -20,7 +20,7 @@
 //! };
 //! let mut lines = Vec::new();
 //! write_json_lines([&row], &mut lines)?;
-//! assert!(lines.starts_with(br#"{"experiment":"table5-walk-misses","point":{"cpus":2,"#));
+//! assert!(lines.starts_with(br#"{"schema":1,"experiment":"table5-walk-misses","#));
 //!
 //! let section = Section { id: "table5".into(), rows: vec![row], ..Section::default() };
 //! let report = Report { sections: vec![section], ..Report::default() };
@@ -48,7 +48,7 @@ pub use agreement::{Agreement, Tolerance};
 pub use csv::write_csv;
 pub use error::WriteError;
 pub use html::{page_of, write_html};
-pub use json::{write_json_lines, write_json_profiles};
+pub use json::{Versioned, write_json_lines, write_json_profiles};
 pub use plot::{Axis, Kind, Origin, Plot, PlotPoint, Scale, Series, VerticalLine, X};
 pub use profile::{Profile, Spot, Work};
 pub use row::{Point, PointValue, Row};

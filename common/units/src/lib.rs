@@ -18,6 +18,10 @@
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
+/// The version of the lines and documents of JSON that WarmQ writes (docs/outputs.md): it changes
+/// when a key that was there has another meaning, another type or is gone.
+pub const JSON_SCHEMA: u32 = 1;
+
 mod cpu_set;
 mod decimal;
 mod distribution;

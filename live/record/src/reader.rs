@@ -213,12 +213,20 @@ fn read_page(file: &mut File, piece: &mut Vec<u8>, page: usize) -> io::Result<bo
 
 /// Gives this thread the lowest real-time priority, if that is allowed: for one that takes events
 /// out of buffers, which must run before they are full.
-#[expect(unsafe_code, reason = "a call of libc that no safe crate here has")]
+#[expect(unsafe_code, reason = "a system call that no safe crate here has")]
 pub fn prefer_this_thread() {
-    let lowest = libc::sched_param { sched_priority: 1 };
+    // The kernel's `struct sched_param`. musl's own function for it refuses always.
+    let lowest: libc::c_int = 1;
     // SAFETY: the pointer is to a value that lives until the call returns, and the kernel only
     // reads it; 0 is the calling thread.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) };
+    unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            libc::SCHED_FIFO,
+            &raw const lowest,
+        )
+    };
 }
 
 #[cfg(test)]

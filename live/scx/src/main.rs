@@ -32,6 +32,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::CommandFactory;
 use load::Ended;
 use options::{Command, Options, Schedule};
 use stop::Stop;
@@ -70,6 +71,21 @@ fn obey(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Label(asked) => label::run(asked),
         Command::Unpin => unpin(),
+        Command::Man => written(|out| clap_mangen::Man::new(Options::command()).render(out)),
+        Command::Completions { shell } => written(|mut out| {
+            clap_complete::generate(*shell, &mut Options::command(), "scx_warmq", &mut out);
+            Ok(())
+        }),
+    }
+}
+
+/// Writes to standard output at once, as a reader that goes away must not end the process.
+fn written(what: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> anyhow::Result<ExitCode> {
+    let mut text = Vec::new();
+    what(&mut text)?;
+    match std::io::stdout().write_all(&text) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
     }
 }
 

@@ -387,6 +387,13 @@ pub enum Command {
     /// They are kept when it stops, so that programs need not give their hints again when it is
     /// restarted. Until then they take about 100 bytes for each thread that gave a hint.
     Unpin,
+    /// Write the manual page
+    Man,
+    /// Write completions for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
 }
 
 /// Labels: an administrator's hints.

@@ -2,6 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
+use super::zoom;
 use crate::chart::{FINE, NARROW, WIDE, color, draw, hex, outline};
 use crate::{Axis, Kind, Origin, Plot, WriteError};
 
@@ -18,6 +19,8 @@ pub(crate) fn figure(plot: &Plot, half: bool) -> Result<Markup, WriteError> {
         })
     };
     let (wide, narrow) = (picture(WIDE, "wide")?, picture(NARROW, "narrow")?);
+    let points = zoom::is_worth_it(plot).then(|| zoom::points(plot, with_unit));
+    let points = points.transpose()?;
     let class = if half && plot.kind != Kind::Histogram {
         "half"
     } else {
@@ -31,6 +34,7 @@ pub(crate) fn figure(plot: &Plot, half: bool) -> Result<Markup, WriteError> {
             div.sheet { (wide) (narrow) div.tip hidden {} }
             p.axis.across { (with_unit(&plot.x)) }
             @if !plot.caption.is_empty() { figcaption { (plot.caption) } }
+            @if let Some(points) = &points { (points) }
         }
     })
 }

@@ -1,7 +1,8 @@
 //! The page: one file that needs no network, for a desk, a phone and paper.
 //!
 //! Summary first, then an experiment a section. All words of a report are escaped; the style sheet
-//! and the short script (values under the cursor, copy buttons) are in the page, and its content
+//! and the scripts (values under
+//! the cursor, copy buttons, tables that are sorted and filtered, plots that are zoomed) are in the page, and its content
 //! security policy forbids everything else.
 
 mod figure;
@@ -11,6 +12,7 @@ mod section;
 mod style;
 mod summary;
 mod table;
+mod zoom;
 
 use std::io::Write;
 
@@ -29,9 +31,6 @@ pub fn write_html(report: &Report, mut out: impl Write) -> Result<(), WriteError
     Ok(())
 }
 
-const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
-
 fn page(report: &Report) -> Result<Markup, WriteError> {
     let anchors = anchors(report);
     let sections = report.sections.iter().zip(&anchors).enumerate();
@@ -43,6 +42,8 @@ fn page(report: &Report) -> Result<Markup, WriteError> {
         meta name="generator" content=(format!("warmq {}", report.version));
         link rel="icon" href="data:,";
     };
+    let plots = report.sections.iter().flat_map(|section| &section.plots);
+    let has_lines = plots.into_iter().any(zoom::is_worth_it);
     let body = html! {
         main {
             (head(report))
@@ -55,14 +56,10 @@ fn page(report: &Report) -> Result<Markup, WriteError> {
             footer { p { "Made by WarmQ " (report.version) ". Equal digests, equal runs." } }
         }
         script { (PreEscaped(include_str!("script.js"))) }
+        script { (PreEscaped(frame::TABLES)) }
+        @if has_lines { @for part in zoom::SCRIPT { script { (PreEscaped(part)) } } }
     };
-    Ok(frame::frame(
-        &report.title,
-        POLICY,
-        &more,
-        &style::sheet(),
-        &body,
-    ))
+    Ok(frame::frame(&report.title, &more, &style::sheet(), &body))
 }
 
 fn head(report: &Report) -> Markup {

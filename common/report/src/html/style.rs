@@ -11,5 +11,6 @@ pub(crate) fn sheet() -> String {
         rules.push_str(&format!("[stroke=\"{light}\"]{{stroke:{dark}}}"));
     }
     let sheet = include_str!("style.css");
-    format!("{sheet}\n@media screen and (prefers-color-scheme: dark) {{{rules}}}\n")
+    let zoom = super::zoom::STYLE.concat();
+    format!("{sheet}\n{zoom}\n@media screen and (prefers-color-scheme: dark) {{{rules}}}\n")
 }
