@@ -10,6 +10,7 @@ use std::path::Path;
 use warmq_experiment::Engine;
 use warmq_experiment::laws::{self, Playing, Trace};
 use warmq_law::{Cell, Column, Found};
+use warmq_scenario::World;
 use warmq_trace::{Observer, Perfetto};
 
 use crate::failure::Failure;
@@ -32,7 +33,11 @@ pub fn judged<'l>(
     folder: Option<&Path>,
     sink: &mut dyn FnMut(&Cell<'l>) -> Result<(), Failure>,
 ) -> Result<Vec<Cell<'l>>, Failure> {
-    let engine = worlds::add(Engine::new(Some(machines::host()?)));
+    let on_host = |column: &Column| column.world == World::Host;
+    let of_host = |found: &Found| found.law.machine == machines::HOST;
+    let named = columns.iter().any(on_host) || laws.iter().any(of_host);
+    let host = named.then(machines::host).transpose()?;
+    let engine = worlds::add(Engine::new(host));
     let watch = OfRuns::default();
     let keep = |trace: &Trace<'_>| {
         let path = folder?.join(format!("{}.perfetto", trace.name));

@@ -16,7 +16,7 @@ const LEAST_MOVES: u64 = 10;
 const LEAST_WAITED: Duration = Duration::from_ms(1);
 
 /// Who a task is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct About {
     /// Its name: of its program, or of its table in the scenario with its number there.
     pub name: String,
@@ -55,7 +55,11 @@ impl About {
     }
 }
 
-/// All of `tasks`, those of a program and a group together: `make (3: 41, 42, 43)`.
+/// So many ids of a program are named, and so many programs.
+const NAMED: usize = 20;
+
+/// All of `tasks`, those of a program and a group together: `make (3: 41, 42, 43)`. Of many, the
+/// first ones and how many more there are.
 pub fn summed<'a>(tasks: impl IntoIterator<Item = &'a About>) -> Vec<String> {
     let mut together: Vec<Vec<&About>> = Vec::new();
     for task in tasks {
@@ -66,14 +70,21 @@ pub fn summed<'a>(tasks: impl IntoIterator<Item = &'a About>) -> Vec<String> {
             None => together.push(vec![task]),
         }
     }
-    let shown = together.iter().map(|of| match of[..] {
+    let shown = together.iter().take(NAMED).map(|of| match of[..] {
         [only] => only.shown(),
         _ => {
-            let ids: Vec<String> = of.iter().map(|task| task.id().to_string()).collect();
+            let ids = of.iter().take(NAMED).map(|task| task.id().to_string());
+            let ids = ids.chain(more(of.len(), "")).collect::<Vec<_>>();
             format!("{} ({}: {})", of[0].program, of.len(), ids.join(", "))
         }
     });
-    shown.collect()
+    shown.chain(more(together.len(), " programs")).collect()
+}
+
+/// What stands for those of `all` that are not named.
+fn more(all: usize, of: &str) -> Option<String> {
+    let more = all.saturating_sub(NAMED);
+    (more > 0).then(|| format!("{more} more{of}"))
 }
 
 /// Who waited, who is woken, who moves; whoever does so most comes first.
@@ -253,4 +264,33 @@ fn bouncing(facts: &Facts<'_>) -> Vec<Bouncing> {
     bouncing
         .filter(|task| task.llc_moves_per_second >= LEAST_MOVES)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_tasks_the_first_are_named_and_the_others_counted() {
+        let task = |task: u32, program: String| About {
+            program,
+            task,
+            ..About::default()
+        };
+        let summed = |tasks: &[About]| summed(tasks).join(", ");
+        let few: Vec<About> = (0..3).map(|number| task(number, "make".into())).collect();
+        assert_eq!(summed(&few), "make (3: 0, 1, 2)");
+        let many: Vec<About> = (0..14_000)
+            .map(|number| task(number, "cc1".into()))
+            .collect();
+        let text = summed(&many);
+        assert!(
+            text.starts_with("cc1 (14000: 0, 1, ") && text.ends_with("19, 13980 more)"),
+            "{text}"
+        );
+        let programs: Vec<About> = (0..30)
+            .map(|number| task(number, format!("p{number}")))
+            .collect();
+        assert!(summed(&programs).ends_with(", 10 more programs"));
+    }
 }

@@ -79,8 +79,8 @@ impl Dues {
             by_groups: shares_by_groups(&watcher.header),
             ..Dues::default()
         };
-        for (id, tally) in sums.iter() {
-            let Some(task) = watcher.tasks.get(id) else {
+        for (id, tally) in sums {
+            let Some(task) = watcher.tasks.get(*id) else {
                 continue;
             };
             let group = task.who.group;

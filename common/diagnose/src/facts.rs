@@ -27,12 +27,13 @@ pub(crate) struct Facts<'w> {
     /// How long was measured.
     pub period: Duration,
     pub dues: Dues,
-    /// The tables of the scenario that have more than one task.
-    several: BTreeSet<u32>,
+    /// The tables of the scenario that have more than one task, once anybody asks.
+    several: OnceCell<BTreeSet<u32>>,
     /// Stands for a task that no record names.
     unknown: Task,
-    /// What processes are called: as their first threads are, as far as these were seen.
-    processes: BTreeMap<u32, Comm>,
+    /// What processes are called: as their first threads are, as far as these were seen; once
+    /// anybody asks.
+    processes: OnceCell<BTreeMap<u32, Comm>>,
     /// Somebody of each program, as far as anybody asks.
     programs: OnceCell<BTreeMap<Program, TaskId>>,
 }
@@ -75,22 +76,24 @@ impl<'w> Facts<'w> {
     pub fn of_all(watcher: &'w Watcher, (from, to): (Instant, Instant)) -> Facts<'w> {
         let mut sums = Sums::default();
         for (id, task) in watcher.tasks.iter() {
-            sums.touch(id).clone_from(&task.tally);
+            sums.insert(id, Arc::clone(&task.tally));
         }
         Facts::new(watcher, sums, (from, to), true)
     }
 
     /// Of what happened between two times.
     pub fn between(watcher: &'w Watcher, (from, to): (&Mark, &Mark)) -> Facts<'w> {
-        let mut sums = Sums::default();
-        for (id, now) in to.sums.iter() {
-            match from.sums.get(id) {
-                // It did nothing.
-                Some(before) if Arc::ptr_eq(before, now) => {}
-                Some(before) => *sums.touch(id) = Arc::new(now.since(before)),
-                None => sums.touch(id).clone_from(now),
-            }
-        }
+        let changed = |id, now: &Arc<Tally>| match from.sums.get(&id) {
+            // It did nothing.
+            Some(before) if Arc::ptr_eq(before, now) => None,
+            Some(before) => Some((id, Arc::new(now.since(before)))),
+            None => Some((id, Arc::clone(now))),
+        };
+        let died = watcher.died_between((from.at, to.at));
+        let died = died.filter(|(id, _)| !to.sums.contains_key(id));
+        let living = to.sums.iter().map(|(id, now)| (*id, now));
+        let sums = died.chain(living);
+        let sums = sums.filter_map(|(id, now)| changed(id, now)).collect();
         Facts::new(watcher, sums, (from.at, to.at), false)
     }
 
@@ -101,8 +104,6 @@ impl<'w> Facts<'w> {
         whole: bool,
     ) -> Facts<'w> {
         let period = to.since(from);
-        let roles = watcher.tasks.iter().filter_map(|(_, task)| task.who.role);
-        let several = roles.filter(|(_, number)| *number > 0);
         Facts {
             watcher,
             header: &watcher.header,
@@ -112,21 +113,21 @@ impl<'w> Facts<'w> {
             period,
             dues: Dues::of(watcher, &sums, period),
             sums,
-            several: several.map(|(table, _)| table).collect(),
+            several: OnceCell::new(),
             unknown: Task::default(),
-            processes: processes(watcher),
+            processes: OnceCell::new(),
             programs: OnceCell::new(),
         }
     }
 
     /// The tasks that did anything.
     pub fn ids(&self) -> impl Iterator<Item = TaskId> {
-        self.sums.iter().map(|(id, _)| id)
+        self.sums.keys().copied()
     }
 
     /// What was counted of a task.
     pub fn tally(&self, id: TaskId) -> &Tally {
-        self.sums.get(id).map_or(&NOTHING, |tally| tally)
+        self.sums.get(&id).map_or(&NOTHING, |tally| tally)
     }
 
     /// For how long a quota held back tasks of `group`, as far as was recorded.
@@ -160,13 +161,15 @@ impl<'w> Facts<'w> {
         let who = &self.task(id).who;
         let of_role = who.role.and_then(|(table, number)| {
             let name = self.header.names.tasks.get(table as usize)?;
-            let number = self.several.contains(&table).then_some(number);
+            let several = self.several.get_or_init(|| several(self.watcher));
+            let number = several.contains(&table).then_some(number);
             Some((name.clone(), number))
         });
         let is_role = of_role.is_some();
         let of_comm = || (who.comm.to_string(), None);
         let (name, number) = of_role.unwrap_or_else(of_comm);
-        let process = who.tgid.and_then(|tgid| self.processes.get(&tgid));
+        let processes = || self.processes.get_or_init(|| processes(self.watcher));
+        let process = who.tgid.and_then(|tgid| processes().get(&tgid));
         let program = match process {
             // Threads of the kernel are many, and differ in what follows: `kworker/0:1-events`.
             _ if who.kernel => name.split('/').next().unwrap_or_default().to_owned(),
@@ -346,6 +349,13 @@ impl<'w> Facts<'w> {
             false => why.join(", "),
         }
     }
+}
+
+/// The tables of the scenario that have more than one task.
+fn several(watcher: &Watcher) -> BTreeSet<u32> {
+    let roles = watcher.tasks.iter().filter_map(|(_, task)| task.who.role);
+    let several = roles.filter(|(_, number)| *number > 0);
+    several.map(|(table, _)| table).collect()
 }
 
 /// What each process is called.

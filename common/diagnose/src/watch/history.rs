@@ -3,15 +3,15 @@
 //! The sums are remembered at each step. Old steps are thinned out: the older, the coarser. So what
 //! is kept is bounded, however long a trace is.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use warmq_trace::Table;
 use warmq_units::{Duration, Instant, TaskId};
 
 use super::Tally;
 
 /// How often sums are remembered: half of the shortest wait that is judged by itself.
-const STEP: Duration = Duration::from_ms(50);
+pub(super) const STEP: Duration = Duration::from_ms(50);
 /// A wait of this length is judged by itself: more than slices and ticks explain.
 pub(crate) const LONG_WAIT: Duration = Duration::from_ms(100);
 /// The length of the windows that slide over the trace, and by how much they do.
@@ -22,9 +22,9 @@ const MOST_MARKS: usize = 64;
 const LATEST: usize = 24;
 
 /// What is certain of each task.
-pub(crate) type Sums = Table<TaskId, Arc<Tally>>;
+pub(crate) type Sums = BTreeMap<TaskId, Arc<Tally>>;
 
-/// The sums at a time.
+/// The sums at a time, of tasks that were alive shortly before.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mark {
     pub at: Instant,

@@ -13,6 +13,7 @@ mod task;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use warmq_trace::{
     Board, Comm, Doing, Ended, Groups, Header, Interrupt, Observer, Record, Stretch, Table, Who,
@@ -44,6 +45,10 @@ const NOBODY_WAITS: Duration = Duration::from_ms(10);
 pub struct Watcher {
     pub(crate) header: Header,
     pub(crate) tasks: Table<TaskId, Task>,
+    /// Those that are alive, or were at the last step: only their sums change.
+    living: BTreeSet<TaskId>,
+    /// The others, and from which step on each has been one of them, in the order of these.
+    dead: Vec<(Instant, TaskId)>,
     pub(crate) groups: Groups,
     /// What kernels count of the groups' quotas.
     pub(crate) quotas: Quotas,
@@ -171,12 +176,33 @@ impl Watcher {
             self.count_until(at, cpu);
         }
         let mut sums = Sums::default();
-        let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
-        for id in all {
+        for id in std::mem::take(&mut self.living) {
             self.end_part(at, id);
-            *sums.touch(id) = self.tasks.touch(id).so_far();
+            let task = self.tasks.touch(id);
+            sums.insert(id, task.so_far());
+            // It may have run for a moment after its exit.
+            match task
+                .died
+                .is_some_and(|died| at.since(died) >= history::STEP)
+            {
+                true => self.dead.push((at, id)),
+                false => _ = self.living.insert(id),
+            }
         }
         sums
+    }
+
+    /// The final sums of tasks that died after one step and before the step `to`, which does not
+    /// have them any more.
+    pub(crate) fn died_between(
+        &self,
+        (from, to): (Instant, Instant),
+    ) -> impl Iterator<Item = (TaskId, &Arc<Tally>)> {
+        let first = self.dead.partition_point(|(at, _)| *at <= from);
+        let died = self.dead[first..]
+            .iter()
+            .take_while(move |(at, _)| *at < to);
+        died.filter_map(|(_, id)| Some((*id, &self.tasks.get(*id)?.tally)))
     }
 
     /// Judges what has happened lately by itself, so that no average hides it.
@@ -245,8 +271,7 @@ impl Watcher {
 
     /// What idled until now is not known.
     fn forget_idle(&mut self, at: Instant) {
-        let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
-        for id in all {
+        for id in self.living.clone() {
             self.end_part(at, id);
             let task = self.tasks.touch(id);
             task.sums().idle = Beside::default();
@@ -267,6 +292,9 @@ impl Watcher {
         match ended.stretch {
             Stretch::Task { task, did, then } => {
                 self.tasks.touch(task);
+                if did != Doing::Exited || then != Doing::Exited {
+                    self.living.insert(task);
+                }
                 self.stops(ended, task, (did, then));
                 self.starts(at, record, task, (did, then));
             }
