@@ -98,7 +98,7 @@ impl Condition {
     pub fn wait_at_most(&self, mutex: &Mutex, timeout_ns: u64) {
         let end_ns = after(timeout_ns);
         let end = libc::timespec {
-            tv_sec: (end_ns / 1_000_000_000) as libc::time_t,
+            tv_sec: (end_ns / 1_000_000_000) as _,
             tv_nsec: (end_ns % 1_000_000_000) as libc::c_long,
         };
         // SAFETY: both were initialised, the condition with the clock that `end` is of.
