@@ -219,6 +219,7 @@ impl From<WalkError> for Failure {
                 source,
                 fix: help,
             } => Failure::System(action, format!("{source}; {help}")),
+            WalkError::Stacks(error) => Failure::usage(error.what(), error.fix()),
         }
     }
 }

@@ -26,6 +26,7 @@ mod described;
 mod diagnose;
 mod exit;
 mod failure;
+mod fibers;
 mod files;
 mod guest;
 mod interrupt;

@@ -6,9 +6,10 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand};
 use warmq_report::Report;
 use warmq_units::{Bytes, CpuId, Duration, Seed};
-use warmq_walk::WalkSettings;
+use warmq_walk::{FiberSettings, WalkSettings};
 
 use crate::failure::Failure;
+use crate::fibers::{self, Fibers};
 use crate::recorded::{Recorder, cost};
 use crate::walk::{self, Walk};
 use crate::{files, output, present, typed};
@@ -17,6 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   warmq bench walk
   warmq bench walk --blocks 512,1024 --colors 1,4,32 --lines 4
+  warmq bench fibers --fibers 256,4096 --stack 64KB
   warmq bench walk --json | jq 'select(.colors == 32) | .ns_per_visit.median'";
 
 /// Measure this machine's own caches, and what recording costs.
@@ -31,8 +33,58 @@ pub struct Arguments {
 enum Program {
     /// The walk over the run queue, on this machine's own caches.
     Walk(WalkArguments),
+    /// Fibers that run in turn, on plain and on colored stacks.
+    Fibers(FibersArguments),
     /// What `warmq watch` and `warmq diagnose` cost.
     Record(RecordArguments),
+}
+
+/// Fibers that run in turn, on plain and on colored stacks.
+///
+/// Fibers of corosensei run in a random order that stays the same, on one CPU, and touch the tops
+/// of their stacks. Plain and colored fibers run on the same stacks in alternation; then the same
+/// is simulated on a description of this machine with latencies that were measured before
+/// (docs/coloring.md).
+#[derive(Args, Debug)]
+struct FibersArguments {
+    /// How many fibers; each number is measured on its own [default: 64,256,1024,4096,16000].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    fibers: Option<Vec<u32>>,
+    /// Sizes of stacks [default: 16KB,64KB,256KB].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    stack: Option<Vec<Bytes>>,
+    /// Numbers of colors beside plain, powers of two; auto: as the library chooses [default: auto].
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = colors)]
+    colors: Option<Vec<Colors>>,
+    /// Lines of its frame that a fiber touches [default: 2].
+    #[arg(long, value_name = "N")]
+    lines: Option<u32>,
+    /// Measurements of each, on stacks that are mapped anew; the median is shown [default: 11].
+    #[arg(long, value_name = "N")]
+    rounds: Option<u32>,
+    /// How long a single measurement takes [default: 60ms].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    time: Option<Duration>,
+    /// Huge pages, without guard pages.
+    #[arg(long)]
+    huge: bool,
+    /// Print one JSON row per line, and nothing else, on standard output.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A number of colors; `None` for the library's choice.
+#[derive(Clone, Copy, Debug)]
+struct Colors(Option<u64>);
+
+fn colors(text: &str) -> Result<Colors, String> {
+    match text {
+        "auto" => Ok(Colors(None)),
+        _ => text
+            .parse()
+            .map(|colors| Colors(Some(colors)))
+            .map_err(|_| "write a number or auto".to_owned()),
+    }
 }
 
 /// What `warmq watch` and `warmq diagnose` cost on this machine.
@@ -119,8 +171,28 @@ fn duration(text: &str) -> Result<Duration, String> {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.program {
         Program::Walk(arguments) => run_walk(arguments),
+        Program::Fibers(arguments) => run_fibers(arguments),
         Program::Record(arguments) => run_record(arguments),
     }
+}
+
+/// Measures, predicts, shows both.
+fn run_fibers(arguments: &FibersArguments) -> Result<(), Failure> {
+    let usual = FiberSettings::default();
+    let numbers = |colors: &Vec<Colors>| colors.iter().map(|colors| colors.0).collect();
+    let fibers = Fibers::measure(&FiberSettings {
+        fibers: arguments.fibers.clone().unwrap_or(usual.fibers),
+        stacks: arguments.stack.clone().unwrap_or(usual.stacks),
+        colors: arguments.colors.as_ref().map_or(usual.colors, numbers),
+        lines: arguments.lines.unwrap_or(usual.lines),
+        rounds: arguments.rounds.unwrap_or(usual.rounds),
+        time: arguments.time.unwrap_or(usual.time),
+        huge_pages: arguments.huge,
+    })?;
+    output::print(&match arguments.json {
+        true => fibers.json_lines(),
+        false => fibers::text(&fibers),
+    })
 }
 
 /// Plays the load, or measures it.

@@ -2,6 +2,9 @@
 
 use crate::equations::first_free_bit;
 
+/// Bytes of a page: the smallest of x86 and ARM. Up to here a virtual address is the physical one.
+pub const PAGE: u64 = 4 << 10;
+
 /// One data cache.
 ///
 /// Invariant: nothing is 0, the line is a power of two, and `ways * line` divides `size`.

@@ -1,6 +1,6 @@
 //! Which color the i-th block has.
 
-use crate::cache::Cache;
+use crate::cache::{Cache, PAGE};
 use crate::equations::needed_colors;
 
 /// Blocks of one kind: one every so many bytes, each with a few hot lines at the same place.
@@ -44,7 +44,62 @@ impl Blocks {
         let needed = needed_colors(self.count.checked_mul(self.hot_lines.max(1))?, fit);
         (needed <= cache.most_colors(self.stride)).then_some(needed)
     }
+
+    /// How many colors to give the blocks for the sake of `cache`, in virtual memory with pages of
+    /// [`PAGE`] bytes. 1 is no coloring, and `None` that this cache gains nothing by any.
+    ///
+    /// | rule | reason |
+    /// |---|---|
+    /// | equation 3 at least | with fewer, lines of some sets evict each other all the same |
+    /// | twice as many where there is room | with those of equation 3 the blocks' lines take all ways of their sets, and none is left for other data |
+    /// | a block's hot lines stay within a page | each page more is one more entry in the TLB, which costs more than a miss of level 1 |
+    /// | with pages at random places: `m + 2 * sqrt(m) <= ways` | lines are spread over sets as by lots (Poisson), `m` in the mean, and this says that 19 of 20 sets hold theirs. To `m` belong the hot lines and two of page tables for each block, the guest's and the host's, as walks of these go through the caches, too |
+    ///
+    /// Pages lie at random places for a cache whose ways are larger than a page: its sets are
+    /// chosen by physical addresses, and often by a hash of them.
+    pub fn worthwhile(self, cache: Cache) -> Option<u64> {
+        let by_offset = cache.way_size() <= PAGE;
+        let of_pages = self.stride.is_multiple_of(PAGE);
+        let seen = match by_offset || !of_pages {
+            true => self,
+            false => Blocks {
+                stride: PAGE,
+                ..self
+            },
+        };
+        let needed = seen.colors(cache)?;
+        if needed == 1 {
+            return Some(1);
+        }
+        let most = seen.most_in_a_page(cache);
+        let holds = by_offset || seen.are_held_by_lot(cache);
+        (holds && needed <= most).then_some(most.min(2 * needed))
+    }
+
+    /// The most colors with which the hot lines of a block that begins at a page end in that page.
+    fn most_in_a_page(self, cache: Cache) -> u64 {
+        let lines = PAGE / cache.line().min(PAGE);
+        let free = lines.saturating_sub(self.hot_lines.max(1) - 1).max(1);
+        cache.most_colors(self.stride).min(1 << free.ilog2())
+    }
+
+    /// Whether nearly all sets hold the lines that lots give them: `m + 2 * sqrt(m) <= ways`, with
+    /// `m := lines / sets`.
+    fn are_held_by_lot(self, cache: Cache) -> bool {
+        let of_a_block = u128::from(self.hot_lines.max(1)) + LINES_OF_PAGE_TABLES;
+        let lines = u128::from(self.count).saturating_mul(of_a_block);
+        let (room, sets) = (u128::from(cache.lines()), u128::from(cache.sets()));
+        lines <= room && (room - lines).pow(2) >= lines.saturating_mul(4 * sets)
+    }
 }
+
+/// Lines of page tables that a block needs at most: an entry has 8 bytes, so that blocks of eight
+/// pages or more have lines of their own, in the guest's table and in the host's.
+const LINES_OF_PAGE_TABLES: u128 = 2;
+
+/// The last level that colors are for. Later ones are shared with other cores, and in slices that
+/// are chosen by a hash on all cores of today: what they hold of one program is not its own.
+pub const LAST_LEVEL: usize = 2;
 
 /// Gives each block a color by its index.
 ///
@@ -78,8 +133,8 @@ impl Coloring {
     }
 
     /// The coloring for `blocks` on a machine with these data `caches`, the nearest first: for the
-    /// first cache that can hold their hot lines. [`Coloring::NONE`] where none can, or where that
-    /// one holds them already.
+    /// first cache up to [`LAST_LEVEL`] that can hold their hot lines ([`Blocks::worthwhile`]).
+    /// [`Coloring::NONE`] where none can, or where that one holds them already.
     ///
     /// ```
     /// use warmq_coloring::{Blocks, Cache, Coloring};
@@ -87,13 +142,13 @@ impl Coloring {
     /// let l2 = Cache::new(512 << 10, 8, 64).unwrap();
     /// let colors = |blocks| Coloring::of(Blocks::new(blocks, 16 << 10), &[l1, l2]).colors();
     /// assert_eq!(colors(8), 1, "one set of level 1 holds 8");
-    /// assert_eq!(colors(100), 16, "level 1 needs 13");
-    /// assert_eq!(colors(1_024), 32, "too many for level 1, and level 2 needs 32");
+    /// assert_eq!(colors(100), 32, "level 1 needs 13");
+    /// assert_eq!(colors(1_000), 16, "too many for level 1, and level 2 needs 8");
     /// assert_eq!(colors(100_000), 1, "too many for both");
     /// ```
     pub fn of(blocks: Blocks, caches: &[Cache]) -> Coloring {
-        let fitting = |cache: &Cache| Some((blocks.colors(*cache)?, *cache));
-        match caches.iter().find_map(fitting) {
+        let fitting = |cache: &Cache| Some((blocks.worthwhile(*cache)?, *cache));
+        match caches.iter().take(LAST_LEVEL).find_map(fitting) {
             Some((colors, cache)) if colors > 1 => Coloring::new(colors, blocks.stride, cache),
             _ => Coloring::NONE,
         }

@@ -18,7 +18,7 @@ mod coloring;
 mod equations;
 mod spread;
 
-pub use cache::Cache;
-pub use coloring::{Blocks, Coloring};
+pub use cache::{Cache, PAGE};
+pub use coloring::{Blocks, Coloring, LAST_LEVEL};
 pub use equations::{color_of, first_free_bit, needed_colors};
 pub use spread::Spread;

@@ -1,7 +1,9 @@
 //! What coloring promises: headers spread evenly, equation 3 at its bounds, the paper's cases.
 
 use proptest::prelude::*;
-use warmq_coloring::{Blocks, Cache, Coloring, Spread, color_of, first_free_bit, needed_colors};
+use warmq_coloring::{
+    Blocks, Cache, Coloring, PAGE, Spread, color_of, first_free_bit, needed_colors,
+};
 
 fn cache(kb: u64, ways: u64, line: u64) -> Cache {
     Cache::new(kb << 10, ways, line).expect("a cache")
@@ -76,6 +78,48 @@ fn colors_end_where_the_cache_cannot_hold_the_lines() {
     );
 }
 
+/// Level 1 is one of pages; level 2 holds what lots give it, with two lines of page tables for each
+/// block. The columns: blocks, hot lines, stride in KB, colors.
+#[test]
+fn colors_are_for_the_nearest_cache_that_can_hold_the_lines() {
+    let caches = [cache(32, 8, 64), cache(512, 8, 64), cache(32 << 10, 16, 64)];
+    for (count, hot_lines, stride, colors) in [
+        (8, 3, 68, 1),      // one set a line holds all
+        (9, 3, 68, 8),      // level 1: equation 3 asks for 4
+        (64, 3, 68, 32),    // level 1: 24, and no more stay within a page
+        (512, 1, 68, 64),   // level 1: all of it
+        (513, 1, 68, 16),   // level 2: 4.01
+        (86, 3, 68, 1),     // level 2 holds 128 of the same line wherever their pages are
+        (129, 3, 68, 8),    // level 2: 3.02
+        (819, 3, 68, 32),   // level 2: 19.2; 4 of 8 ways are used in the mean
+        (819, 3, 260, 32),  // the stride says nothing of physical pages
+        (820, 3, 68, 1),    // level 2: too many for lots
+        (819, 4, 68, 1),    // the same
+        (1_365, 1, 68, 32), // level 2: 10.7
+        (4_096, 1, 4, 1),   // level 2 has as many lines, but none for page tables
+        (16_000, 3, 68, 1), // level 3 is not for colors
+    ] {
+        let blocks = Blocks::new(count, stride << 10).with_hot_lines(hot_lines);
+        let chosen = Coloring::of(blocks, &caches).colors();
+        assert_eq!(
+            chosen, colors,
+            "{count} blocks, {hot_lines} lines, {stride} KB"
+        );
+    }
+}
+
+/// Of two server cores: 2 MB with 16 ways hold four times as many.
+#[test]
+fn a_larger_level_2_takes_more_blocks() {
+    let caches = [cache(48, 12, 64), cache(2 << 10, 16, 64)];
+    let colors =
+        |count| Coloring::of(Blocks::new(count, 68 << 10).with_hot_lines(3), &caches).colors();
+    assert_eq!(
+        [90, 200, 600, 3_995, 3_996, 20_000].map(colors),
+        [32, 1, 8, 32, 1, 1]
+    );
+}
+
 /// Strides of an odd number of pages use all pages of a way, and need fewer colors.
 #[test]
 fn an_odd_stride_colors_pages_by_itself() {
@@ -146,6 +190,26 @@ proptest! {
                 prop_assert!(misses(colors / 2) > 0);
             }
             None => prop_assert!(misses(u64::MAX) > 0, "no number of colors is enough"),
+        }
+    }
+
+    /// Colors for the sake of a cache are at least those of equation 3, and none where that says
+    /// none; hot lines that begin at a page end in it.
+    #[test]
+    fn what_is_worthwhile_keeps_equation_3_and_the_page(
+        cache in caches(), pages in 1..64_u64, count: u64, small in 1..5_000_u64, hot_lines in 1..70_u64,
+    ) {
+        for count in [count, small] {
+            let blocks = Blocks::new(count, pages << 12).with_hot_lines(hot_lines);
+            let Some(colors) = blocks.worthwhile(cache) else { continue };
+            let least = blocks.colors(cache);
+            if colors > 1 && cache.way_size() <= PAGE {
+                prop_assert!(least.is_some_and(|least| least <= colors));
+            }
+            if colors > 1 {
+                prop_assert!((colors - 1 + hot_lines) * cache.line() <= PAGE);
+                prop_assert!(count.saturating_mul(hot_lines) <= cache.lines());
+            }
         }
     }
 

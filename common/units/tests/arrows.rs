@@ -94,7 +94,11 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
             "units", "config", "trace", "scenario", "hint", "output", "record",
         ],
     ),
-    ("live", "walk", &["units", "coloring", "machine", "host"]),
+    (
+        "live",
+        "walk",
+        &["units", "color", "coloring", "machine", "host"],
+    ),
     ("live", "conflicts", &["units", "coloring", "machine"]),
     ("live", "hint", &[]),
     ("live", "color", &["coloring"]),

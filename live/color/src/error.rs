@@ -17,6 +17,16 @@ impl Error {
         }
     }
 
+    /// What was refused.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// What helps.
+    pub fn fix(&self) -> &str {
+        &self.fix
+    }
+
     /// The last error of the operating system, while `doing` something.
     pub(crate) fn system(doing: &str, fix: &str) -> Error {
         let cause = std::io::Error::last_os_error();

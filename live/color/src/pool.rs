@@ -29,6 +29,11 @@ const LEAST: usize = 4096;
 /// Stacks that are reserved at a time. Address space only.
 const AT_A_TIME: usize = 64;
 
+/// The same without guard pages: so many pages as a huge page has, so that a region is whole huge
+/// pages whatever the stride, and its stacks begin at all pages of one alike. With fewer, many
+/// regions would have their stacks at the same places of huge pages, and these share sets of TLBs.
+const AT_A_TIME_IN_HUGE_PAGES: usize = 512;
+
 /// Free stacks that keep their pages, so that fibers that come and go cost no page faults.
 const KEEP: usize = 256;
 
@@ -49,7 +54,8 @@ pub struct Options {
 
 impl Options {
     /// For about `fibers` fibers that run in turn: [`Coloring::of`] chooses the colors by this
-    /// number. Without it, all lines of a page are used.
+    /// number. Without it, half of the lines of a page are used, so that frames of up to half a
+    /// page end in the page that they begin in.
     pub fn fibers(self, fibers: u64) -> Options {
         Options { fibers, ..self }
     }
@@ -118,6 +124,8 @@ struct Layout {
     stride: usize,
     coloring: Coloring,
     huge: bool,
+    /// Stacks of a region.
+    at_a_time: usize,
 }
 
 impl Layout {
@@ -135,7 +143,12 @@ impl Layout {
         } else {
             (page, size + page)
         };
-        stride.checked_mul(2 * AT_A_TIME).ok_or_else(too_large)?;
+        let at_a_time = if options.huge {
+            AT_A_TIME_IN_HUGE_PAGES
+        } else {
+            AT_A_TIME
+        };
+        stride.checked_mul(2 * at_a_time).ok_or_else(too_large)?;
         let coloring = coloring(options, stride as u64, page as u64);
         let least = coloring.reach() as usize + LEAST;
         if size < least {
@@ -153,11 +166,17 @@ impl Layout {
             stride,
             coloring,
             huge: options.huge,
+            at_a_time,
         })
     }
 
+    /// In which region stack `index` lies, and how many bytes from its start, guard included.
+    fn place(&self, index: usize) -> (usize, usize) {
+        (index / self.at_a_time, index % self.at_a_time * self.stride)
+    }
+
     fn reserve(&self) -> Result<Mapping, Error> {
-        let length = self.stride * AT_A_TIME;
+        let length = self.stride * self.at_a_time;
         if self.huge {
             Mapping::huge(length)
         } else {
@@ -167,7 +186,7 @@ impl Layout {
     }
 }
 
-/// The colors of a pool: those asked for, those that its fibers need, or a page full.
+/// The colors of a pool: those asked for, those that its fibers need, or half a page.
 fn coloring(options: &Options, stride: u64, page: u64) -> Coloring {
     let caches = options.caches.clone();
     let caches = caches.unwrap_or_else(|| machine::caches(Path::new("/")));
@@ -178,7 +197,7 @@ fn coloring(options: &Options, stride: u64, page: u64) -> Coloring {
     match options.colors {
         Some(colors) => Coloring::new(colors, stride, *nearest),
         None if options.fibers > 0 => Coloring::of(blocks, &caches),
-        None => Coloring::new(page / nearest.line(), stride, *nearest),
+        None => Coloring::new(page / 2 / nearest.line(), stride, *nearest),
     }
 }
 
@@ -278,21 +297,19 @@ impl Shared {
             None => self.make(state)?,
         };
         state.forgotten = state.forgotten.min(state.free.len());
-        let region = &state.regions[index / AT_A_TIME];
-        Ok((
-            index,
-            region.at(index % AT_A_TIME * self.layout.stride).addr(),
-        ))
+        let (region, offset) = self.layout.place(index);
+        Ok((index, state.regions[region].at(offset).addr()))
     }
 
     fn make(&self, state: &mut State) -> Result<usize, Error> {
         let index = state.made;
-        if index / AT_A_TIME == state.regions.len() {
+        let (region, offset) = self.layout.place(index);
+        if region == state.regions.len() {
             state.regions.push(self.layout.reserve()?);
         }
-        if self.layout.guard > 0 {
-            let (offset, size) = self.inside(index);
-            state.regions[index / AT_A_TIME].open(offset, size)?;
+        let (guard, size) = (self.layout.guard, self.layout.size);
+        if guard > 0 {
+            state.regions[region].open(offset + guard, size)?;
         }
         state.made += 1;
         Ok(index)
@@ -303,16 +320,11 @@ impl Shared {
         state.free.push(index);
         if state.free.len() - state.forgotten > self.keep {
             let oldest = state.free[state.forgotten];
-            let (offset, size) = self.inside(oldest);
-            state.regions[oldest / AT_A_TIME].forget(offset, size);
+            let (region, offset) = self.layout.place(oldest);
+            let (guard, size) = (self.layout.guard, self.layout.size);
+            state.regions[region].forget(offset + guard, size);
             state.forgotten += 1;
         }
-    }
-
-    /// Where the memory of stack `index` begins in its region, and how long it is.
-    fn inside(&self, index: usize) -> (usize, usize) {
-        let start = index % AT_A_TIME * self.layout.stride + self.layout.guard;
-        (start, self.layout.size)
     }
 }
 

@@ -1,17 +1,12 @@
 //! What a cache holds of addresses that are visited in turn.
 
 use serde::Serialize;
-use warmq_coloring::{Blocks, Cache, Spread};
+use warmq_coloring::{Blocks, Cache, LAST_LEVEL, PAGE, Spread};
 use warmq_machine::MachineDescription;
 use warmq_units::CpuId;
 
-use crate::PAGE;
 use crate::layout::Layout;
 use crate::physical::Frames;
-
-/// The last level of which a physical address may choose the set. Later ones are in slices, and
-/// hash their index on all cores of today.
-const LAST_BY_FRAME: u8 = 2;
 
 /// A level of data caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,18 +38,6 @@ impl Level {
     pub fn is_by_offset(self) -> bool {
         self.cache.way_size() <= PAGE
     }
-
-    /// `blocks` as this cache sees them: where physical pages choose the set, the distance of
-    /// virtual ones says nothing beyond a page.
-    fn seen(self, blocks: Blocks) -> Blocks {
-        let whole = !blocks.stride.is_multiple_of(PAGE);
-        let stride = if self.is_by_offset() || whole {
-            blocks.stride
-        } else {
-            PAGE
-        };
-        Blocks { stride, ..blocks }
-    }
 }
 
 /// What a level holds of a layout, one line an address, with LRU and visits in turn.
@@ -83,7 +66,8 @@ pub struct Held {
     pub most_in_a_set: Option<u64>,
     /// Lines in each of these sets that has any: its number and how many.
     pub by_set: Vec<(u64, u64)>,
-    /// The colors that equation 3 asks for; 1 is none, and `None` that no number helps.
+    /// The colors to give the blocks for this level ([`Blocks::worthwhile`]); 1 is none, and `None`
+    /// that no number helps.
     pub colors: Option<u64>,
 }
 
@@ -104,7 +88,9 @@ impl Held {
             count,
             ..layout.blocks()
         };
-        let needed = level.seen(blocks).colors(cache);
+        let of_a_core = usize::from(level.number) <= LAST_LEVEL;
+        let worthwhile = blocks.worthwhile(cache);
+        let worthwhile = worthwhile.filter(|colors| of_a_core || *colors == 1);
         Held {
             level: level.number,
             size_bytes: cache.size(),
@@ -123,7 +109,7 @@ impl Held {
             used_sets: spread.as_ref().map(|spread| spread.used() as u64),
             most_in_a_set: spread.as_ref().map(Spread::most),
             by_set: spread.as_ref().map_or(Vec::new(), by_set),
-            colors: if least == count { Some(1) } else { needed },
+            colors: if least == count { Some(1) } else { worthwhile },
         }
     }
 }
@@ -133,7 +119,7 @@ impl Held {
 fn by_frames(level: Level, lines: &[u64], frames: &Frames) -> Option<Spread> {
     let physical = lines.iter().map(|address| frames.physical(*address));
     let physical: Option<Vec<u64>> = physical.collect();
-    let chosen = physical.filter(|_| level.number <= LAST_BY_FRAME)?;
+    let chosen = physical.filter(|_| usize::from(level.number) <= LAST_LEVEL)?;
     Some(Spread::of(level.cache, chosen))
 }
 

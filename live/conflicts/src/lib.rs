@@ -38,6 +38,4 @@ pub use physical::Frames;
 pub use process::{Process, Thread};
 pub use samples::samples;
 pub use symbol::symbol;
-
-/// Bytes of a small page: what of an address is the same in the physical one.
-pub const PAGE: u64 = 4 << 10;
+pub use warmq_coloring::PAGE;

@@ -30,6 +30,9 @@ pub enum WalkError {
         /// What may help.
         fix: &'static str,
     },
+    /// There are no such stacks.
+    #[error("{0}")]
+    Stacks(warmq_color::Error),
 }
 
 impl WalkError {

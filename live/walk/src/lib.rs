@@ -20,6 +20,8 @@
 //!
 //! - [`visits`] is a walk over the lines of another program, as they lie in its pages: the same
 //!   simulated caches, and the same timing on copies.
+//! - [`fibers`] are fibers that run in turn, on plain and on colored stacks, and their lines as
+//!   visits.
 //!
 //! Not here: counters of the hardware (virtual machines have none), and the choice of what to show.
 
@@ -30,6 +32,7 @@ mod arena;
 mod calls;
 mod error;
 mod evict;
+mod fibers;
 mod gaps;
 mod geometry;
 mod latency;
@@ -51,6 +54,7 @@ mod visits;
 
 pub use calls::system_call_ns;
 pub use error::WalkError;
+pub use fibers::{FiberRow, FiberSettings, measure_fibers};
 pub use gaps::{Gap, Gaps, gaps};
 pub use geometry::Geometry;
 pub use latency::{LatencyReport, LevelLatency, measure_latencies};

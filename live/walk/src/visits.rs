@@ -1,4 +1,4 @@
-//! Lines of another program, visited in turn: simulated, and measured on copies.
+//! Lines of programs, visited in turn: simulated, and measured on copies.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,12 @@ use crate::thread::Pinned;
 /// Lines in an order without pattern, at their own places of pages that are numbered anew.
 ///
 /// Invariant: `offsets` are starts of lines of `line` bytes, all below `pages` small pages, and
-/// there is at least one.
+/// there is at least one; each stop visits the next `lines` of them, of which there is a whole
+/// number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visits {
     offsets: Vec<u64>,
+    lines: usize,
     line: u64,
     pages: u64,
 }
@@ -29,9 +31,9 @@ pub struct Visits {
 /// Visits of lines on simulated caches.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct SimulatedVisits {
-    /// Time of a visit in ns, without the translation of its address.
+    /// Time of a stop in ns, without the translation of its address.
     pub ns_per_visit: f64,
-    /// For each level, the share of visits whose line neither it nor a nearer one had, 0 to 1.
+    /// For each level, the share of visited lines that neither it nor a nearer one had, 0 to 1.
     pub missed: BTreeMap<u8, f64>,
 }
 
@@ -39,23 +41,37 @@ impl Visits {
     /// Of the lines of `line` bytes that have `addresses`, each once; `None` for no address.
     pub fn of(addresses: &[u64], line: Bytes) -> Option<Visits> {
         let line = line.0.max(1);
-        let mut pages: Vec<u64> = addresses.iter().map(|at| at / SMALL_PAGE).collect();
-        pages.sort_unstable();
-        pages.dedup();
-        let anew = |address: &u64| {
-            let page = pages.partition_point(|page| *page < address / SMALL_PAGE) as u64;
-            page * SMALL_PAGE + address % SMALL_PAGE / line * line
-        };
-        let mut lines: Vec<u64> = addresses.iter().map(anew).collect();
+        let (mut lines, pages) = numbered_anew(addresses, line);
         lines.sort_unstable();
         lines.dedup();
         let order = list_order(u32::try_from(lines.len()).ok()?, Seed(1));
         let visits = Visits {
             offsets: order.iter().map(|index| lines[*index as usize]).collect(),
+            lines: 1,
             line,
-            pages: pages.len() as u64,
+            pages,
         };
         (!visits.offsets.is_empty()).then_some(visits)
+    }
+
+    /// Of the `hot` lines below each of `tops`, in their order: those of stacks.
+    ///
+    /// # Panics
+    /// When there is no top, or no hot line.
+    pub(crate) fn of_stops(tops: &[u64], hot: u64, line: Bytes) -> Visits {
+        assert!(!tops.is_empty() && hot > 0);
+        let below = |top: &u64| {
+            let top = *top;
+            (1..=hot).map(move |index| top - index * line.0)
+        };
+        let addresses: Vec<u64> = tops.iter().flat_map(below).collect();
+        let (offsets, pages) = numbered_anew(&addresses, line.0);
+        Visits {
+            offsets,
+            lines: hot as usize,
+            line: line.0,
+            pages,
+        }
     }
 
     /// The same visits on the simulated caches of CPU `cpu` of `machine`: once where the places in
@@ -72,7 +88,7 @@ impl Visits {
         let case = |case: &Case| {
             let lines = self.offsets.iter().copied();
             let caches = Caches::new(machine, cpu, &placement, lines, *case);
-            self.counted(caches, &levels)
+            self.counted(caches, &levels, machine.miss_overlap)
         };
         placement.cases().iter().map(case).collect()
     }
@@ -82,25 +98,34 @@ impl Visits {
         self.pages
     }
 
-    fn counted(&self, mut caches: Caches, levels: &[Geometry]) -> SimulatedVisits {
+    /// The lines of a stop but the first wait for nothing but its address; `overlap` of them are
+    /// under way at a time.
+    fn counted(&self, mut caches: Caches, levels: &[Geometry], overlap: u64) -> SimulatedVisits {
         let mut total = Duration::ZERO;
         let mut missed: BTreeMap<u8, u64> = levels.iter().map(|cache| (cache.level, 0)).collect();
         for round in 0..WARM_UP + COUNTED {
-            for offset in &self.offsets {
-                let (takes, served) = caches.read(*offset);
-                if round < WARM_UP {
-                    continue;
+            for stop in self.offsets.chunks(self.lines) {
+                let (mut first, mut all) = (None, Duration::ZERO);
+                for offset in stop {
+                    let (takes, served) = caches.read(*offset);
+                    first.get_or_insert(takes);
+                    all += takes;
+                    if round < WARM_UP {
+                        continue;
+                    }
+                    for (level, missed) in &mut missed {
+                        *missed += u64::from(!is_within(served, *level));
+                    }
                 }
-                total += takes;
-                for (level, missed) in &mut missed {
-                    *missed += u64::from(!is_within(served, *level));
+                if round >= WARM_UP {
+                    total += first.unwrap_or_default().max(all / overlap.max(1));
                 }
             }
         }
-        let visits = self.offsets.len() as f64 * f64::from(COUNTED);
-        let share = |(level, missed): (u8, u64)| (level, missed as f64 / visits);
+        let lines = self.offsets.len() as f64 * f64::from(COUNTED);
+        let share = |(level, missed): (u8, u64)| (level, missed as f64 / lines);
         SimulatedVisits {
-            ns_per_visit: total.0 as f64 / 1000.0 / visits,
+            ns_per_visit: total.0 as f64 / 1000.0 / lines * self.lines as f64,
             missed: missed.into_iter().map(share).collect(),
         }
     }
@@ -114,6 +139,18 @@ impl Visits {
         };
         timing::time(&mut ring, stops, min_time.as_ns()).ns_per_step
     }
+}
+
+/// The lines of `addresses`, in pages that are numbered anew, and how many pages there are.
+fn numbered_anew(addresses: &[u64], line: u64) -> (Vec<u64>, u64) {
+    let mut pages: Vec<u64> = addresses.iter().map(|at| at / SMALL_PAGE).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    let anew = |address: &u64| {
+        let page = pages.partition_point(|page| *page < address / SMALL_PAGE) as u64;
+        page * SMALL_PAGE + address % SMALL_PAGE / line * line
+    };
+    (addresses.iter().map(anew).collect(), pages.len() as u64)
 }
 
 /// Times visits of copies of the lines on this machine, all of `layouts` in turn in each of

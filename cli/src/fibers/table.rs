@@ -1,0 +1,72 @@
+//! Fibers for a terminal.
+
+use comfy_table::Cell;
+use warmq_walk::Spread;
+
+use super::{Fibers, Predicted, Row};
+use crate::listing;
+
+const HEAD: [&str; 9] = [
+    "stack",
+    "fibers",
+    "colors",
+    "level 1 misses",
+    "plain ns",
+    "predicted",
+    "colored ns",
+    "predicted",
+    "plain/colored",
+];
+
+const LEGEND: &str = "ns a switch, medians of rounds on stacks that are mapped anew, plain and \
+                      colored on the same ones; the ratio with its quartiles, above 1 where colors \
+                      gain. Level 1 misses: hot lines that it does not have, simulated, plain and \
+                      colored. Predicted: a switch of two fibers, and what simulated caches and the \
+                      translation of the address add; two numbers are the range where sets are not \
+                      known.";
+
+/// The machine's caches as measured, and the rows.
+pub fn text(fibers: &Fibers) -> String {
+    let levels = fibers.latencies.levels.iter();
+    let levels = levels.map(|level| format!("level {} {:.1} ns", level.level, level.ns));
+    let levels = levels.collect::<Vec<String>>().join(", ");
+    let mut table = listing::table();
+    table.set_header(HEAD);
+    fibers.rows.iter().for_each(|row| {
+        table.add_row(line(row));
+    });
+    listing::align_numbers(&mut table, None);
+    let place = listing::paragraph(&format!("CPU {}: {levels}.", fibers.latencies.cpu));
+    format!(
+        "{place}\n\n{}\n\n{}",
+        table.trim_fmt(),
+        listing::paragraph(LEGEND)
+    )
+}
+
+fn line(row: &Row) -> [Cell; 9] {
+    let measured = &row.measured;
+    let percent = |predicted: &Predicted| format!("{:.0} %", predicted.missed * 100.0);
+    let Spread {
+        low, median, high, ..
+    } = measured.ratio;
+    [
+        measured.stack.to_string(),
+        measured.fibers.to_string(),
+        measured.colors.to_string(),
+        format!("{}, {}", percent(&row.plain), percent(&row.colored)),
+        format!("{:.1}", measured.plain_ns.median),
+        range(&row.plain),
+        format!("{:.1}", measured.colored_ns.median),
+        range(&row.colored),
+        format!("{median:.2} ({low:.2} .. {high:.2})"),
+    ]
+    .map(Cell::new)
+}
+
+/// Both ends of a prediction, or one where they read alike.
+fn range(predicted: &Predicted) -> String {
+    let mut ends: Vec<String> = predicted.ns.iter().map(|ns| format!("{ns:.1}")).collect();
+    ends.dedup();
+    ends.join(" .. ")
+}
