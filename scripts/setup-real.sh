@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the real scheduler and the recorder by BPF are built with and tried in: clang, libelf, QEMU, a busybox for guests, stress-ng, perf and trace-cmd.
+# Installs what the real scheduler and the recorder by BPF are built with and tried in: clang, libelf, QEMU, a busybox for guests, stress-ng, perf and trace-cmd; and Boost.Context, whose stacks warmq_color.hpp makes.
 set -euo pipefail
 . "$(dirname "$0")/install.sh"
 
@@ -18,6 +18,7 @@ need "command -v busybox" busybox-static
 need "command -v stress-ng" stress-ng
 need "command -v perf" linux-perf
 need "command -v trace-cmd" trace-cmd
+need "test -e /usr/include/boost/context/fiber.hpp" libboost-context-dev
 
 if [ "${#missing[@]}" -gt 0 ]; then
     install_packages "${missing[@]}"

@@ -34,6 +34,7 @@ fn the_help_of_each_command_explains_its_options() {
     shown("conflicts", "conflicts --help");
     shown("calibrate", "calibrate --help");
     shown("bench_walk", "bench walk --help");
+    shown("bench_fibers", "bench fibers --help");
     shown("vm_run", "vm run --help");
     shown("vm_fetch", "vm fetch --help");
 }

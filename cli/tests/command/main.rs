@@ -10,6 +10,7 @@ mod compare;
 mod conflicts;
 mod decisions;
 mod diagnose;
+mod fibers;
 mod help;
 mod kinds;
 mod laws;

@@ -53,7 +53,7 @@ impl Blocks {
     /// | equation 3 at least | with fewer, lines of some sets evict each other all the same |
     /// | twice as many where there is room | with those of equation 3 the blocks' lines take all ways of their sets, and none is left for other data |
     /// | a block's hot lines stay within a page | each page more is one more entry in the TLB, which costs more than a miss of level 1 |
-    /// | with pages at random places: `m + 2 * sqrt(m) <= ways` | lines are spread over sets as by lots (Poisson), `m` in the mean, and this says that 19 of 20 sets hold theirs. To `m` belong the hot lines and two of page tables for each block, the guest's and the host's, as walks of these go through the caches, too |
+    /// | with pages at random places: `m + 3 * sqrt(m) <= ways` | lines are spread over sets as by lots (Poisson), `m` in the mean, and this says that nearly all sets hold theirs, by three standard deviations. To `m` belong the hot lines and two of page tables for each block, the guest's and the host's, as walks of these go through the caches, too |
     ///
     /// Pages lie at random places for a cache whose ways are larger than a page: its sets are
     /// chosen by physical addresses, and often by a hash of them.
@@ -83,13 +83,13 @@ impl Blocks {
         cache.most_colors(self.stride).min(1 << free.ilog2())
     }
 
-    /// Whether nearly all sets hold the lines that lots give them: `m + 2 * sqrt(m) <= ways`, with
+    /// Whether nearly all sets hold the lines that lots give them: `m + 3 * sqrt(m) <= ways`, with
     /// `m := lines / sets`.
     fn are_held_by_lot(self, cache: Cache) -> bool {
         let of_a_block = u128::from(self.hot_lines.max(1)) + LINES_OF_PAGE_TABLES;
         let lines = u128::from(self.count).saturating_mul(of_a_block);
         let (room, sets) = (u128::from(cache.lines()), u128::from(cache.sets()));
-        lines <= room && (room - lines).pow(2) >= lines.saturating_mul(4 * sets)
+        lines <= room && (room - lines).pow(2) >= lines.saturating_mul(9 * sets)
     }
 }
 
@@ -143,7 +143,7 @@ impl Coloring {
     /// let colors = |blocks| Coloring::of(Blocks::new(blocks, 16 << 10), &[l1, l2]).colors();
     /// assert_eq!(colors(8), 1, "one set of level 1 holds 8");
     /// assert_eq!(colors(100), 32, "level 1 needs 13");
-    /// assert_eq!(colors(1_000), 16, "too many for level 1, and level 2 needs 8");
+    /// assert_eq!(colors(600), 16, "too many for level 1, and level 2 needs 5");
     /// assert_eq!(colors(100_000), 1, "too many for both");
     /// ```
     pub fn of(blocks: Blocks, caches: &[Cache]) -> Coloring {

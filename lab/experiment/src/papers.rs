@@ -110,7 +110,7 @@ pub const TODAY: Paper = Paper {
     name: "today",
     title: "The starvation of Linux 6.13 to 7.0",
     subtitle: "A group whose tasks are woken often takes all of a CPU from another group, from 6.13 to 7.0: simulated, beside \
-               what was measured in guests. And spin locks whose holders are preempted, and a Kubernetes node.",
+               what was measured in guests. And spin locks whose holders are preempted, a Kubernetes node, and fibers whose stacks share cache sets.",
     experiments: texts! {
         "../../../experiments/today/":
         "other-group"
@@ -122,6 +122,8 @@ pub const TODAY: Paper = Paper {
         "kubernetes-pods"
         "kubernetes-system"
         "kubernetes-cgroup-mode"
+        "coloring-fibers"
+        "coloring-too-many"
     },
     headlines: &["other-group", "cures"],
 };

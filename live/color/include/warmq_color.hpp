@@ -6,7 +6,7 @@
 //     warmq::colored_stack stacks(64 * 1024);
 //     boost::context::fiber f(std::allocator_arg, stacks, [](boost::context::fiber &&c) { ... });
 //
-// Boost rounds the top down to a multiple of 256 bytes, so that of 64 colors 16 places remain.
+// Boost rounds the top down to a multiple of 256 bytes, so that of 32 colors 8 places remain.
 //
 // Copies share their stacks, from any thread. Stacks return to the allocator, and to the system
 // when its last copy and all fibers are gone.
@@ -35,8 +35,9 @@ public:
 	using traits_type = boost::context::stack_traits;
 
 	// Stacks of `size` bytes, rounded up to pages, of which the color takes less than one. `colors`
-	// is a power of two, at most a page full of lines (64 of 64 bytes); 1 is no coloring.
-	explicit colored_stack(std::size_t size = traits_type::default_size(), std::uint64_t colors = 64)
+	// is a power of two, at most a page full of lines (64 of 64 bytes); 1 is no coloring. With 32,
+	// frames of up to half a page end in the page that they begin in.
+	explicit colored_stack(std::size_t size = traits_type::default_size(), std::uint64_t colors = 32)
 	    : shared_(std::make_shared<shared>(size, colors))
 	{
 	}

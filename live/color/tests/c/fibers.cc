@@ -13,7 +13,7 @@ namespace context = boost::context;
 
 int main()
 {
-	warmq::colored_stack stacks(32 * 1024);
+	warmq::colored_stack stacks(32 * 1024, 64);
 	std::set<std::uintptr_t> lines;
 	std::set<void *> tops;
 	int ran = 0;
