@@ -4,6 +4,7 @@ mod table;
 
 use serde::Serialize;
 use warmq_machine::MachineDescription;
+use warmq_report::Versioned;
 use warmq_units::{Bytes, CpuId};
 use warmq_walk::{FiberRow, FiberSettings, LatencyReport, Translation, measure_fibers};
 
@@ -80,7 +81,8 @@ impl Fibers {
 
     /// All rows, an object a line, without an end of line after the last.
     pub fn json_lines(&self) -> String {
-        let text = |row| serde_json::to_string(row).expect("plain data becomes JSON");
+        let text =
+            |row| serde_json::to_string(&Versioned::of(row)).expect("plain data becomes JSON");
         self.rows
             .iter()
             .map(text)
