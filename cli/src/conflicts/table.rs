@@ -21,10 +21,10 @@ const HEAD: [&str; 9] = [
 ];
 
 const LEGEND: &str = "Sets used of all sets, and the most lines in one of them; held: lines that \
-                      the level can keep when all are visited in turn; colors: by equation 3, 1 is \
-                      none, - if no number helps; missed: visits whose line neither this level nor \
-                      a nearer one has, simulated, as it is and colored. Two numbers are the range \
-                      where sets are not known.";
+                      the level can keep when all are visited in turn; colors: those that \
+                      warmq-color takes, 1 is none, - if no number helps; missed: visits whose \
+                      line neither this level nor a nearer one has, simulated, as it is and \
+                      colored. Two numbers are the range where sets are not known.";
 
 const NO_FRAMES: &str = "Physical addresses cannot be read (that needs CAP_SYS_ADMIN), so that the \
                          sets of levels beyond the first are not known.";

@@ -28,14 +28,14 @@ fn blocks_of_pages_fill_one_set_of_level_1_and_an_unknown_number_of_level_2() {
     let (layout, second) = (blocks(16 << 10, 200), level(2, 512 << 10, 8));
     let near = held(first(), &layout);
     assert_eq!((near.least, near.most, near.used_sets), (8, 8, Some(1)));
-    assert_eq!((near.most_in_a_set, near.colors), (Some(200), Some(32)));
+    assert_eq!((near.most_in_a_set, near.colors), (Some(200), Some(64)));
     assert_eq!(near.by_set, [(0, 200)]);
     let far = held(second, &layout);
     assert_eq!((far.least, far.most), (8, 200));
-    // 200 blocks of pages over 16 colors of pages with 8 ways each: two colors.
+    // 200 blocks of pages over 16 colors of pages with 8 ways each: two colors, and twice as many.
     assert_eq!(
         (far.used_sets, far.by_frames, far.colors),
-        (None, None, Some(2))
+        (None, None, Some(4))
     );
 }
 
