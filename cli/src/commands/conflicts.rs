@@ -26,7 +26,7 @@ Examples:
 /// are read from /proc, control blocks and the tops of fibers' stacks from the memory of the
 /// process, which is neither stopped nor traced. That needs root, or the user of the process.
 /// Printed are how the addresses lie in a page, how many of them each level can hold, the colors
-/// that equation 3 asks for, and what visits of all in turn take on simulated caches of this
+/// that would help, and what visits of all in turn take on simulated caches of this
 /// machine, before and after coloring (docs/coloring.md).
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
