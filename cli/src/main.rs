@@ -29,6 +29,7 @@ mod failure;
 mod files;
 mod guest;
 mod interrupt;
+mod judge;
 mod kind;
 mod laws;
 mod listing;

@@ -11,6 +11,7 @@ mod conflicts;
 mod decisions;
 mod diagnose;
 mod help;
+mod judge;
 mod kinds;
 mod laws;
 mod lists;
