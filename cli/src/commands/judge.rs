@@ -7,6 +7,7 @@ use clap::Args;
 use crate::arguments::Trust;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::judge::tune::{self, Tuned};
 use crate::judge::{self, JudgeSeeds, Wanted};
 use crate::output;
 
@@ -15,7 +16,8 @@ Examples:
   warmq judge ./scx_mine.bpf.o                           against the kernel's own scheduler of 7.3
   warmq judge ./scx_mine.bpf.o --against ./scx_main.bpf.o --explain
   warmq judge kernel,scx_bpfland,scx_lavd --kernel 6.12,6.18,7.3
-  warmq judge scx_mine:slice_us=2000 --scenario desktop,mine.toml --machine 2cpus --law none
+  warmq judge scx_mine:slice_ns=2000000 --scenario desktop,mine.toml --machine 2cpus --law none
+  warmq judge ./scx_mine.bpf.o --tune slice_ns=500000..8000000 --machine 2cpus,4llc
   warmq judge ./scx_mine.bpf.o --seeds fresh --json | jq .score";
 
 /// Judge schedulers against another one: laws, scenarios, one table, one exit status.
@@ -52,12 +54,17 @@ pub struct Arguments {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     law: Vec<String>,
     /// How many seeds (3), which (4,7; a single one with a comma: 7,), or `fresh`: as many as
-    /// usual, drawn anew and printed [default: the set's: 3].
+    /// usual, drawn anew and printed [default: 3; of real kernels 5 repetitions].
     #[arg(long, value_name = "N|LIST|fresh")]
     seeds: Option<JudgeSeeds>,
     /// Say of each loss who waited for whom, with the profile of the scheduler's callbacks.
     #[arg(long)]
     explain: bool,
+    /// Try all combinations of these settings of the scheduler, the better half again and again,
+    /// and say which are best: KEY=LEAST..MOST or KEY=VALUE|VALUE.
+    #[arg(long, value_name = "KEY=RANGE,...", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["json", "explain", "all"])]
+    tune: Vec<Tuned>,
     /// Show each figure of each scenario on each machine.
     #[arg(long)]
     all: bool,
@@ -88,6 +95,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         threads: arguments.jobs.map_or(0, NonZeroUsize::get),
         trust: arguments.trust,
     };
+    if !arguments.tune.is_empty() {
+        return output::print(&tune::run(&wanted, &arguments.tune)?);
+    }
     let ring = judge::Ring::new(&wanted)?;
     let played = ring.play()?;
     let judgements = ring

@@ -3,12 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 use warmq_experiment::judgement::{Compared, Contest, FORMULA, Judgement, Ratio};
+use warmq_units::JSON_SCHEMA;
 
 use crate::failure::Failure;
 use crate::output;
-
-/// Changes when a key changes its meaning or is no more there.
-const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]
 struct Line<'j> {
@@ -78,7 +76,7 @@ fn line<'j>(contest: &'j Contest, judged: &'j Judgement<'_>) -> Line<'j> {
         (family.name().to_owned(), ratio)
     });
     Line {
-        schema: SCHEMA,
+        schema: JSON_SCHEMA,
         set: contest.set.version,
         world: column.world.name(),
         scheduler: &column.scheduler,
@@ -90,7 +88,7 @@ fn line<'j>(contest: &'j Contest, judged: &'j Judgement<'_>) -> Line<'j> {
             true => "regression",
             false => "no regression",
         },
-        score: judged.score,
+        score: rounded(judged.score),
         formula: FORMULA,
         laws: Laws {
             holds,
@@ -122,8 +120,13 @@ fn figure<'j>(compared: &'j Compared<'_>) -> Figure<'j> {
 
 fn numbers(ratio: Ratio) -> Numbers {
     Numbers {
-        ratio: ratio.mid,
-        low: ratio.low,
-        high: ratio.high,
+        ratio: rounded(ratio.mid),
+        low: rounded(ratio.low),
+        high: rounded(ratio.high),
     }
+}
+
+/// Logarithms differ in their last digits from one C library to another.
+fn rounded(number: f64) -> f64 {
+    (number * 1e6).round() / 1e6
 }

@@ -3,9 +3,11 @@
 mod explain;
 pub mod json;
 pub mod text;
+pub mod tune;
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::num::NonZeroUsize;
 use std::str::FromStr;
 
 use warmq_config::did_you_mean;
@@ -25,6 +27,8 @@ use crate::{output, scenario, worlds};
 
 /// The kernel whose own scheduler is the base in the lab: the newest that it has.
 const NEWEST: &str = "7.3";
+/// How often a real kernel plays each scenario: enough for a test, few enough for an evening.
+const REPETITIONS: u64 = 5;
 /// In place of names of laws: none of them.
 const NO_LAWS: &str = "none";
 /// Seeds that are drawn are below this, so that they can be typed again.
@@ -64,6 +68,7 @@ impl JudgeSeeds {
 }
 
 /// What was asked for.
+#[derive(Clone, Copy)]
 pub struct Wanted<'w> {
     /// Who is judged.
     pub schedulers: &'w [String],
@@ -115,9 +120,13 @@ impl Ring {
         let columns = columns(wanted)?;
         let set = Set::shipped()?;
         let setups = setups(wanted, &set)?;
+        let usual = match wanted.world == World::Lab.name() {
+            true => set.seeds,
+            false => REPETITIONS,
+        };
         let seeds = match wanted.seeds {
-            Some(given) => given.all(set.seeds),
-            None => seeds(set.seeds),
+            Some(given) => given.all(usual),
+            None => seeds(usual),
         };
         if wanted.seeds == Some(&JudgeSeeds::Fresh) {
             let drawn: Vec<String> = seeds.iter().map(u64::to_string).collect();
@@ -223,16 +232,10 @@ fn columns(wanted: &Wanted<'_>) -> Result<Vec<Column>, Failure> {
     }
 }
 
-/// Each scenario on each of its machines. Where both are named, or a machine is not of the set, each
-/// scenario is played on each.
+/// Each scenario on each of its machines. Where both are named, or a machine is not of the set,
+/// each scenario is played on each.
 fn setups(wanted: &Wanted<'_>, set: &Set) -> Result<Vec<Setup>, Failure> {
-    let machines = match wanted.machines {
-        [] => set.machines.clone(),
-        names => names
-            .iter()
-            .map(|name| machine(set, name))
-            .collect::<Result<_, _>>()?,
-    };
+    let machines = machines_of(wanted, set)?;
     let scenarios = match wanted.scenarios {
         [] => set.scenarios.clone(),
         names => names
@@ -251,7 +254,44 @@ fn setups(wanted: &Wanted<'_>, set: &Set) -> Result<Vec<Setup>, Failure> {
             machine: machine.clone(),
         })
     });
-    Ok(each.collect())
+    let each: Vec<Setup> = each.collect();
+    match each.is_empty() {
+        true => Err(Failure::usage(
+            "none of these scenarios is played on these machines",
+            "name both, --scenario and --machine: then each is played on each",
+        )),
+        false => Ok(each),
+    }
+}
+
+/// The machines that were named, or all of the set that this world can have: guests of as many CPUs
+/// as this machine has cores, and for --world host this machine alone.
+fn machines_of(wanted: &Wanted<'_>, set: &Set) -> Result<Vec<Machine>, Failure> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let is_of = |world: World| wanted.world == world.name();
+    match wanted.machines {
+        [] if is_of(World::Host) => Ok(vec![machine(set, HOST)?]),
+        [] if is_of(World::Guest) => {
+            let all = set.machines.iter();
+            let sized = all.map(|machine| Ok((cpus(machine)?, machine)));
+            let sized = sized.collect::<Result<Vec<_>, Failure>>()?.into_iter();
+            let fits = sized.filter(|(cpus, _)| *cpus <= cores);
+            Ok(fits.map(|(_, machine)| machine.clone()).collect())
+        }
+        [] => Ok(set.machines.clone()),
+        _ if is_of(World::Host) => Err(Failure::usage(
+            "--machine: with --world host there is this machine alone",
+            "leave it out",
+        )),
+        names => names.iter().map(|name| machine(set, name)).collect(),
+    }
+}
+
+fn cpus(machine: &Machine) -> Result<usize, Failure> {
+    match machine.cpus {
+        Some(count) => Ok(count as usize),
+        None => Ok(machines::find(&machine.is)?.cpus.len()),
+    }
 }
 
 fn machine(set: &Set, name: &str) -> Result<Machine, Failure> {
@@ -286,7 +326,7 @@ fn one_scenario(wanted: &Wanted<'_>, set: &Set, name: &str) -> Result<Scenario, 
         return Err(Failure::usage(
             format!("no scenario is called {name}"),
             format!(
-                "give a file, or one of warmq scenarios: {}",
+                "{}; warmq scenarios lists them; or give a file",
                 did_you_mean(name, known)
             ),
         ));

@@ -18,7 +18,7 @@ const MOST_ABSENT: usize = 5;
 
 /// The table, what regressed, and what the numbers mean.
 pub fn all(contest: &Contest, judgements: &[Judgement<'_>], each: bool) -> String {
-    let notes = judgements.iter().filter_map(note);
+    let notes = judgements.iter().skip(1).map(note);
     let mut parts = vec![table(judgements)];
     if each {
         parts.push(figures(&judgements[1..]));
@@ -39,7 +39,7 @@ fn table(judgements: &[Judgement<'_>]) -> String {
         let counts = [holds, broken, regressed].map(|count| Text::new(count.to_string()));
         let families = Family::ALL.iter().map(|(_, family)| {
             let found = judged.families.iter().find(|(known, _)| known == family);
-            found.map_or(Text::new("–"), |(_, ratio)| ratio_text(*ratio))
+            Text::new(found.map_or("–".to_owned(), |(_, ratio)| brief(*ratio)))
         });
         let (word, color) = match (place, judged.is_regression()) {
             (0, _) => ("base", Color::Grey),
@@ -56,12 +56,14 @@ fn table(judgements: &[Judgement<'_>]) -> String {
     table.trim_fmt()
 }
 
-fn ratio_text(ratio: Ratio) -> Text {
-    Text::new(shown(ratio))
+/// `1.12 ±0.04`: how far the farthest seed is from the mean.
+fn brief(ratio: Ratio) -> String {
+    let spread = (ratio.mid - ratio.low).max(ratio.high - ratio.mid);
+    format!("{:.2} ±{spread:.2}", ratio.mid)
 }
 
 /// `1.12 (1.08..1.15)`; without the spread where there is none.
-fn shown(ratio: Ratio) -> String {
+pub fn shown(ratio: Ratio) -> String {
     let [mid, low, high] = [ratio.mid, ratio.low, ratio.high].map(|one| format!("{one:.2}"));
     match low == high {
         true => mid,
@@ -70,7 +72,7 @@ fn shown(ratio: Ratio) -> String {
 }
 
 /// What is to be said of a scheduler: what regressed, and its largest losses.
-fn note(judged: &Judgement<'_>) -> Option<String> {
+fn note(judged: &Judgement<'_>) -> String {
     let who = name(judged.column);
     let mut lines = Vec::new();
     if !judged.laws.regressed.is_empty() {
@@ -82,26 +84,34 @@ fn note(judged: &Judgement<'_>) -> Option<String> {
         lines.push(format!("✓ {who} keeps what the base breaks: {laws}"));
     }
     lines.extend(absent(judged).map(|text| format!("✗ {who} has no {text}")));
-    let losses = losses(judged);
-    if !losses.is_empty() {
-        let count = losses.len();
-        let all = judged.figures.len();
-        let worst = losses.iter().take(MOST_LOSSES);
-        let worst = worst.filter_map(|figure| {
-            Some(format!(
-                "{} {}",
-                place(figure),
-                shown(figure.comparison.ratio()?)
-            ))
-        });
-        let worst: Vec<String> = worst.collect();
-        lines.push(format!(
-            "- {who} is worse in {count} of {all} figures, most of all in {}",
-            worst.join(", ")
-        ));
-    }
+    lines.push(counts(judged, &who));
     let lines: Vec<String> = lines.iter().map(|line| listing::paragraph(line)).collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
+    lines.join("\n")
+}
+
+/// In how many figures it is better, worse and neither, and its largest losses.
+fn counts(judged: &Judgement<'_>, who: &str) -> String {
+    let count = |word| {
+        let all = judged.figures.iter();
+        all.filter(|one| one.comparison.name() == word).count()
+    };
+    let words = ["better", "worse", "same", "inconclusive"].map(|word| (word, count(word)));
+    let words = words.iter().filter(|(_, count)| *count > 0);
+    let words: Vec<String> = words
+        .map(|(word, count)| format!("{word} in {count}"))
+        .collect();
+    let losses = losses(judged).into_iter().take(MOST_LOSSES);
+    let losses = losses.filter_map(|figure| {
+        let ratio = figure.comparison.ratio()?;
+        Some(format!("{} {}", place(figure), shown(ratio)))
+    });
+    let losses: Vec<String> = losses.collect();
+    let worst = match losses.is_empty() {
+        true => String::new(),
+        false => format!("; worst: {}", losses.join(", ")),
+    };
+    let all = judged.figures.len();
+    format!("- {who}, of {all} figures: {}{worst}", words.join(", "))
 }
 
 /// What is absent, a sentence for each setup, and why.
@@ -169,7 +179,12 @@ fn figures(judgements: &[Judgement<'_>]) -> String {
             let comparison = judged.figures[row].comparison;
             let text = comparison
                 .ratio()
-                .map_or_else(|| comparison.name().to_owned(), shown);
+                .map_or(comparison.name().to_owned(), shown);
+            let doubt = match comparison {
+                Comparison::Inconclusive(_) => " ?",
+                _ => "",
+            };
+            let text = format!("{text}{doubt}");
             let color = match comparison {
                 Comparison::Better(_) => Color::Green,
                 found if found.is_loss() => Color::Red,
@@ -185,8 +200,8 @@ fn figures(judgements: &[Judgement<'_>]) -> String {
 fn legend(contest: &Contest) -> String {
     let seeds: Vec<String> = contest.seeds.iter().map(u64::to_string).collect();
     format!(
-        "Set {}, seeds {}, pairs of scenario and machine: {}, {}. Ratios are to {}, and above 1 is better whatever the figure; in \
-         parentheses the least and the most of the seeds. Score: {FORMULA}.",
+        "Set {}, seeds {}, pairs of scenario and machine: {}, {}. Ratios are to {}, and above 1 is better whatever the \
+         figure; ± is the farthest seed, in parentheses are the least and the most; `?` is inconclusive. Score: {FORMULA}.",
         contest.set.version,
         seeds.join(", "),
         contest.setups.len(),

@@ -21,14 +21,14 @@ fn planted_regressions_are_caught_and_explained() {
             "no-balance",
             "real-time-hog",
             "desktop",
-            "CPUs idle 5.0 % (base 0.610 %)",
+            "[law real-time-hog]",
         ),
     ];
     let folder = Folder::new("judge-planted");
     for (fault, law, scenario, said) in table {
         let ran = folder.run(&format!(
             "judge broken:fault={fault} --against broken --law {law} --scenario {scenario} --machine 2cpus \
-             --seeds 2 --explain"
+             --seeds 3 --explain"
         ));
         assert_eq!(ran.code, 1, "{fault}: {}{}", ran.out, ran.err);
         let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -106,6 +106,35 @@ fn who_fails_where_the_base_does_not_has_regressed() {
 }
 
 #[test]
+fn settings_are_tried_and_what_breaks_a_law_is_not_recommended() {
+    let folder = Folder::new("judge-tune");
+    let faults =
+        "none|ignores-weights|lifo|never-preempts|no-slices|woken-first|ignores-hints|stays";
+    let ran = folder.run(&format!(
+        "judge broken --against broken --tune fault={faults} {PART}"
+    ));
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let lines = || ran.out.lines();
+    let broken = lines().find(|line| line.contains("ignores-weights"));
+    assert!(
+        broken.is_none_or(|line| line.contains("1 regressed")),
+        "{}",
+        ran.out
+    );
+    let recommended = lines().find(|line| line.starts_with("Recommended: "));
+    assert!(
+        !recommended.unwrap().contains("ignores-weights"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out.starts_with("8 combinations, of which 4"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
 fn what_cannot_be_judged_is_said_with_a_fix() {
     let text = "[task.hog]\nbody = [{ rum = \"10ms\" }]\n";
     let folder = Folder::new("judge-refused").with("wrong.toml", text);
@@ -128,6 +157,25 @@ fn what_cannot_be_judged_is_said_with_a_fix() {
         ("judge broken --world moon", "use lab, guest or host"),
         ("judge kernel --kernel 5.4", "6.12"),
         ("judge broken,", "empty"),
+        ("judge broken --tune fault", "is no range"),
+        ("judge broken --tune x=5..1", "that ascends"),
+        (
+            "judge broken,eevdf-7.1 --tune x=1..5",
+            "about one scheduler",
+        ),
+        (
+            "judge broken --tune nothing=1..5 --machine 2cpus",
+            "has no setting `nothing`",
+        ),
+        (
+            "judge broken --scenario periodic --machine smt,2cpus --law none --seeds 0",
+            "needs a seed",
+        ),
+        (
+            "judge kernel --kernel 6.12 --machine 12llc --scenario",
+            "--scenario",
+        ),
+        ("judge scx_x --world host --machine smt", "leave it out"),
     ];
     for (line, said) in table {
         let ran = folder.run(line);

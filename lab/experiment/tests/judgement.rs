@@ -62,7 +62,7 @@ fn every_machine_of_the_set_is_played_and_every_setting_is_known() {
 
 #[test]
 fn what_is_wrong_with_a_set_is_said_with_its_place_and_a_fix() {
-    let head = "version = 1\nseeds = 3\nmargin_percent = 2\nmost = 10\n[machine.small]\nis = \"small-4llc\"\n";
+    let head = "version = 1\nseeds = 3\nmargin_percent = 2\nequal_percent = 10\nmost = 10\n[machine.small]\nis = \"small-4llc\"\n";
     let scenario = "[scenario.hog]\nmachines = \"small\"\nwarmup = \"1ms\"\ntime = \"1ms\"\n";
     let figure = "figure = { name = \"hog_share\", family = \"fairness\", better = \"higher\", floor = 1 }\n";
     assert!(Set::read("set.toml", &format!("{head}{scenario}{figure}")).is_ok());
@@ -84,6 +84,11 @@ fn what_is_wrong_with_a_set_is_said_with_its_place_and_a_fix() {
         (
             format!("{head}{scenario}{figure}").replace("most = 10", "most = 0.5"),
             "write at least 1",
+        ),
+        (
+            format!("{head}{scenario}{figure}")
+                .replace("equal_percent = 10", "equal_percent = 100"),
+            "write a number below 100",
         ),
         (
             format!("{head}{scenario}{figure}").replace("seeds = 3", "seed = 3"),

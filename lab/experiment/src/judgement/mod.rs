@@ -2,9 +2,9 @@
 //!
 //! Purpose: whoever changes a scheduler gets one answer. A [`Set`] is data (`judge/v1.toml`):
 //! machines, scenarios, and which figures count. A [`Contest`] is what is played: the base and the
-//! schedulers, each a [`Column`] as laws have them, in each [`Setup`] (a scenario on a machine) with
-//! each seed. Its runs are ordinary ones: each setup becomes a [`Trial`], that an experiment, that
-//! jobs; `Runs::of` makes them on all cores, and equal plans once. Laws are played by
+//! schedulers, each a [`Column`] as laws have them, in each [`Setup`] (a scenario on a machine)
+//! with each seed. Its runs are ordinary ones: each setup becomes a [`Trial`], that an experiment,
+//! that jobs; `Runs::of` makes them on all cores, and equal plans once. Laws are played by
 //! [`crate::laws`], in the same columns. Of runs and cells a [`Judgement`] is made for each
 //! scheduler: its regressions, a comparison for each figure, families and a score.
 //!
@@ -18,13 +18,14 @@
 
 mod ratio;
 mod set;
+mod welch;
 
 use warmq_config::{Problems, Value};
 use warmq_law::{Cell, Column, Verdict};
 use warmq_scenario::World;
 
 pub use self::ratio::{Comparison, Ratio};
-pub use self::set::{Better, Family, Figure, Machine, Scenario, Set};
+pub use self::set::{Better, Family, Figure, Machine, Margins, Scenario, Set};
 use crate::laws::changes;
 use crate::plan::Part;
 use crate::request::Trial;
@@ -34,6 +35,9 @@ use crate::simulator::{Measured, RunError, Simulator};
 /// The formula of the score, as tables and JSON say it.
 pub const FORMULA: &str = "geometric mean over families of the geometric mean of their ratios; \
                            0 if a law regressed or a figure is absent";
+
+/// The setting of a machine that says how many CPUs are used.
+const CPUS: &str = "machine.cpus";
 
 /// A scenario on a machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +50,7 @@ pub struct Setup {
 
 /// What is played.
 pub struct Contest {
-    /// The version of the set, its margin and its bound.
+    /// The version of the set, its margins and its bound.
     pub set: Set,
     /// What the schedulers play.
     pub setups: Vec<Setup>,
@@ -166,7 +170,7 @@ impl Contest {
         let setups = self.setups.iter().zip(jobs.iter().zip(base));
         let figures = setups.flat_map(|(setup, (jobs, base))| {
             let of_figure =
-                move |figure| compared(setup, figure, jobs, base, runs, self.set.margin);
+                move |figure| compared(setup, figure, jobs, base, runs, self.set.margins);
             setup.scenario.figures.iter().map(of_figure)
         });
         figures.collect()
@@ -219,6 +223,15 @@ impl Judgement<'_> {
     /// Whether it broke what the base keeps, or failed where the base did not.
     pub fn is_regression(&self) -> bool {
         !self.laws.regressed.is_empty() || self.absent().next().is_some()
+    }
+
+    /// The geometric mean of its ratios in a scenario, whatever they are about.
+    pub fn of_scenario(&self, name: &str) -> Option<f64> {
+        let of = self
+            .figures
+            .iter()
+            .filter(|one| one.setup.scenario.name == name);
+        ratio::mean(of.filter_map(|one| Some(one.comparison.ratio()?.mid)))
     }
 
     /// Figures that the base has and the scheduler lacks.
@@ -279,8 +292,16 @@ impl Setup {
             (Part::Workload, &scenario.name),
         ];
         let cpus = machine.cpus.filter(|_| !is_here);
-        let cpus = cpus.map(|count| ("cpus".to_owned(), Value::Integer(count as i64)));
-        let of_scenario = scenario.settings.clone().into_iter();
+        let cpus = cpus.map(|count| (CPUS.to_owned(), Value::Integer(count as i64)));
+        let of_scenario = scenario
+            .settings
+            .iter()
+            .filter(|(name, _)| !is_here || *name != CPUS);
+        // A scheduler may have a setting of the same name.
+        let of_scenario = of_scenario.map(|(name, value)| match name.contains('.') {
+            true => (name.clone(), value.clone()),
+            false => (format!("workload.{name}"), value.clone()),
+        });
         Trial {
             file: scenario.name.clone(),
             parts: parts.map(|(part, name)| (part, name.to_owned())).into(),
@@ -305,7 +326,7 @@ fn compared<'c>(
     jobs: &'c [Job],
     base: &'c [Job],
     runs: &Runs,
-    margin: f64,
+    margins: Margins,
 ) -> Compared<'c> {
     let of = |job: &Job| value(figure, job, runs);
     let values: Vec<[Option<f64>; 2]> = jobs
@@ -315,7 +336,7 @@ fn compared<'c>(
         .collect();
     let all =
         |which: usize| -> Option<Vec<f64>> { values.iter().map(|both| both[which]).collect() };
-    let comparison = Comparison::of(figure, all(0).as_deref(), all(1).as_deref(), margin);
+    let comparison = Comparison::of(figure, all(0).as_deref(), all(1).as_deref(), margins);
     // What is absent is worst.
     let goodness =
         |seed: &usize| values[*seed][0].map(|value| ratio::of_values(figure, value, 1.0));

@@ -1,6 +1,7 @@
 //! A figure of a scheduler over that of the base, and what many such ratios are together.
 
-use crate::judgement::set::{Better, Figure};
+use crate::judgement::set::{Better, Figure, Margins};
+use crate::judgement::welch::half_width;
 
 /// A ratio to the base, above 1 where the scheduler is better, with its spread over seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,12 +26,14 @@ impl Ratio {
 /// How a figure of a scheduler compares with that of the base.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Comparison {
-    /// Both have it, and in every seed the scheduler's is better than the base's in any.
+    /// Both have it, and the scheduler's is better beyond chance and margin.
     Better(Ratio),
-    /// Both have it, and their seeds overlap, or differ by less than the margin.
+    /// Both have it, and with 95 % the ratio is near 1.
     Same(Ratio),
-    /// Both have it, and in every seed the scheduler's is worse than the base's in any.
+    /// Both have it, and the scheduler's is worse beyond chance and margin.
     Worse(Ratio),
+    /// Both have it, and its values vary too much to say.
+    Inconclusive(Ratio),
     /// Some run of the scheduler does not have it: nothing finished, or the run failed.
     Absent,
     /// Only the base lacks it.
@@ -45,10 +48,10 @@ impl Comparison {
         figure: &Figure,
         values: Option<&[f64]>,
         base: Option<&[f64]>,
-        margin: f64,
+        margins: Margins,
     ) -> Comparison {
         match (values, base) {
-            (Some(values), Some(base)) => decided(ratio(figure, values, base), margin),
+            (Some(values), Some(base)) => decided(figure, values, base, margins),
             (None, Some(_)) => Comparison::Absent,
             (Some(_), None) => Comparison::OnlyHere,
             (None, None) => Comparison::Neither,
@@ -58,9 +61,10 @@ impl Comparison {
     /// The ratio, where both have the figure.
     pub fn ratio(self) -> Option<Ratio> {
         match self {
-            Comparison::Better(ratio) | Comparison::Same(ratio) | Comparison::Worse(ratio) => {
-                Some(ratio)
-            }
+            Comparison::Better(ratio)
+            | Comparison::Same(ratio)
+            | Comparison::Worse(ratio)
+            | Comparison::Inconclusive(ratio) => Some(ratio),
             Comparison::Absent | Comparison::OnlyHere | Comparison::Neither => None,
         }
     }
@@ -76,6 +80,7 @@ impl Comparison {
             Comparison::Better(_) => "better",
             Comparison::Same(_) => "same",
             Comparison::Worse(_) => "worse",
+            Comparison::Inconclusive(_) => "inconclusive",
             Comparison::Absent => "absent",
             Comparison::OnlyHere => "absent in base",
             Comparison::Neither => "absent in both",
@@ -83,15 +88,24 @@ impl Comparison {
     }
 }
 
-/// Worse and better only beyond the spread of both: the best seed of the one is behind the worst of
-/// the other.
-fn decided(ratio: Ratio, margin: f64) -> Comparison {
-    if ratio.high < 1.0 && ratio.mid < 1.0 - margin {
-        return Comparison::Worse(ratio);
-    }
-    match ratio.low > 1.0 && ratio.mid > 1.0 + margin {
-        true => Comparison::Better(ratio),
-        false => Comparison::Same(ratio),
+/// Welch's test at 5 %, on logarithms, because ratios are compared: the interval that has the ratio
+/// with 95 % does not have 1. One seed says nothing of chance: then the margin decides alone.
+fn decided(figure: &Figure, values: &[f64], base: &[f64], margins: Margins) -> Comparison {
+    let ratio = ratio(figure, values, base);
+    let logarithms = |values: &[f64]| -> Vec<f64> {
+        let floored = values.iter().map(|value| value.max(figure.floor).ln());
+        floored.collect()
+    };
+    let width = half_width(&logarithms(values), &logarithms(base))
+        .unwrap_or(0.0)
+        .exp();
+    let (low, high) = (ratio.mid / width, ratio.mid * width);
+    let equal = 1.0 - margins.equal;
+    match ratio.mid {
+        mid if high < 1.0 && mid < 1.0 - margins.difference => Comparison::Worse(ratio),
+        mid if low > 1.0 && mid > 1.0 / (1.0 - margins.difference) => Comparison::Better(ratio),
+        _ if low >= equal && high <= 1.0 / equal => Comparison::Same(ratio),
+        _ => Comparison::Inconclusive(ratio),
     }
 }
 
@@ -135,6 +149,11 @@ mod tests {
     use super::*;
     use crate::judgement::set::Family;
 
+    const MARGINS: Margins = Margins {
+        difference: 0.02,
+        equal: 0.1,
+    };
+
     fn figure(better: Better) -> Figure {
         Figure {
             name: "key_p99".to_owned(),
@@ -147,17 +166,18 @@ mod tests {
     #[test]
     fn above_one_is_better_whatever_the_direction() {
         let table = [
-            (Better::Higher, [20.0, 22.0], [10.0, 11.0], "better"),
-            (Better::Lower, [20.0, 22.0], [10.0, 11.0], "worse"),
-            (Better::Lower, [20.0, 40.0], [30.0, 31.0], "same"),
+            (Better::Higher, [20.0, 21.0], [10.0, 10.5], "better"),
+            (Better::Lower, [20.0, 21.0], [10.0, 10.5], "worse"),
+            (Better::Lower, [20.0, 25.0], [10.0, 20.0], "inconclusive"),
+            (Better::Lower, [20.0, 40.0], [30.0, 31.0], "inconclusive"),
             (Better::Higher, [100.0, 100.0], [101.0, 101.0], "same"),
             (Better::Lower, [0.0, 9.0], [1.0, 2.0], "same"),
-            (Better::Lower, [0.0, 0.0], [40.0, 50.0], "better"),
-            (Better::Higher, [0.0, 0.0], [40.0, 50.0], "worse"),
+            (Better::Lower, [0.0, 0.0], [40.0, 40.0], "better"),
+            (Better::Higher, [0.0, 0.0], [40.0, 40.0], "worse"),
         ];
         for (better, values, base, word) in table {
             let figure = figure(better);
-            let found = Comparison::of(&figure, Some(&values), Some(&base), 0.02);
+            let found = Comparison::of(&figure, Some(&values), Some(&base), MARGINS);
             assert_eq!(found.name(), word, "{better:?} {values:?} {base:?}");
         }
     }
@@ -165,7 +185,8 @@ mod tests {
     #[test]
     fn what_is_absent_has_its_own_word() {
         let (figure, some) = (figure(Better::Lower), &[20.0][..]);
-        let word = |values, base| Comparison::of(&figure, values, base, 0.02).name();
+        let word = |values, base| Comparison::of(&figure, values, base, MARGINS).name();
+        assert_eq!(word(Some(some), Some(&[10.0])), "worse");
         assert_eq!(word(None, Some(some)), "absent");
         assert_eq!(word(Some(some), None), "absent in base");
         assert_eq!(word(None, None), "absent in both");

@@ -80,10 +80,19 @@ pub struct Scenario {
     pub warmup: Duration,
     /// How long it is measured.
     pub time: Duration,
-    /// What is set on the workload or the machine.
+    /// What is set on the workload, or by a dotted name (`machine.cpus`) elsewhere.
     pub settings: BTreeMap<String, Value>,
     /// What counts.
     pub figures: Vec<Figure>,
+}
+
+/// Which ratios are no difference, as parts of 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Margins {
+    /// A smaller difference counts for nothing, however sure it is.
+    pub difference: f64,
+    /// What surely differs by no more is the same; what is not sure is inconclusive.
+    pub equal: f64,
 }
 
 /// What schedulers are judged by.
@@ -93,8 +102,8 @@ pub struct Set {
     pub version: u64,
     /// How many seeds each scenario has on each machine.
     pub seeds: u64,
-    /// Ratios within so much of 1 are no difference.
-    pub margin: f64,
+    /// Which ratios are no difference.
+    pub margins: Margins,
     /// What a ratio counts in the score at most, and its inverse at least.
     pub most: f64,
     /// The machines.
@@ -173,6 +182,7 @@ fn set(fields: &Fields<'_>) -> Option<Set> {
     let version = fields.required("version", help);
     let seeds = fields.required("seeds", "say how many seeds there are: seeds = 3");
     let margin = fields.required("margin_percent", "say what is no difference: 2");
+    let equal = fields.required("equal_percent", "say what is the same: 10");
     let most = fields.required("most", "say what a ratio counts at most: 10");
     let machines = named(fields, "machine", machine);
     let names: Vec<&str> = machines.iter().map(|one| one.name.as_str()).collect();
@@ -183,7 +193,10 @@ fn set(fields: &Fields<'_>) -> Option<Set> {
     Some(Set {
         version: version?.count()?,
         seeds: seeds?.integer(1..=1000)?,
-        margin: at_least(&margin?, 0.0)? / 100.0,
+        margins: Margins {
+            difference: percent(&margin?)?,
+            equal: percent(&equal?)?,
+        },
         most: at_least(&most?, 1.0)?,
         machines,
         scenarios,
@@ -294,6 +307,16 @@ fn figure(table: &Fields<'_>) -> Option<Figure> {
         better: better?.choice(&words)?,
         floor,
     })
+}
+
+/// A part of 1, below it.
+fn percent(item: &Item<'_>) -> Option<f64> {
+    let number = at_least(item, 0.0)?;
+    if number >= 100.0 {
+        item.report("this is no part", "write a number below 100");
+        return None;
+    }
+    Some(number / 100.0)
 }
 
 fn at_least(item: &Item<'_>, least: f64) -> Option<f64> {
