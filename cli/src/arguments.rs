@@ -8,8 +8,8 @@ use warmq_experiment::Engine;
 use warmq_scenario::Scenario;
 
 use crate::commands::{
-    bench, calibrate, check, compare, completions, conflicts, convert, diagnose, laws, machines,
-    man, metrics, parts, plan, race, replay, reproduce, run, vm, watch,
+    bench, calibrate, check, compare, completions, conflicts, convert, diagnose, judge, laws,
+    machines, man, metrics, parts, plan, race, replay, reproduce, run, vm, watch,
 };
 use crate::exit;
 use crate::failure::Failure;
@@ -56,6 +56,8 @@ pub enum Command {
     Compare(compare::Arguments),
     /// Hold schedulers to what any decent scheduler keeps.
     Laws(laws::Arguments),
+    /// Judge schedulers against another one: laws, scenarios, one table, one exit status.
+    Judge(judge::Arguments),
     /// Look for races in a compiled scheduler.
     Race(race::Arguments),
     /// Say who starves in a trace, who ran instead, and why it could.

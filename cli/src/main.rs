@@ -30,6 +30,7 @@ mod fibers;
 mod files;
 mod guest;
 mod interrupt;
+mod judge;
 mod kind;
 mod laws;
 mod listing;

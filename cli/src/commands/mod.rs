@@ -8,6 +8,7 @@ pub mod completions;
 pub mod conflicts;
 pub mod convert;
 pub mod diagnose;
+pub mod judge;
 pub mod laws;
 pub mod machines;
 pub mod man;
@@ -34,6 +35,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Laws(arguments) => laws::run(&arguments),
+        Command::Judge(arguments) => judge::run(&arguments),
         Command::Race(arguments) => race::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),

@@ -3,6 +3,7 @@
 use comfy_table::{Cell as Text, Color, ColumnConstraint};
 use warmq_law::shown::{asked, value};
 use warmq_law::{Cell, Column, Verdict};
+use warmq_metrics::evidence::Evidence;
 use warmq_units::printable;
 
 use crate::listing;
@@ -121,12 +122,14 @@ fn note(cell: &Cell<'_>) -> Option<String> {
     }
 }
 
-/// Who waited longest, and who ran instead.
+/// Who waited longest in a cell's run, and who ran instead.
 pub fn instead(cell: &Cell<'_>) -> String {
     let evidence = cell.kept.as_ref().and_then(|kept| kept.evidence.as_ref());
-    let Some(evidence) = evidence else {
-        return String::new();
-    };
+    evidence.map(waited).unwrap_or_default()
+}
+
+/// Who waited longest, and who ran instead.
+pub fn waited(evidence: &Evidence) -> String {
     let waited = evidence.to.since(evidence.from);
     let us = |span: warmq_units::Duration| value(span.0 as f64 / 1e6, "us");
     let ran = evidence.ran.iter().take(3);

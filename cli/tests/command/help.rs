@@ -28,6 +28,7 @@ fn the_help_of_each_command_explains_its_options() {
     shown("replay", "replay --help");
     shown("watch", "watch --help");
     shown("race", "race --help");
+    shown("judge", "judge --help");
     shown("bench_record", "bench record --help");
     shown("check", "check --help");
     shown("machines", "machines --help");

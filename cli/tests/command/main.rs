@@ -12,6 +12,7 @@ mod decisions;
 mod diagnose;
 mod fibers;
 mod help;
+mod judge;
 mod kinds;
 mod laws;
 mod lists;

@@ -17,6 +17,7 @@ pub mod gap;
 mod grid;
 mod jobs;
 mod judge;
+pub mod judgement;
 pub mod laws;
 mod not_done;
 mod only;

@@ -6,7 +6,7 @@ use crate::{Entry, Source, web};
 
 const SCENARIOS: &[(&str, &str)] = warmq_config::texts! {
     "../../../scenarios/":
-    "chat" "chat-cloned" "spin" "hog" "hogs-and-naps" "periodic" "deadline" "ping-pong" "pgbench" "hackbench" "schbench" "service" "simplex" "simplex-here" "simplex-on-two" "starvation" "two-users" "receiver" "containers" "kubernetes" "fragments" "rounds" "passes" "fibers"
+    "chat" "chat-cloned" "spin" "hog" "hogs-and-naps" "periodic" "deadline" "ping-pong" "pgbench" "hackbench" "schbench" "service" "simplex" "simplex-here" "simplex-on-two" "starvation" "two-users" "receiver" "containers" "kubernetes" "fragments" "rounds" "passes" "fibers" "build" "desktop"
 };
 
 static WORKLOADS: LazyLock<Vec<Entry>> = LazyLock::new(|| {

@@ -208,7 +208,7 @@ fn trial(law: &Law, column: &Column) -> Trial {
 }
 
 /// What the options of a column say.
-fn changes(column: &Column) -> Vec<Change> {
+pub(crate) fn changes(column: &Column) -> Vec<Change> {
     let kernel = [("kernel", &column.kernel), ("preempt", &column.preempt)];
     let kernel = kernel.into_iter().filter_map(|(key, value)| {
         let value = value.as_ref()?;

@@ -8,7 +8,9 @@ use std::num::NonZeroUsize;
 
 use warmq_config::{Problems, did_you_mean};
 use warmq_law::{Cell, Column, Found, Line, Verdict, judge_kernel, skipped};
+use warmq_scenario::World;
 
+pub(crate) use self::case::changes;
 use self::case::own_scheduler;
 pub use self::case::{Case, workload};
 pub use self::shipped::{LAWS, all_shipped, shipped};
@@ -16,7 +18,7 @@ pub use self::witness::{Keep, Trace};
 use self::witness::{Witness, repetition};
 use crate::engine::Engine;
 use crate::not_done::NotDone;
-use crate::plan::Part;
+use crate::plan::{KERNEL, Part};
 use crate::run::{Job, Progress, Runs};
 use crate::simulator::Simulator;
 
@@ -110,7 +112,10 @@ impl Playing<'_> {
 }
 
 /// Whether `simulator` has the scheduler of `column` in its world, and the scheduler the settings.
-fn check(column: &Column, simulator: &dyn Simulator) -> Result<(), NotDone> {
+///
+/// # Errors
+/// What it lacks.
+pub fn check(column: &Column, simulator: &dyn Simulator) -> Result<(), NotDone> {
     let refused = |what: String, help| NotDone::Usage(format!("--scheduler: {what}"), help);
     let plain = |what| refused(what, String::new());
     let name = column.name();
@@ -118,6 +123,11 @@ fn check(column: &Column, simulator: &dyn Simulator) -> Result<(), NotDone> {
     taken.map_err(plain)?;
     if let Some(why) = simulator.missing(column.world.name(), name) {
         return Err(plain(why));
+    }
+    if let Some(release) = unknown_release(column) {
+        let what = format!("--kernel: the lab has no scheduler of kernel {release}");
+        let help = "name a series from 6.12 on, or a scheduler of the lab";
+        return Err(NotDone::Usage(what, help.to_owned()));
     }
     let pairs = column.settings().map_err(plain)?;
     if pairs.is_empty() {
@@ -136,6 +146,13 @@ fn check(column: &Column, simulator: &dyn Simulator) -> Result<(), NotDone> {
         }
         None => Ok(()),
     }
+}
+
+/// The release whose own scheduler the lab should play, and does not have.
+fn unknown_release(column: &Column) -> Option<&str> {
+    let is_own = column.world == World::Lab && column.name() == KERNEL;
+    let release = column.kernel.as_deref().filter(|_| is_own)?;
+    warmq_sched::of_kernel(release).is_none().then_some(release)
 }
 
 /// The runs of a case that are played in any case.

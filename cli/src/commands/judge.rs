@@ -1,0 +1,121 @@
+//! `warmq judge`: one answer about a scheduler.
+
+use std::num::NonZeroUsize;
+
+use clap::Args;
+
+use crate::arguments::Trust;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::judge::tune::{self, Tuned};
+use crate::judge::{self, JudgeSeeds, Wanted};
+use crate::output;
+
+const EXAMPLES: &str = "\
+Examples:
+  warmq judge ./scx_mine.bpf.o                           against the kernel's own scheduler of 7.3
+  warmq judge ./scx_mine.bpf.o --against ./scx_main.bpf.o --explain
+  warmq judge kernel,scx_bpfland,scx_lavd --kernel 6.12,6.18,7.3
+  warmq judge scx_mine:slice_ns=2000000 --scenario desktop,mine.toml --machine 2cpus --law none
+  warmq judge ./scx_mine.bpf.o --tune slice_ns=500000..8000000 --machine 2cpus,4llc
+  warmq judge ./scx_mine.bpf.o --seeds fresh --json | jq .score";
+
+/// Judge schedulers against another one: laws, scenarios, one table, one exit status.
+///
+/// A law that the base keeps and the scheduler breaks is a regression, and so is a figure that the
+/// base has and the scheduler lacks. Figures are ratios to the base; above 1 is better
+/// (docs/judge.md). Ends with 0 if nobody regressed, else 1.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Schedulers: `kernel`, one of the lab, or a program or an object of sched_ext; with settings
+    /// as NAME:KEY=VALUE;KEY=VALUE.
+    #[arg(required = true, value_name = "SCHEDULER", value_delimiter = ',')]
+    schedulers: Vec<String>,
+    /// The scheduler that they are judged against [default: the kernel's own: of 7.3 in the lab, of
+    /// the same kernel elsewhere].
+    #[arg(long, value_name = "SCHEDULER")]
+    against: Option<String>,
+    /// Kernels whose own scheduler `kernel` is, and those of guests: series (6.12, 7.3) [default:
+    /// 6.18].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    kernel: Vec<String>,
+    /// Who plays: lab, guest (a real kernel in QEMU), host (this machine).
+    #[arg(long, value_name = "WORLD", default_value = "lab")]
+    world: String,
+    /// Machines of the set (2cpus, smt, 4llc, 12llc, 24llc, 2nodes), or others by name or file
+    /// [default: all of the set].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    machine: Vec<String>,
+    /// Scenarios of the set, or others by name or file [default: all of the set].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    scenario: Vec<String>,
+    /// Laws by name or file, or `none` [default: all that come with warmq].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    law: Vec<String>,
+    /// How many seeds (3), which (4,7; a single one with a comma: 7,), or `fresh`: as many as
+    /// usual, drawn anew and printed [default: 3; of real kernels 5 repetitions].
+    #[arg(long, value_name = "N|LIST|fresh")]
+    seeds: Option<JudgeSeeds>,
+    /// Say of each loss who waited for whom, with the profile of the scheduler's callbacks.
+    #[arg(long)]
+    explain: bool,
+    /// Try all combinations of these settings of the scheduler, the better half again and again,
+    /// and say which are best: KEY=LEAST..MOST or KEY=VALUE|VALUE.
+    #[arg(long, value_name = "KEY=RANGE,...", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["json", "explain", "all"])]
+    tune: Vec<Tuned>,
+    /// Show each figure of each scenario on each machine.
+    #[arg(long)]
+    all: bool,
+    /// Runs at the same time [default: one per CPU].
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Print a line of JSON for each scheduler, and nothing else, on standard output.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    trust: Trust,
+}
+
+/// Plays, judges, shows.
+///
+/// # Errors
+/// What cannot be played; a regression.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let wanted = Wanted {
+        schedulers: &arguments.schedulers,
+        against: arguments.against.as_deref(),
+        kernels: &arguments.kernel,
+        world: &arguments.world,
+        machines: &arguments.machine,
+        scenarios: &arguments.scenario,
+        laws: &arguments.law,
+        seeds: arguments.seeds.as_ref(),
+        threads: arguments.jobs.map_or(0, NonZeroUsize::get),
+        trust: arguments.trust,
+    };
+    if !arguments.tune.is_empty() {
+        return output::print(&tune::run(&wanted, &arguments.tune)?);
+    }
+    let ring = judge::Ring::new(&wanted)?;
+    let played = ring.play()?;
+    let judgements = ring
+        .contest
+        .judged(&played.jobs, &played.runs, &played.cells);
+    match arguments.json {
+        true => output::print(&judge::json::lines(&ring.contest, &judgements)?)?,
+        false => output::print(&judge::text::all(&ring.contest, &judgements, arguments.all))?,
+    }
+    if arguments.explain {
+        let why = ring.explained(&judgements, &played.cells)?;
+        match arguments.json {
+            true => output::say(&why),
+            false => output::print(&format!("\n{why}"))?,
+        }
+    }
+    match judgements.iter().any(|judged| judged.is_regression()) {
+        true => Err(Failure::Judged(Exit::ClaimFailed)),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,211 @@
+//! A judgement as a table.
+
+use std::cmp::Ordering;
+
+use comfy_table::{Cell as Text, Color};
+use warmq_experiment::judgement::{
+    Compared, Comparison, Contest, FORMULA, Family, Judgement, Ratio, Setup,
+};
+use warmq_law::Column;
+use warmq_units::printable;
+
+use crate::listing;
+
+/// So many losses of a scheduler are named below the table.
+const MOST_LOSSES: usize = 3;
+/// So many scenarios of which a scheduler lacks figures are named below the table.
+const MOST_ABSENT: usize = 5;
+
+/// The table, what regressed, and what the numbers mean.
+pub fn all(contest: &Contest, judgements: &[Judgement<'_>], each: bool) -> String {
+    let notes = judgements.iter().skip(1).map(note);
+    let mut parts = vec![table(judgements)];
+    if each {
+        parts.push(figures(&judgements[1..]));
+    }
+    parts.extend(notes);
+    parts.push(listing::paragraph(&legend(contest)));
+    parts.join("\n\n")
+}
+
+fn table(judgements: &[Judgement<'_>]) -> String {
+    let mut table = listing::table();
+    let families = Family::ALL.iter().map(|(name, _)| *name);
+    let head = ["scheduler", "laws kept", "broken", "regressed"].into_iter();
+    table.set_header(head.chain(families).chain(["score", "verdict"]));
+    for (place, judged) in judgements.iter().enumerate() {
+        let [holds, broken, ..] = judged.laws.counts;
+        let regressed = judged.laws.regressed.len();
+        let counts = [holds, broken, regressed].map(|count| Text::new(count.to_string()));
+        let families = Family::ALL.iter().map(|(_, family)| {
+            let found = judged.families.iter().find(|(known, _)| known == family);
+            Text::new(found.map_or("–".to_owned(), |(_, ratio)| brief(*ratio)))
+        });
+        let (word, color) = match (place, judged.is_regression()) {
+            (0, _) => ("base", Color::Grey),
+            (_, true) => ("regression", Color::Red),
+            (_, false) => ("no regression", Color::Green),
+        };
+        let last = [
+            Text::new(format!("{:.2}", judged.score)),
+            Text::new(word).fg(color),
+        ];
+        let name = listing::name(name(judged.column));
+        table.add_row([name].into_iter().chain(counts).chain(families).chain(last));
+    }
+    table.trim_fmt()
+}
+
+/// `1.12 ±0.04`: how far the farthest seed is from the mean.
+fn brief(ratio: Ratio) -> String {
+    let spread = (ratio.mid - ratio.low).max(ratio.high - ratio.mid);
+    format!("{:.2} ±{spread:.2}", ratio.mid)
+}
+
+/// `1.12 (1.08..1.15)`; without the spread where there is none.
+pub fn shown(ratio: Ratio) -> String {
+    let [mid, low, high] = [ratio.mid, ratio.low, ratio.high].map(|one| format!("{one:.2}"));
+    match low == high {
+        true => mid,
+        false => format!("{mid} ({low}..{high})"),
+    }
+}
+
+/// What is to be said of a scheduler: what regressed, and its largest losses.
+fn note(judged: &Judgement<'_>) -> String {
+    let who = name(judged.column);
+    let mut lines = Vec::new();
+    if !judged.laws.regressed.is_empty() {
+        let laws = judged.laws.regressed.join(", ");
+        lines.push(format!("✗ {who} breaks what the base keeps: {laws}"));
+    }
+    if !judged.laws.gained.is_empty() {
+        let laws = judged.laws.gained.join(", ");
+        lines.push(format!("✓ {who} keeps what the base breaks: {laws}"));
+    }
+    lines.extend(absent(judged).map(|text| format!("✗ {who} has no {text}")));
+    lines.push(counts(judged, &who));
+    let lines: Vec<String> = lines.iter().map(|line| listing::paragraph(line)).collect();
+    lines.join("\n")
+}
+
+/// In how many figures it is better, worse and neither, and its largest losses.
+fn counts(judged: &Judgement<'_>, who: &str) -> String {
+    let count = |word| {
+        let all = judged.figures.iter();
+        all.filter(|one| one.comparison.name() == word).count()
+    };
+    let words = ["better", "worse", "same", "inconclusive"].map(|word| (word, count(word)));
+    let words = words.iter().filter(|(_, count)| *count > 0);
+    let words: Vec<String> = words
+        .map(|(word, count)| format!("{word} in {count}"))
+        .collect();
+    let losses = losses(judged).into_iter().take(MOST_LOSSES);
+    let losses = losses.filter_map(|figure| {
+        let ratio = figure.comparison.ratio()?;
+        Some(format!("{} {}", place(figure), shown(ratio)))
+    });
+    let losses: Vec<String> = losses.collect();
+    let worst = match losses.is_empty() {
+        true => String::new(),
+        false => format!("; worst: {}", losses.join(", ")),
+    };
+    let all = judged.figures.len();
+    format!("- {who}, of {all} figures: {}{worst}", words.join(", "))
+}
+
+/// What is absent, a sentence for each setup, and why.
+fn absent<'j>(judged: &'j Judgement<'_>) -> impl Iterator<Item = String> + 'j {
+    let mut setups: Vec<(&Setup, Vec<&str>, &str)> = Vec::new();
+    for figure in judged.absent() {
+        let why = figure.why.as_deref();
+        let why = why.unwrap_or("nothing of it ended in the time that is measured");
+        match setups.last_mut() {
+            Some((setup, names, _)) if *setup == figure.setup => names.push(&figure.figure.name),
+            _ => setups.push((figure.setup, vec![&figure.figure.name], why)),
+        }
+    }
+    let more = setups.len().saturating_sub(MOST_ABSENT);
+    let more = (more > 0).then(|| format!("figures of {more} more scenarios on machines"));
+    let each = setups.into_iter().take(MOST_ABSENT);
+    let each = each.map(|(setup, names, why)| {
+        let setup = printable(&setup.to_string()).to_string();
+        format!("{} of {setup}: {why}", names.join(", "))
+    });
+    each.chain(more)
+}
+
+/// The scheduler as tables call it: the lab is what is usual.
+pub fn name(column: &Column) -> String {
+    let name = column.to_string();
+    let short = name.strip_prefix("lab ").unwrap_or(&name);
+    printable(short).to_string()
+}
+
+/// `key_p99 of desktop on 2cpus`.
+pub fn place(figure: &Compared<'_>) -> String {
+    format!(
+        "{} of {}",
+        figure.figure.name,
+        printable(&figure.setup.to_string())
+    )
+}
+
+/// What is worse, the largest loss first.
+pub fn losses<'j, 'c>(judged: &'j Judgement<'c>) -> Vec<&'j Compared<'c>> {
+    let all = judged.figures.iter();
+    let worse = all.filter(|one| matches!(one.comparison, Comparison::Worse(_)));
+    let mut worse: Vec<_> = worse.collect();
+    let mid = |figure: &Compared<'_>| figure.comparison.ratio().map_or(0.0, |ratio| ratio.mid);
+    worse.sort_by(|one, other| mid(one).partial_cmp(&mid(other)).unwrap_or(Ordering::Equal));
+    worse
+}
+
+/// Each figure a row, a column for each scheduler.
+fn figures(judgements: &[Judgement<'_>]) -> String {
+    let mut table = listing::table();
+    let head = ["scenario", "machine", "figure"].map(str::to_owned);
+    let names = judgements.iter().map(|judged| name(judged.column));
+    table.set_header(head.into_iter().chain(names));
+    let rows = judgements.first().map_or(0, |judged| judged.figures.len());
+    for row in 0..rows {
+        let first = &judgements[0].figures[row];
+        let head = [
+            printable(&first.setup.scenario.name).to_string(),
+            printable(&first.setup.machine.name).to_string(),
+            first.figure.name.clone(),
+        ];
+        let each = judgements.iter().map(|judged| {
+            let comparison = judged.figures[row].comparison;
+            let text = comparison
+                .ratio()
+                .map_or(comparison.name().to_owned(), shown);
+            let doubt = match comparison {
+                Comparison::Inconclusive(_) => " ?",
+                _ => "",
+            };
+            let text = format!("{text}{doubt}");
+            let color = match comparison {
+                Comparison::Better(_) => Color::Green,
+                found if found.is_loss() => Color::Red,
+                _ => Color::Reset,
+            };
+            Text::new(text).fg(color)
+        });
+        table.add_row(head.map(Text::new).into_iter().chain(each));
+    }
+    table.trim_fmt()
+}
+
+fn legend(contest: &Contest) -> String {
+    let seeds: Vec<String> = contest.seeds.iter().map(u64::to_string).collect();
+    format!(
+        "Set {}, seeds {}, pairs of scenario and machine: {}, {}. Ratios are to {}, and above 1 is better whatever the \
+         figure; ± is the farthest seed, in parentheses are the least and the most; `?` is inconclusive. Score: {FORMULA}.",
+        contest.set.version,
+        seeds.join(", "),
+        contest.setups.len(),
+        contest.columns[0].world.name(),
+        name(&contest.columns[0]),
+    )
+}
