@@ -3,14 +3,12 @@
 use serde::Serialize;
 use serde_json::Value;
 use warmq_experiment::judgement::{Compared, Contest, FORMULA, Judgement, Ratio};
-use warmq_units::JSON_SCHEMA;
 
 use crate::failure::Failure;
 use crate::output;
 
 #[derive(Serialize)]
 struct Line<'j> {
-    schema: u32,
     set: u64,
     world: &'j str,
     scheduler: &'j str,
@@ -76,7 +74,6 @@ fn line<'j>(contest: &'j Contest, judged: &'j Judgement<'_>) -> Line<'j> {
         (family.name().to_owned(), ratio)
     });
     Line {
-        schema: JSON_SCHEMA,
         set: contest.set.version,
         world: column.world.name(),
         scheduler: &column.scheduler,
