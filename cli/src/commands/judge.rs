@@ -1,15 +1,17 @@
 //! `warmq judge`: one answer about a scheduler.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::Args;
+use warmq_units::printable;
 
 use crate::arguments::Trust;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::judge::tune::{self, Tuned};
 use crate::judge::{self, JudgeSeeds, Wanted};
-use crate::output;
+use crate::{files, output, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -71,6 +73,10 @@ pub struct Arguments {
     /// Runs at the same time [default: one per CPU].
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
+    /// Write a page with every figure (judge.html), and the lines of JSON (judge.jsonl), into this
+    /// folder.
+    #[arg(long, value_name = "DIR", conflicts_with = "tune")]
+    out: Option<PathBuf>,
     /// Print a line of JSON for each scheduler, and nothing else, on standard output.
     #[arg(long)]
     json: bool,
@@ -99,23 +105,61 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return output::print(&tune::run(&wanted, &arguments.tune)?);
     }
     let ring = judge::Ring::new(&wanted)?;
+    // Taken before anything is played, so that nothing is played in vain.
+    let _taken = arguments.out.as_deref().map(files::folder).transpose()?;
     let played = ring.play()?;
     let judgements = ring
         .contest
         .judged(&played.jobs, &played.runs, &played.cells);
+    let lines = judge::json::lines(&ring.contest, &judgements)?;
     match arguments.json {
-        true => output::print(&judge::json::lines(&ring.contest, &judgements)?)?,
+        true => output::print(&lines)?,
         false => output::print(&judge::text::all(&ring.contest, &judgements, arguments.all))?,
     }
-    if arguments.explain {
-        let why = ring.explained(&judgements, &played.cells)?;
-        match arguments.json {
-            true => output::say(&why),
-            false => output::print(&format!("\n{why}"))?,
-        }
+    let why = arguments
+        .explain
+        .then(|| ring.explained(&judgements, &played.cells));
+    let why = why.transpose()?;
+    match (&why, arguments.json) {
+        (Some(why), true) => output::say(why),
+        (Some(why), false) => output::print(&format!("\n{why}"))?,
+        (None, _) => {}
+    }
+    if let Some(folder) = &arguments.out {
+        let command = arguments.again(&ring.contest.seeds);
+        let page = judge::page::page(&ring.contest, &judgements, why.as_deref(), &command);
+        let file = folder.join("judge.html");
+        files::write(&file, page.as_bytes())?;
+        files::write(&folder.join("judge.jsonl"), format!("{lines}\n").as_bytes())?;
+        output::say(&format!("warmq: {}", printable(&file)));
     }
     match judgements.iter().any(|judged| judged.is_regression()) {
         true => Err(Failure::Judged(Exit::ClaimFailed)),
         false => Ok(()),
+    }
+}
+
+impl Arguments {
+    /// The command that judges the same again, with seeds that were drawn.
+    fn again(&self, seeds: &[u64]) -> String {
+        let list = |name: &str, values: &[String]| match values.is_empty() {
+            true => Vec::new(),
+            false => typed::option(name, &values.join(",")),
+        };
+        let mut drawn: Vec<String> = seeds.iter().map(u64::to_string).collect();
+        if drawn.len() == 1 {
+            drawn.push(String::new());
+        }
+        let against: Vec<String> = self.against.clone().into_iter().collect();
+        let options = [
+            list("against", &against),
+            list("kernel", &self.kernel),
+            typed::option("world", &self.world),
+            list("machine", &self.machine),
+            list("scenario", &self.scenario),
+            list("law", &self.law),
+            list("seeds", &drawn),
+        ];
+        typed::line("judge", &[&self.schedulers.join(",")], &options.concat())
     }
 }

@@ -2,6 +2,7 @@
 
 mod explain;
 pub mod json;
+pub mod page;
 pub mod text;
 pub mod tune;
 

@@ -57,7 +57,7 @@ fn table(judgements: &[Judgement<'_>]) -> String {
 }
 
 /// `1.12 ±0.04`: how far the farthest seed is from the mean.
-fn brief(ratio: Ratio) -> String {
+pub(super) fn brief(ratio: Ratio) -> String {
     let spread = (ratio.mid - ratio.low).max(ratio.high - ratio.mid);
     format!("{:.2} ±{spread:.2}", ratio.mid)
 }
@@ -72,7 +72,7 @@ pub fn shown(ratio: Ratio) -> String {
 }
 
 /// What is to be said of a scheduler: what regressed, and its largest losses.
-fn note(judged: &Judgement<'_>) -> String {
+pub(super) fn note(judged: &Judgement<'_>) -> String {
     let who = name(judged.column);
     let mut lines = Vec::new();
     if !judged.laws.regressed.is_empty() {
@@ -197,7 +197,7 @@ fn figures(judgements: &[Judgement<'_>]) -> String {
     table.trim_fmt()
 }
 
-fn legend(contest: &Contest) -> String {
+pub(super) fn legend(contest: &Contest) -> String {
     let seeds: Vec<String> = contest.seeds.iter().map(u64::to_string).collect();
     format!(
         "Set {}, seeds {}, pairs of scenario and machine: {}, {}. Ratios are to {}, and above 1 is better whatever the \

@@ -68,6 +68,30 @@ fn a_line_of_json_has_all_and_the_same_bytes_twice() {
 }
 
 #[test]
+fn a_folder_gets_a_page_with_every_figure_and_the_lines_of_json() {
+    let folder = Folder::new("judge-page");
+    let line =
+        format!("judge broken:fault=ignores-weights --against broken {PART} --explain --out page");
+    let ran = folder.run(&line);
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    let page = folder.text("page/judge.html");
+    for text in [
+        "Judged against broken",
+        "breaks what the base keeps: nice",
+        "sound_p99",
+        "[law nice]",
+        "--seeds 1,",
+        "left:",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    let lines: Value = serde_json::from_str(&folder.text("page/judge.jsonl")).unwrap();
+    assert_eq!(lines["verdict"], "regression");
+    // A second look needs no flag, as both files are those of one judgement.
+    assert_eq!(folder.run(&line).code, 1);
+}
+
+#[test]
 fn the_table_says_who_regressed() {
     let folder = Folder::new("judge-table");
     let ran = folder.run(&format!(
