@@ -76,7 +76,7 @@ fn a_diagnosis_and_its_page_are_written_beside_each_other() {
     write(&again, &recording, folder.path(), true).unwrap();
     assert!(folder.path().join("diagnosis.html").exists());
     let json = std::fs::read_to_string(folder.path().join("diagnosis.json")).unwrap();
-    assert!(json.starts_with("{\"window\":"), "{json}");
+    assert!(json.starts_with("{\"schema\":1,\"window\":"), "{json}");
 }
 
 #[test]
