@@ -254,6 +254,8 @@ fn what_people_write_is_taken() {
         "label --remove --pid 4",
         "label --list --json",
         "unpin",
+        "man",
+        "completions bash",
     ];
     for line in lines {
         assert!(read(line).is_ok(), "{line}: {:?}", read(line).err());
