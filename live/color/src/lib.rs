@@ -17,6 +17,9 @@
 //! It has no dependency but [`coloring`], which is ours and has none. `docs/coloring.md` says what
 //! it gains, where the gain ends, and what it costs.
 
+// Stacks are mapped as Linux does it; elsewhere the crate is empty.
+#![cfg(target_os = "linux")]
+
 pub mod arena;
 mod error;
 pub mod machine;
