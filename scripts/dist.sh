@@ -42,6 +42,8 @@ case $architecture in
         export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld
         ;;
 esac
+# Without symbols, which are nine tenths of it.
+export CARGO_PROFILE_RELEASE_STRIP=symbols
 # shellcheck disable=SC2086
 cargo build --release --target "$triple" $programs
 built=$target/$triple/release
@@ -62,8 +64,7 @@ done
 stem=warmq-$version-$architecture-linux
 mkdir "$work/$stem"
 for program in warmq warmq-player; do
-    [ ! -x "$built/$program" ] || install -s --strip-program="$([ "$architecture" = "$(uname -m)" ] && echo strip || echo true)" \
-        "$built/$program" "$work/$stem/$program"
+    [ ! -x "$built/$program" ] || install "$built/$program" "$work/$stem/$program"
 done
 cp -r "$work/man" "$work/completions" README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT python/THIRD-PARTY.txt "$work/$stem/"
 tar -C "$work" --owner=0 --group=0 --sort=name --mtime="@$(git log -1 --format=%ct)" -cJf "$out/$stem.tar.xz" "$stem"
@@ -102,8 +103,8 @@ deb() {
 
 if [ "$architecture" = x86_64 ]; then
     root=$work/warmq
-    install -D -s "$built/warmq" "$root/usr/bin/warmq"
-    install -D -s "$built/warmq-player" "$root/usr/bin/warmq-player"
+    install -D "$built/warmq" "$root/usr/bin/warmq"
+    install -D "$built/warmq-player" "$root/usr/bin/warmq-player"
     mkdir -p "$root/usr/share/man/man1"
     cp "$work"/man/*.1.gz "$root/usr/share/man/man1/"
     install -D -m 644 "$work/completions/bash" "$root/usr/share/bash-completion/completions/warmq"
@@ -116,7 +117,7 @@ if [ "$architecture" = x86_64 ]; then
 
     cargo build --release -p scx_warmq
     root=$work/scx-warmq
-    install -D -s "$target/release/scx_warmq" "$root/usr/bin/scx_warmq"
+    install -D "$target/release/scx_warmq" "$root/usr/bin/scx_warmq"
     mkdir -p "$root/usr/share/man/man1" "$root/usr/lib/systemd/system" "$root/usr/share/doc/scx-warmq"
     sed 's:/usr/local/bin/:/usr/bin/:' live/scx/scx_warmq.service > "$root/usr/lib/systemd/system/scx_warmq.service"
     "$root/usr/bin/scx_warmq" man | gzip -9n > "$root/usr/share/man/man1/scx_warmq.1.gz"

@@ -67,8 +67,15 @@ pub fn described() -> Result<MachineDescription, Failure> {
 /// # Errors
 /// When it has to be described and cannot be.
 pub fn engine(requests: &[Request]) -> Result<Engine, Failure> {
-    let named = requests.iter().any(|request| request.mentions(HOST));
-    Ok(worlds::add(Engine::new(named.then(host).transpose()?)))
+    engine_of(requests.iter().any(|request| request.mentions(HOST)))
+}
+
+/// The engine; it knows this machine if that `is_named`.
+///
+/// # Errors
+/// As [`engine`].
+pub fn engine_of(is_named: bool) -> Result<Engine, Failure> {
+    Ok(worlds::add(Engine::new(is_named.then(host).transpose()?)))
 }
 
 fn unknown(name: &str) -> Failure {

@@ -24,7 +24,7 @@ use crate::laws::{self, shipped};
 use crate::machines::{self, HOST};
 use crate::progress::OfRuns;
 use crate::seeds::Seeds;
-use crate::{output, scenario, worlds};
+use crate::{output, scenario};
 
 /// The kernel whose own scheduler is the base in the lab: the newest that it has.
 const NEWEST: &str = "7.3";
@@ -138,8 +138,7 @@ impl Ring {
         }
         let is_here = |column: &Column| column.world == World::Host;
         let names_host = setups.iter().any(|setup| setup.machine.is == HOST);
-        let host = (names_host || columns.iter().any(is_here)).then(machines::host);
-        let engine = worlds::add(Engine::new(host.transpose()?));
+        let engine = machines::engine_of(names_host || columns.iter().any(is_here))?;
         let engine = wanted.trust.engine(engine);
         for column in &columns {
             check(column, &engine)?;

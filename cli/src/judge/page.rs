@@ -83,7 +83,7 @@ fn section(judged: &Judgement<'_>) -> Markup {
     html! {
         section {
             h2 { (name) }
-            @for line in text::note(judged).lines() { p { (line) } }
+            @for line in text::said(judged) { p { (line) } }
             div class="scroll" tabindex="0" role="region" aria-label=(format!("figures of {name}")) { table {
                 thead { tr {
                     @for head in ["scenario", "machine", "figure", "about", "verdict"] { th { (head) } }

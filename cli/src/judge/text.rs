@@ -18,7 +18,11 @@ const MOST_ABSENT: usize = 5;
 
 /// The table, what regressed, and what the numbers mean.
 pub fn all(contest: &Contest, judgements: &[Judgement<'_>], each: bool) -> String {
-    let notes = judgements.iter().skip(1).map(note);
+    let notes = judgements.iter().skip(1).map(|judged| {
+        let said = said(judged);
+        let said: Vec<String> = said.iter().map(|line| listing::paragraph(line)).collect();
+        said.join("\n")
+    });
     let mut parts = vec![table(judgements)];
     if each {
         parts.push(figures(&judgements[1..]));
@@ -72,7 +76,7 @@ pub fn shown(ratio: Ratio) -> String {
 }
 
 /// What is to be said of a scheduler: what regressed, and its largest losses.
-pub(super) fn note(judged: &Judgement<'_>) -> String {
+pub(super) fn said(judged: &Judgement<'_>) -> Vec<String> {
     let who = name(judged.column);
     let mut lines = Vec::new();
     if !judged.laws.regressed.is_empty() {
@@ -85,8 +89,7 @@ pub(super) fn note(judged: &Judgement<'_>) -> String {
     }
     lines.extend(absent(judged).map(|text| format!("✗ {who} has no {text}")));
     lines.push(counts(judged, &who));
-    let lines: Vec<String> = lines.iter().map(|line| listing::paragraph(line)).collect();
-    lines.join("\n")
+    lines
 }
 
 /// In how many figures it is better, worse and neither, and its largest losses.

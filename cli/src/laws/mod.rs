@@ -7,7 +7,6 @@ pub mod shipped;
 
 use std::path::Path;
 
-use warmq_experiment::Engine;
 use warmq_experiment::laws::{self, Playing, Trace};
 use warmq_law::{Cell, Column, Found};
 use warmq_scenario::World;
@@ -16,7 +15,7 @@ use warmq_trace::{Observer, Perfetto};
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
 use crate::progress::OfRuns;
-use crate::{machines, typed, worlds};
+use crate::{machines, typed};
 
 /// The option of a comparison, as it is typed.
 pub const ALIKE: &str = "--alike";
@@ -35,9 +34,7 @@ pub fn judged<'l>(
 ) -> Result<Vec<Cell<'l>>, Failure> {
     let on_host = |column: &Column| column.world == World::Host;
     let of_host = |found: &Found| found.law.machine == machines::HOST;
-    let named = columns.iter().any(on_host) || laws.iter().any(of_host);
-    let host = named.then(machines::host).transpose()?;
-    let engine = worlds::add(Engine::new(host));
+    let engine = machines::engine_of(columns.iter().any(on_host) || laws.iter().any(of_host))?;
     let watch = OfRuns::default();
     let keep = |trace: &Trace<'_>| {
         let path = folder?.join(format!("{}.perfetto", trace.name));

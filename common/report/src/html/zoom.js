@@ -20,7 +20,6 @@ for (const figure of document.querySelectorAll("figure:has(> script.points)")) {
   const close = () => {
     watcher?.disconnect();
     chart?.destroy();
-    chart?.root.parentElement?.remove();
     chart = null;
     sheet.querySelector(".canvas")?.remove();
     for (const picture of pictures) picture.style.display = "";

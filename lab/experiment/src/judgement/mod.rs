@@ -146,16 +146,19 @@ impl Contest {
             let laws = Laws::of(cells, self.columns.len(), place);
             let figures = self.compared(&jobs.0[place], &jobs.0[0], runs);
             let (families, score) = self.scored(&figures);
-            let fails = !laws.regressed.is_empty()
-                || figures
-                    .iter()
-                    .any(|figure| figure.comparison == Comparison::Absent);
-            Judgement {
+            let judged = Judgement {
                 column,
                 laws,
                 figures,
                 families,
-                score: if fails { 0.0 } else { score },
+                score,
+            };
+            match judged.is_regression() {
+                true => Judgement {
+                    score: 0.0,
+                    ..judged
+                },
+                false => judged,
             }
         });
         judgements.collect()
