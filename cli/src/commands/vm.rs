@@ -262,6 +262,11 @@ impl RunArguments {
                 watch = Some(Watch::until_done(&format!("booting {release}")));
             }
             Stage::Booting => {}
+            Stage::BootingAgain => {
+                say(
+                    "warmq: the emulator broke the guest's boot (a breakpoint that nobody set); once more",
+                );
+            }
             Stage::Running => watch = None,
         };
         let (mut stdout, mut stderr) = (io::stdout(), io::stderr());

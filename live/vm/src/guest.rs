@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{BufWriter, Seek, Write};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::VmError;
 use crate::hardware::Hardware;
@@ -16,6 +16,9 @@ use crate::watch::{Streams, watch};
 
 /// How long a guest may take by default.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// How often a guest is booted at most when [the emulator breaks its boot](Outcome::emulator_broke).
+const MOST_BOOTS: usize = 3;
 
 /// The kernel and its first programs need about this much beside the guest's files.
 const MEMORY_BESIDE_FILES_MIB: u64 = 192;
@@ -38,6 +41,8 @@ pub fn ready() -> Result<(), VmError> {
 pub enum Stage {
     /// QEMU was started.
     Booting,
+    /// It was started again, since [the emulator broke the boot](Outcome::emulator_broke).
+    BootingAgain,
     /// The command is about to start.
     Running,
 }
@@ -149,21 +154,32 @@ impl Guest {
     pub fn stream<S: AsRef<OsStr>>(
         &self,
         command: impl IntoIterator<Item = S>,
-        streams: Streams<'_>,
+        mut streams: Streams<'_>,
         seen: &mut dyn FnMut(Stage),
     ) -> Result<Outcome, VmError> {
         let command = command.into_iter().map(|word| word.as_ref().to_owned());
         let command: Vec<OsString> = command.collect();
         self.check()?;
         let initramfs = self.initramfs(&command)?;
-        let qemu = Qemu::start(
-            &self.kernel,
-            &self.hardware,
-            &self.kernel_arguments(),
-            initramfs,
-        )?;
-        seen(Stage::Booting);
-        watch(qemu, self.timeout, streams, seen)
+        let began = Instant::now();
+        let mut boot = |stage| {
+            let copy = initramfs.try_clone();
+            let files = copy.map_err(VmError::system("pass on the guest's files"))?;
+            let arguments = self.kernel_arguments();
+            let qemu = Qemu::start(&self.kernel, &self.hardware, &arguments, files)?;
+            seen(stage);
+            let Streams { stdout, stderr } = &mut streams;
+            let left = self.timeout.saturating_sub(began.elapsed());
+            watch(qemu, left, Streams { stdout, stderr }, seen)
+        };
+        let mut outcome = boot(Stage::Booting)?;
+        for _ in 1..MOST_BOOTS {
+            if !outcome.emulator_broke() {
+                break;
+            }
+            outcome = boot(Stage::BootingAgain)?;
+        }
+        Ok(outcome)
     }
 
     fn check(&self) -> Result<(), VmError> {
