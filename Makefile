@@ -11,13 +11,14 @@
 #   make verdicts  the verdicts of `warmq diagnose` on what guests of three kernels play (twenty-five minutes on two free cores)
 #   make laws   the whole matrix of laws: kernels, their schedulers and those of sched_ext (an hour; goes on where it was interrupted)
 #   make dist   what people install, in target/dist: static programs, Debian packages, wheels; each is tried in a bare root
+#   make arm-test  the tests of the laboratory for 64-bit Arm, in emulation
 #   make bench  how fast it is, and beside what; the figures are kept in measured/bench.jsonl
 #
 # common/, lab/ and cli/ need nothing but cargo and a C compiler: `cargo test`, `cargo run -- --help`.
 
 SHELL := bash
 .DEFAULT_GOAL := run
-.PHONY: run test test-all python-test wheel vm-test verdicts laws dist bench setup setup-test setup-real
+.PHONY: run test test-all python-test wheel vm-test verdicts laws dist arm-test bench setup setup-test setup-real
 
 run: setup
 	cargo build --release -p warmq -p warmq-player
@@ -54,6 +55,9 @@ dist: setup setup-real
 	@bash scripts/dist.sh
 	@bash scripts/dist.sh aarch64
 	@bash scripts/dist-test.sh
+
+arm-test: setup setup-real
+	@bash scripts/arm-test.sh
 
 bench: setup
 	@mkdir -p "$${CARGO_TARGET_DIR:-target}"

@@ -108,5 +108,9 @@ else
         check "for Arm, in emulation: $what" qemu-aarch64-static "$work/arm/warmq" $what
         qemu-aarch64-static "$work/arm/warmq" $what 2> /dev/null | cmp - "$work/here"
     done
+    check "for Arm, in emulation: the player" qemu-aarch64-static "$work/arm/warmq-player" --scenario scenarios/ping-pong.toml \
+        --warmup 100ms --time 500ms --no-record --trace "$work/arm.warmq"
+    check "what it played" "$work/archive/warmq" check "$work/arm.warmq"
+    grep -Eq ' [0-9]{4,} records' "$work/said" || { echo "dist: the player for Arm played nothing" >&2; cat "$work/said" >&2; exit 1; }
 fi
 echo "dist: $passed checks passed"

@@ -3,7 +3,7 @@
 # (scripts/dist-test.sh).
 #
 #   scripts/dist.sh                 for x86-64: archive, warmq.deb, scx-warmq.deb, wheel
-#   scripts/dist.sh aarch64         for 64-bit Arm: archive and wheel of the command
+#   scripts/dist.sh aarch64         for 64-bit Arm: archive and wheel
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/install.sh
@@ -27,25 +27,20 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$out"
 
-rustup target list --installed | grep -qx "$triple" || rustup target add "$triple"
-programs="-p warmq"
 case $architecture in
     x86_64)
+        rustup target list --installed | grep -qx "$triple" || rustup target add "$triple"
         command -v musl-gcc > /dev/null || install_packages musl-tools
         command -v dpkg-shlibdeps > /dev/null || install_packages dpkg-dev
-        programs="$programs -p warmq-player"
         ;;
     aarch64)
-        # The command's C needs no headers but the compiler's own; the player's needs those of a C library for Arm.
-        export CC_aarch64_unknown_linux_musl=clang-19 AR_aarch64_unknown_linux_musl=ar
-        export CFLAGS_aarch64_unknown_linux_musl="-ffreestanding -nostdlibinc"
-        export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld
+        # shellcheck source=scripts/arm.sh
+        . scripts/arm.sh
         ;;
 esac
 # Without symbols, which are nine tenths of it.
 export CARGO_PROFILE_RELEASE_STRIP=symbols
-# shellcheck disable=SC2086
-cargo build --release --target "$triple" $programs
+cargo build --release --target "$triple" -p warmq -p warmq-player
 built=$target/$triple/release
 
 # A command that runs here writes the pages and completions for all.
@@ -63,9 +58,7 @@ done
 # archive: the programs, beside what belongs to them
 stem=warmq-$version-$architecture-linux
 mkdir "$work/$stem"
-for program in warmq warmq-player; do
-    [ ! -x "$built/$program" ] || install "$built/$program" "$work/$stem/$program"
-done
+install "$built/warmq" "$built/warmq-player" "$work/$stem"
 cp -r "$work/man" "$work/completions" README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT python/THIRD-PARTY.txt "$work/$stem/"
 tar -C "$work" --owner=0 --group=0 --sort=name --mtime="@$(git log -1 --format=%ct)" -cJf "$out/$stem.tar.xz" "$stem"
 
