@@ -22,8 +22,8 @@ const LEGEND: &str = "ns a switch, medians of rounds on stacks that are mapped a
                       colored on the same ones; the ratio with its quartiles, above 1 where colors \
                       gain. Level 1 misses: hot lines that it does not have, simulated, plain and \
                       colored. Predicted: a switch of two fibers, and what simulated caches and the \
-                      translation of the address add; two numbers are the range where sets are not \
-                      known.";
+                      translation of the address add; the second number where loads wait for the \
+                      stores of the switch before, to the same place of another page.";
 
 /// The machine's caches as measured, and the rows.
 pub fn text(fibers: &Fibers) -> String {
