@@ -38,6 +38,9 @@ const CPU: CpuId = CpuId(0);
 const REPETITIONS: u32 = 15;
 const MIN_TIME: Duration = Duration::from_ms(2);
 
+/// Visits of so many addresses take seconds on simulated caches, too.
+const MANY: usize = 100_000;
+
 /// What is to be looked at.
 pub struct Asked<'a> {
     /// A process that runs.
@@ -175,9 +178,8 @@ pub fn find(asked: &Asked<'_>) -> Result<Found, Failure> {
         translation: translation.transpose()?,
         machine,
     };
-    let _watch = asked
-        .measure
-        .then(|| Watch::until_done("visiting copies of the addresses"));
+    let many = layouts.iter().any(|layout| layout.addresses().len() > MANY);
+    let _watch = (asked.measure || many).then(|| Watch::until_done("visiting the addresses"));
     // A single line conflicts with nothing.
     let several = layouts.iter().filter(|layout| layout.lines(line).len() > 1);
     let kinds = several.map(|layout| looking.conflict(layout));

@@ -88,6 +88,7 @@ fn fibers_that_level_2_holds_as_they_are_have_colors_if_level_1_does_not() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no memory for an address space")]
 fn what_makes_no_sense_is_refused_with_the_fix() {
     let error = |size, colors| {
         let pool = Pool::of_size(size)
