@@ -22,19 +22,15 @@ const HEIGHT: f64 = 110.0;
 /// The page; `command` makes it again.
 pub fn page(found: &Found, command: &str) -> String {
     let notes = [Some(LEGEND), frames(found), Some(&found.times)];
-    let notes = notes
-        .into_iter()
-        .flatten()
-        .filter(|_| !found.kinds.is_empty());
     let body = html! {
         h1 { "Which hot addresses share the sets of caches" }
         p class="lead" {
             @if let Some(looks) = &found.process { (process(looks)) ". " }
             "Made by " code { (printable(command)) } "."
         }
-        @if found.kinds.is_empty() { section { h2 { "There is no address that could conflict" } } }
         @for conflict in &found.kinds { (section(conflict)) }
-        @for note in notes { p class="because" { (note) } }
+        @if found.kinds.is_empty() { section { h2 { "There is no address that could conflict" } } }
+        @else { @for note in notes.into_iter().flatten() { p class="because" { (note) } } }
     };
     page_of("Conflicts in caches", STYLE, &body)
 }

@@ -121,12 +121,12 @@ pub(super) fn row(conflict: &Conflict, held: &Held) -> [String; 9] {
     let missed = |visited: &Visited| {
         let share = |walk: &SimulatedVisits| walk.missed.get(&held.level).copied();
         let shares: Vec<f64> = visited.simulated.iter().filter_map(share).collect();
-        range(&shares, |share| format!("{:.0} %", share * 100.0))
+        listing::range(&shares, |share| format!("{:.0} %", share * 100.0))
     };
     let used = held
         .used_sets
         .map(|used| format!("{used} of {}", held.sets));
-    let ends = range(&[held.least, held.most], u64::to_string);
+    let ends = listing::range(&[held.least, held.most], u64::to_string);
     let holds = match held.by_frames {
         Some(by_frames) if held.least < held.most => format!("{by_frames} ({ends})"),
         _ => ends,
@@ -161,7 +161,7 @@ pub(super) fn visits(conflict: &Conflict) -> Vec<String> {
             .simulated
             .iter()
             .map(|walk| walk.ns_per_visit + translation);
-        let times = range(&times.collect::<Vec<f64>>(), |time| format!("{time:.1}"));
+        let times = listing::range(&times.collect::<Vec<f64>>(), |time| format!("{time:.1}"));
         let measured = visited.measured.map_or(String::new(), |spread| {
             let (low, high) = (spread.low, spread.high);
             format!(", measured {:.1} ({low:.1} .. {high:.1})", spread.median)
@@ -169,19 +169,6 @@ pub(super) fn visits(conflict: &Conflict) -> Vec<String> {
         format!("ns a visit, {name}: predicted {times}{measured}")
     });
     said.collect()
-}
-
-/// Both ends, or one where they read alike.
-fn range<T>(ends: &[T], text: impl Fn(&T) -> String) -> String {
-    let (Some(first), Some(last)) = (ends.first(), ends.last()) else {
-        return "-".to_owned();
-    };
-    let (first, last) = (text(first), text(last));
-    if first == last {
-        first
-    } else {
-        format!("{first} .. {last}")
-    }
 }
 
 /// What helps, in a sentence.
