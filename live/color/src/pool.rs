@@ -59,8 +59,9 @@ pub struct Options {
 
 impl Options {
     /// For about `fibers` fibers that run in turn: [`Coloring::of`] chooses the colors by this
-    /// number. Without it, half of the lines of a page are used, so that frames of up to half a
-    /// page end in the page that they begin in.
+    /// number, and 16 where level 2 holds them as they are and level 1 does not, as their loads
+    /// would wait for each other's stores. Without it, half of the lines of a page are used, so
+    /// that frames of up to half a page end in the page that they begin in.
     pub fn fibers(self, fibers: u64) -> Options {
         Options { fibers, ..self }
     }
