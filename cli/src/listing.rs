@@ -49,6 +49,17 @@ pub fn paragraph(text: &str) -> String {
     lines.trim_start().to_owned()
 }
 
+/// Both ends of a range, or one where they read alike; - where there are none.
+pub fn range<T>(ends: &[T], text: impl Fn(&T) -> String) -> String {
+    let ends = [ends.first(), ends.last()].into_iter().flatten();
+    let mut said: Vec<String> = ends.map(text).collect();
+    said.dedup();
+    match said.is_empty() {
+        true => "-".to_owned(),
+        false => said.join(" .. "),
+    }
+}
+
 /// A name and a sentence a line.
 pub fn names<'a>(entries: impl IntoIterator<Item = (&'a str, String)>) -> String {
     let entries = entries.into_iter();

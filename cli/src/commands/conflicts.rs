@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use warmq_conflicts::{UserBlocks, UserSymbol};
-use warmq_units::Duration;
+use warmq_units::{Duration, printable};
 
 use crate::conflicts::{self, Asked};
 use crate::failure::Failure;
-use crate::output;
+use crate::{files, output, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,7 +18,8 @@ Examples:
   warmq conflicts 4711 --symbol slots,4KB       and an array of the program
   warmq conflicts --after 5s -- ./server        start it, look at it after 5 s, end it
   warmq conflicts --blocks 0x0,16KB,4096        blocks of no process
-  perf mem record -p 4711 -- sleep 5 && perf script -F addr | warmq conflicts --samples -";
+  perf mem record -p 4711 -- sleep 5 && warmq conflicts --samples perf.data
+  warmq conflicts 4711 --out page               with histograms by place in a page and by set";
 
 /// Find which hot addresses of a process share the sets of which level of caches.
 ///
@@ -41,8 +42,8 @@ pub struct Arguments {
     /// for].
     #[arg(long, value_name = "NAME,STRIDE[,COUNT]")]
     symbol: Vec<UserSymbol>,
-    /// Addresses that a profiler sampled, a line each in hex, as `perf script -F addr` writes them;
-    /// - is standard input.
+    /// Addresses that a profiler sampled: perf.data (of the process, or of that with most samples),
+    /// or text, a line each in hex, as `perf script -F addr` writes them; - is standard input.
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
     /// Measure visits of copies of the addresses on this machine, as they are and colored.
@@ -54,6 +55,9 @@ pub struct Arguments {
     /// Print one line of JSON.
     #[arg(long)]
     json: bool,
+    /// Write conflicts.html, a page, and conflicts.json into this folder, too.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Start this command, look at it, and end it.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -77,9 +81,27 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         samples: arguments.samples.as_deref(),
         measure: arguments.measure,
     };
+    let _taken = arguments.out.as_deref().map(files::folder).transpose()?;
     let found = conflicts::find(&asked)?;
     match arguments.json {
-        true => output::print_json(&found),
-        false => output::print(&conflicts::text(&found)),
+        true => output::print_json(&found)?,
+        false => output::print(&conflicts::text(&found))?,
     }
+    let Some(folder) = &arguments.out else {
+        return Ok(());
+    };
+    let words = std::env::args_os().skip_while(|word| word != "conflicts");
+    let words = words
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned());
+    let command = typed::line("conflicts", &[], &words.collect::<Vec<String>>());
+    let page = folder.join("conflicts.html");
+    files::write(&page, conflicts::page(&found, &command).as_bytes())?;
+    let json = output::json_of(&found)?;
+    files::write(
+        &folder.join("conflicts.json"),
+        format!("{json}\n").as_bytes(),
+    )?;
+    output::say(&format!("warmq: {}", printable(&page)));
+    Ok(())
 }

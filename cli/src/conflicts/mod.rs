@@ -1,28 +1,34 @@
 //! Hot addresses of a process, and what each level of caches makes of them.
 
 mod child;
+mod page;
 mod table;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde::Serialize;
+use tempfile::NamedTempFile;
 use warmq_coloring::Coloring;
-use warmq_config::read_text;
+use warmq_config::{MOST_TEXT, read_bytes, read_text};
 use warmq_conflicts::{
-    Frames, Held, Kind, Layout, Level, PAGE, Process, UserBlocks, UserSymbol, levels, samples,
-    symbol,
+    Frames, Held, Kind, Layout, Level, PAGE, Process, UserBlocks, UserSymbol, hit_lines, levels,
+    samples, symbol,
 };
 use warmq_machine::MachineDescription;
+use warmq_recordings::{Recorded, Touched, Unreadable};
 use warmq_units::{Bytes, CpuId, Duration, printable};
 use warmq_walk::{SimulatedVisits, Spread, Translation, Visits, measure_visits};
 
 use crate::failure::Failure;
 use crate::progress::Watch;
-use crate::{calibrated, machines, walk};
+use crate::{calibrated, machines, recording, walk};
 use child::Looked;
 
+pub use page::page;
 pub use table::text;
 
 /// Whose caches are described: CPU 0's, as the library `warmq-color` takes them.
@@ -31,6 +37,9 @@ const CPU: CpuId = CpuId(0);
 /// Measurements of each layout, in memory of their own; and the shortest time of one.
 const REPETITIONS: u32 = 15;
 const MIN_TIME: Duration = Duration::from_ms(2);
+
+/// Visits of so many addresses take seconds on simulated caches, too.
+const MANY: usize = 100_000;
 
 /// What is to be looked at.
 pub struct Asked<'a> {
@@ -92,6 +101,8 @@ struct Conflict {
     stride: Option<u64>,
     /// Lines at each line of a page.
     by_offset: Vec<u64>,
+    /// The same with the coloring, where there is one.
+    colored_by_offset: Option<Vec<u64>>,
     levels: Vec<Held>,
     /// What the library `warmq-color` would choose; 1 is none.
     colors: u64,
@@ -123,7 +134,11 @@ pub fn find(asked: &Asked<'_>) -> Result<Found, Failure> {
     let mut machine = machines::host()?;
     let levels = levels(&machine, CPU);
     let line = levels.first().map_or(64, |level| level.cache.line());
-    let sampled = asked.samples.map(|file| sampled(file, line)).transpose()?;
+    let sampled = asked
+        .samples
+        .map(|file| sampled(file, asked.pid))
+        .transpose()?
+        .unwrap_or_default();
     let child = Looked::start(asked.command, asked.after)?;
     let pid = asked.pid.or(child.as_ref().map(Looked::pid));
     let process = pid
@@ -132,7 +147,12 @@ pub fn find(asked: &Asked<'_>) -> Result<Found, Failure> {
     let mut layouts = process.as_ref().map_or(Vec::new(), Process::layouts);
     layouts.extend(asked.blocks.iter().map(|blocks| blocks.layout()));
     layouts.extend(named(asked.symbols, process.as_ref())?);
-    layouts.extend(sampled);
+    if let Some(file) = asked.samples {
+        let of = asked.pid.map(|pid| format!(" of process {pid}"));
+        let name = format!("{}{}", printable(file), of.unwrap_or_default());
+        let addresses = sampled.iter().map(|touched| touched.address);
+        layouts.push(hit_lines(&name, addresses, line)?);
+    }
     let addresses = || {
         layouts
             .iter()
@@ -141,7 +161,11 @@ pub fn find(asked: &Asked<'_>) -> Result<Found, Failure> {
     let frames = process
         .as_ref()
         .map(|process| Frames::of(process, addresses()));
-    let frames = frames.unwrap_or_default();
+    let mut frames = frames.unwrap_or_default();
+    let pairs = sampled
+        .iter()
+        .map(|touched| Some((touched.address, touched.physical?)));
+    frames.extend(pairs.flatten());
     drop(child);
     let translation = asked.measure.then(|| {
         let report = walk::measured_caches(&mut machine, Bytes(PAGE))?;
@@ -154,9 +178,8 @@ pub fn find(asked: &Asked<'_>) -> Result<Found, Failure> {
         translation: translation.transpose()?,
         machine,
     };
-    let _watch = asked
-        .measure
-        .then(|| Watch::until_done("visiting copies of the addresses"));
+    let many = layouts.iter().any(|layout| layout.addresses().len() > MANY);
+    let _watch = (asked.measure || many).then(|| Watch::until_done("visiting the addresses"));
     // A single line conflicts with nothing.
     let several = layouts.iter().filter(|layout| layout.lines(line).len() > 1);
     let kinds = several.map(|layout| looking.conflict(layout));
@@ -192,19 +215,60 @@ fn named(symbols: &[UserSymbol], process: Option<&Process>) -> Result<Vec<Layout
     symbols.iter().map(layout).collect()
 }
 
-/// The lines of `line` bytes that the samples in `file` hit; `-` is standard input.
-fn sampled(file: &Path, line: u64) -> Result<Layout, Failure> {
-    let name = printable(file).to_string();
+/// What the samples in `file` touched, perf.data or text; `-` is standard input. Those of perf.data
+/// are of process `pid`, or else of that which has most.
+fn sampled(file: &Path, pid: Option<u32>) -> Result<Vec<Touched>, Failure> {
     let input = match file == Path::new("-") {
         true => Path::new("/dev/stdin"),
         false => file,
     };
-    let text = read_text(input).map_err(|error| Failure::File {
+    let name = printable(file).to_string();
+    let failure = |error: io::Error| Failure::File {
         file: name.clone(),
         what: format!("cannot read it: {error}"),
-        help: "write the addresses by `perf script -F addr`".to_owned(),
-    })?;
-    samples(&name, &text, line).map_err(Failure::from)
+        help: "give perf.data with addresses (`perf mem record`, `perf record -d`), or what \
+               `perf script -F addr` writes"
+            .to_owned(),
+    };
+    let held = match fs::metadata(input).is_ok_and(|about| about.is_file()) {
+        true => None,
+        false => Some(held(input).map_err(failure)?),
+    };
+    let input = held.as_ref().map_or(input, NamedTempFile::path);
+    let recorded = Recorded::of(File::open(input).map_err(failure)?);
+    match recorded.and_then(|recorded| recorded.touched()) {
+        Ok(touched) => Ok(of_one(touched, pid)),
+        Err(Unreadable::NotOne(_)) => {
+            let text = read_text(input).map_err(failure)?;
+            let touched = |address| Touched {
+                process: None,
+                address,
+                physical: None,
+            };
+            let addresses = samples(&name, &text)?.into_iter();
+            Ok(addresses.map(touched).collect())
+        }
+        Err(error) => Err(recording::unreadable(file, &error)),
+    }
+}
+
+/// What comes out of the pipe or the device `input`, in a file, as it is looked at twice.
+fn held(input: &Path) -> io::Result<NamedTempFile> {
+    let mut held = NamedTempFile::new()?;
+    held.write_all(&read_bytes(input, MOST_TEXT)?)?;
+    Ok(held)
+}
+
+/// Those of process `pid`, or else of that which has most.
+fn of_one(mut touched: Vec<Touched>, pid: Option<u32>) -> Vec<Touched> {
+    let mut counts: BTreeMap<Option<u32>, u64> = BTreeMap::new();
+    for touched in &touched {
+        *counts.entry(touched.process).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    let wanted = pid.or(most.and_then(|(process, _)| process));
+    touched.retain(|touched| touched.process.is_none() || touched.process == wanted);
+    touched
 }
 
 /// Whether a hypervisor runs this machine, as far as the processor says so (x86).
@@ -250,6 +314,7 @@ impl Looking {
             lines: layout.lines(self.line).len() as u64,
             stride: layout.stride(),
             by_offset: layout.by_offset(self.line),
+            colored_by_offset: layouts.get(1).map(|layout| layout.by_offset(self.line)),
             levels: held,
             colors: coloring.colors(),
             plain: visited.next().unwrap_or_default(),

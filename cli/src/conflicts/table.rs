@@ -1,6 +1,5 @@
 //! What was found, for a terminal.
 
-use comfy_table::Cell;
 use warmq_conflicts::{Held, Kind};
 use warmq_units::{Bytes, printable};
 use warmq_walk::SimulatedVisits;
@@ -8,7 +7,7 @@ use warmq_walk::SimulatedVisits;
 use super::{Conflict, Found, Looks, Visited};
 use crate::listing;
 
-const HEAD: [&str; 9] = [
+pub(super) const HEAD: [&str; 9] = [
     "level",
     "size",
     "ways",
@@ -20,7 +19,7 @@ const HEAD: [&str; 9] = [
     "colored",
 ];
 
-const LEGEND: &str = "Sets used of all sets, and the most lines in one of them; held: lines that \
+pub(super) const LEGEND: &str = "Sets used of all sets, and the most lines in one of them; held: lines that \
                       the level can keep when all are visited in turn; colors: those that \
                       warmq-color takes, 1 is none, - if no number helps; missed: visits whose \
                       line neither this level nor a nearer one has, simulated, as it is and \
@@ -47,7 +46,7 @@ pub fn text(found: &Found) -> String {
     parts.join("\n\n")
 }
 
-fn process(process: &Looks) -> String {
+pub(super) fn process(process: &Looks) -> String {
     let running = match process.running {
         0 => String::new(),
         count => format!(", {count} of them running: their stack pointers are not known"),
@@ -58,7 +57,7 @@ fn process(process: &Looks) -> String {
 }
 
 /// What is known of physical addresses, where that matters.
-fn frames(found: &Found) -> Option<&'static str> {
+pub(super) fn frames(found: &Found) -> Option<&'static str> {
     let mut levels = found.kinds.iter().flat_map(|conflict| &conflict.levels);
     let is_known = levels.any(|held| held.by_frames.is_some());
     match (is_known, found.virtual_machine) {
@@ -69,19 +68,24 @@ fn frames(found: &Found) -> Option<&'static str> {
     }
 }
 
-fn conflict(conflict: &Conflict) -> String {
+/// What lies there, how many, and how far apart.
+pub(super) fn title(conflict: &Conflict) -> String {
     let stride = conflict.stride.filter(|_| conflict.lines > 1);
     let stride = stride.map_or(String::new(), |stride| {
         format!(", most of them {} from the next", Bytes(stride))
     });
     let lines = conflict.lines;
-    let title = format!("{}: {lines} lines{stride}", conflict.kind.title());
+    format!("{}: {lines} lines{stride}", conflict.kind.title())
+}
+
+fn conflict(conflict: &Conflict) -> String {
+    let title = title(conflict);
     let source = format!("from {}", conflict.source);
     let parts = [
         listing::paragraph(&format!("{title}; {source}")),
         histogram(&conflict.by_offset),
         levels(conflict),
-        visits(conflict),
+        format!("  {}", visits(conflict).join("\n  ")),
         listing::paragraph(&advice(conflict)),
     ];
     parts.join("\n")
@@ -112,17 +116,17 @@ fn levels(conflict: &Conflict) -> String {
     table.trim_fmt()
 }
 
-fn row(conflict: &Conflict, held: &Held) -> [Cell; 9] {
+pub(super) fn row(conflict: &Conflict, held: &Held) -> [String; 9] {
     let some = |value: Option<u64>| value.map_or("-".to_owned(), |value| value.to_string());
     let missed = |visited: &Visited| {
         let share = |walk: &SimulatedVisits| walk.missed.get(&held.level).copied();
         let shares: Vec<f64> = visited.simulated.iter().filter_map(share).collect();
-        range(&shares, |share| format!("{:.0} %", share * 100.0))
+        listing::range(&shares, |share| format!("{:.0} %", share * 100.0))
     };
     let used = held
         .used_sets
         .map(|used| format!("{used} of {}", held.sets));
-    let ends = range(&[held.least, held.most], u64::to_string);
+    let ends = listing::range(&[held.least, held.most], u64::to_string);
     let holds = match held.by_frames {
         Some(by_frames) if held.least < held.most => format!("{by_frames} ({ends})"),
         _ => ends,
@@ -139,11 +143,10 @@ fn row(conflict: &Conflict, held: &Held) -> [Cell; 9] {
         missed(&conflict.plain),
         colored.map_or("-".to_owned(), missed),
     ]
-    .map(Cell::new)
 }
 
-/// What visits take, predicted and measured.
-fn visits(conflict: &Conflict) -> String {
+/// What visits take, predicted and measured, a line each.
+pub(super) fn visits(conflict: &Conflict) -> Vec<String> {
     let colors = conflict.colors;
     let colored = conflict
         .colored
@@ -158,31 +161,18 @@ fn visits(conflict: &Conflict) -> String {
             .simulated
             .iter()
             .map(|walk| walk.ns_per_visit + translation);
-        let times = range(&times.collect::<Vec<f64>>(), |time| format!("{time:.1}"));
+        let times = listing::range(&times.collect::<Vec<f64>>(), |time| format!("{time:.1}"));
         let measured = visited.measured.map_or(String::new(), |spread| {
             let (low, high) = (spread.low, spread.high);
             format!(", measured {:.1} ({low:.1} .. {high:.1})", spread.median)
         });
-        format!("  ns a visit, {name}: predicted {times}{measured}")
+        format!("ns a visit, {name}: predicted {times}{measured}")
     });
-    said.collect::<Vec<String>>().join("\n")
-}
-
-/// Both ends, or one where they read alike.
-fn range<T>(ends: &[T], text: impl Fn(&T) -> String) -> String {
-    let (Some(first), Some(last)) = (ends.first(), ends.last()) else {
-        return "-".to_owned();
-    };
-    let (first, last) = (text(first), text(last));
-    if first == last {
-        first
-    } else {
-        format!("{first} .. {last}")
-    }
+    said.collect()
 }
 
 /// What helps, in a sentence.
-fn advice(conflict: &Conflict) -> String {
+pub(super) fn advice(conflict: &Conflict) -> String {
     let mut levels = conflict.levels.iter();
     let Some(fitting) = levels.find(|held| held.colors.is_some()) else {
         return "No level can hold all of them, colored or not: use fewer at a time.".to_owned();
@@ -191,6 +181,11 @@ fn advice(conflict: &Conflict) -> String {
     if conflict.colors <= 1 {
         return match level {
             1 => "Nothing to color: level 1 holds all of them.".to_owned(),
+            2 if matches!(conflict.kind, Kind::StackTops | Kind::StacksAlike) => {
+                "Level 2 holds all of them. Colors help all the same where switches store at one \
+                 place of all pages: `warmq bench fibers` shows it (docs/coloring.md)."
+                    .to_owned()
+            }
             _ => {
                 format!("Nothing to color: level {level} is the nearest that can hold all of them.")
             }
@@ -200,7 +195,9 @@ fn advice(conflict: &Conflict) -> String {
         Kind::StackPointers | Kind::ControlBlocks => {
             "start it with LD_PRELOAD=libwarmq_color_threads.so"
         }
-        Kind::StackTops => "take stacks from warmq_color::Pool, or warmq::colored_stack in C++",
+        Kind::StackTops | Kind::StacksAlike => {
+            "take stacks from warmq_color::Pool, or warmq::colored_stack in C++"
+        }
         Kind::Blocks => "take them from warmq_color::Arena, or add warmq_color_offset() in C",
         Kind::Samples => "find out which blocks they are of, and give each a color",
     };

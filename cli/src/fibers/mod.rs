@@ -39,15 +39,22 @@ struct Row {
 /// A switch on simulated caches.
 ///
 /// ```text
-///     switch = few + visit - level 1 + translation
+///     hidden = few + missed / overlap + translation      waiting = few + max(missed, translation)
 ///
-///     few   := a switch of fibers whose lines are all in level 1, measured
-///     visit := the hot lines of a stack on simulated caches, of which only the first is waited for
+///     few     := a switch of fibers whose lines are all in level 1, measured
+///     missed  := time of a stack's hot lines that level 1 has not, one after the other, on
+///                simulated caches whose level 2 hashes its index
+///     overlap := misses of a CPU that overlap
 /// ```
+///
+/// Nothing in a switch needs what the one before has loaded, so that a processor runs ahead and
+/// hides misses. But a load from the place of a page to which the switch before has stored, in
+/// another page, may have to wait for that store (docs/coloring.md).
 #[derive(Serialize)]
 struct Predicted {
-    /// ns a switch; two where sets are not known, with the best and with the worst placement.
-    ns: Vec<f64>,
+    /// ns a switch: where no load waits for a store, and where those at the place of the switch
+    /// before do.
+    ns: [f64; 2],
     /// The share of hot lines that level 1 does not have.
     missed: f64,
 }
@@ -107,20 +114,16 @@ impl Predicted {
         translation: Option<&Translation>,
     ) -> Predicted {
         let visits = &row.visits[which];
-        let simulated = visits.simulate(machine, CPU);
+        let simulated = visits.by_lot(machine, CPU);
+        let missed_ns = simulated.as_ref().map_or(0.0, |visits| visits.missed_ns);
         let translation = translation.map_or(0.0, |cost| cost.ns(visits.pages()));
-        let nearest = machine.caches.iter().find(|cache| cache.level == 1);
-        let nearest = nearest.map_or(0.0, |cache| {
-            machine.clock.time_of(cache.latency).0 as f64 / 1000.0
-        });
-        let switch = |visit: f64| row.few_ns + (visit - nearest).max(0.0) + translation;
-        let missed = simulated.first().and_then(|visits| visits.missed.get(&1));
+        let hidden = missed_ns / machine.miss_overlap.max(1) as f64 + translation;
+        let waiting = missed_ns.max(translation).max(hidden);
+        let share = visits.at_the_same_place();
+        let missed = simulated.as_ref().and_then(|visits| visits.missed.get(&1));
         Predicted {
             missed: missed.copied().unwrap_or(0.0),
-            ns: simulated
-                .iter()
-                .map(|visits| switch(visits.ns_per_visit))
-                .collect(),
+            ns: [hidden, hidden + share * (waiting - hidden)].map(|more| row.few_ns + more),
         }
     }
 }

@@ -22,8 +22,8 @@ const LEGEND: &str = "ns a switch, medians of rounds on stacks that are mapped a
                       colored on the same ones; the ratio with its quartiles, above 1 where colors \
                       gain. Level 1 misses: hot lines that it does not have, simulated, plain and \
                       colored. Predicted: a switch of two fibers, and what simulated caches and the \
-                      translation of the address add; two numbers are the range where sets are not \
-                      known.";
+                      translation of the address add; the second number where loads wait for the \
+                      stores of the switch before, to the same place of another page.";
 
 /// The machine's caches as measured, and the rows.
 pub fn text(fibers: &Fibers) -> String {
@@ -47,6 +47,7 @@ pub fn text(fibers: &Fibers) -> String {
 fn line(row: &Row) -> [Cell; 9] {
     let measured = &row.measured;
     let percent = |predicted: &Predicted| format!("{:.0} %", predicted.missed * 100.0);
+    let ns = |ns: &f64| format!("{ns:.1}");
     let Spread {
         low, median, high, ..
     } = measured.ratio;
@@ -56,17 +57,10 @@ fn line(row: &Row) -> [Cell; 9] {
         measured.colors.to_string(),
         format!("{}, {}", percent(&row.plain), percent(&row.colored)),
         format!("{:.1}", measured.plain_ns.median),
-        range(&row.plain),
+        listing::range(&row.plain.ns, ns),
         format!("{:.1}", measured.colored_ns.median),
-        range(&row.colored),
+        listing::range(&row.colored.ns, ns),
         format!("{median:.2} ({low:.2} .. {high:.2})"),
     ]
     .map(Cell::new)
-}
-
-/// Both ends of a prediction, or one where they read alike.
-fn range(predicted: &Predicted) -> String {
-    let mut ends: Vec<String> = predicted.ns.iter().map(|ns| format!("{ns:.1}")).collect();
-    ends.dedup();
-    ends.join(" .. ")
 }

@@ -93,9 +93,11 @@ fn known(search: &Search) -> String {
 fn line(row: &WalkRow, twin: &Twin) -> [Cell; 8] {
     let spread = row.ns_per_visit;
     let ratios = twin.ratios(row);
-    let ratio = Cell::new(range(ratios, |ratio| format!("{ratio:.2}")));
-    let times = (twin.least.ns_per_visit, twin.most.ns_per_visit);
-    let misses = (twin.least.miss_ratio, twin.most.miss_ratio);
+    let ratio = Cell::new(listing::range(&[ratios.0, ratios.1], |ratio| {
+        format!("{ratio:.2}")
+    }));
+    let times = [twin.least.ns_per_visit, twin.most.ns_per_visit];
+    let misses = [twin.least.miss_ratio, twin.most.miss_ratio];
     [
         Cell::new(row.blocks),
         Cell::new(if row.colors == 1 {
@@ -106,22 +108,14 @@ fn line(row: &WalkRow, twin: &Twin) -> [Cell; 8] {
         Cell::new(row.needed_colors),
         Cell::new(format!("{:.1}", spread.median)),
         Cell::new(format!("{:.1} .. {:.1}", spread.low, spread.high)),
-        Cell::new(range(times, |time| format!("{time:.1}"))),
+        Cell::new(listing::range(&times, |time| format!("{time:.1}"))),
         if !fits(ratios) && Screen::of_results().colors {
             ratio.fg(Color::Yellow)
         } else {
             ratio
         },
-        Cell::new(range(misses, |miss| format!("{:.0} %", miss * 100.0))),
+        Cell::new(listing::range(&misses, |miss| {
+            format!("{:.0} %", miss * 100.0)
+        })),
     ]
-}
-
-/// Both ends, or one where they read alike.
-fn range((least, most): (f64, f64), text: impl Fn(f64) -> String) -> String {
-    let (least, most) = (text(least), text(most));
-    if least == most {
-        least
-    } else {
-        format!("{least} .. {most}")
-    }
 }

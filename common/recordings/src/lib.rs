@@ -5,6 +5,7 @@
 //! ([`convert`]) makes records of it, the same for all of them and for WarmQ's own recorder.
 //!
 //! - [`Recorded`] opens a file by what is in it, and [`Records`] are its records;
+//! - [`Touched`] is an address of data that a profile of perf has;
 //! - [`Contents`] says what a recording has, so that nobody judges by what it has not;
 //! - [`Recording`] is what WarmQ's own recorder keeps: the kernel's pages as they are;
 //! - [`Tasks`] says which thread is which task.
@@ -43,6 +44,7 @@ pub use damage::Damage;
 pub use foreign::Foreign;
 pub use open::{Recorded, records_of};
 pub use order::Order;
+pub use perf::Touched;
 pub use recording::Recording;
 pub use records::{Records, Unreadable};
 pub use tasks::Tasks;

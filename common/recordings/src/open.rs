@@ -10,6 +10,7 @@ use warmq_trace::file::{Reader, is_trace};
 use crate::damage::Damage;
 use crate::foreign::Foreign;
 use crate::input::Input;
+use crate::perf::Touched;
 use crate::records::{Records, Unreadable};
 use crate::source::Source;
 use crate::{perf, perfetto, text, trace_dat};
@@ -91,6 +92,21 @@ impl Recorded {
     /// What the system refuses.
     pub fn length(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
+    }
+
+    /// The addresses of data in samples of perf.data; none where nobody asked perf for them.
+    ///
+    /// # Errors
+    /// It is damaged, or no perf.data.
+    pub fn touched(&self) -> Result<Vec<Touched>, Unreadable> {
+        let format = self.format.unwrap_or(Foreign::Unknown);
+        if !matches!(format, Foreign::PerfData | Foreign::PerfDataSwapped) {
+            return Err(Unreadable::NotOne(format));
+        }
+        let data = perf::PerfData::open(Input::of(self.file.try_clone()?)?);
+        let touched = data.and_then(perf::PerfData::touched);
+        let whole = touched.and_then(|touched| self.cut.clone().map_or(Ok(touched), Err));
+        whole.map_err(|damage| Unreadable::Damaged { format, damage })
     }
 
     /// Its records, from the first one on. No other reader of this may be in use.

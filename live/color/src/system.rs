@@ -11,7 +11,8 @@ use std::sync::LazyLock;
 use crate::error::Error;
 
 const PROT_READ_WRITE: c_int = 3;
-const MAP_PRIVATE_ANONYMOUS_NORESERVE: c_int = 0x02 | 0x20 | 0x4000;
+const MAP_PRIVATE_ANONYMOUS: c_int = 0x02 | 0x20;
+const MAP_NORESERVE: c_int = 0x4000;
 const MADV_FREE: c_int = 8;
 const MADV_HUGEPAGE: c_int = 14;
 const SC_PAGESIZE: c_int = 30;
@@ -33,10 +34,20 @@ unsafe extern "C" {
         offset: c_long,
     ) -> *mut c_void;
     fn munmap(at: *mut c_void, length: usize) -> c_int;
+    #[cfg(not(miri))]
     fn mprotect(at: *mut c_void, length: usize, access: c_int) -> c_int;
+    #[cfg(not(miri))]
     fn madvise(at: *mut c_void, length: usize, advice: c_int) -> c_int;
     fn sysconf(name: c_int) -> c_long;
 }
+
+/// Miri maps memory that is open from the start (`Mapping::new`), and has no pages to forget.
+#[cfg(miri)]
+unsafe fn mprotect(_at: *mut c_void, _length: usize, _access: c_int) -> c_int {
+    0
+}
+#[cfg(miri)]
+use mprotect as madvise;
 
 /// The size of a small page.
 pub(crate) fn page() -> usize {
@@ -84,7 +95,10 @@ impl Mapping {
 
     fn new(length: usize, access: c_int) -> Result<Mapping, Error> {
         let length = length.next_multiple_of(page());
-        let flags = MAP_PRIVATE_ANONYMOUS_NORESERVE;
+        let (access, flags) = match cfg!(miri) {
+            true => (PROT_READ_WRITE, MAP_PRIVATE_ANONYMOUS),
+            false => (access, MAP_PRIVATE_ANONYMOUS | MAP_NORESERVE),
+        };
         // SAFETY: a new anonymous mapping at an address that the kernel chooses touches nobody's.
         let start = unsafe { mmap(std::ptr::null_mut(), length, access, flags, -1, 0) };
         match NonNull::new(start.cast::<u8>()) {

@@ -90,7 +90,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 64 }))]
 
     #[test]
     fn it_is_a_map(acts in acts(), pages in 1..4_usize, colors in 1..40_u64) {

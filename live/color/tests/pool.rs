@@ -72,7 +72,23 @@ fn too_many_fibers_for_a_cache_are_not_colored() {
     assert_eq!([8, 9, 128, 129].map(colors), [1, 8, 32, 1]);
 }
 
+/// Loads of a switch wait for the stores of the one before to the same place of another page.
 #[test]
+fn fibers_that_level_2_holds_as_they_are_have_colors_if_level_1_does_not() {
+    let level_2 = Cache::new(2 << 20, 16, 64).expect("a cache");
+    let colors = |fibers| {
+        let pool = Pool::of_size(16 << 10)
+            .caches(vec![level_1(), level_2])
+            .fibers(fibers)
+            .pool();
+        pool.expect("a pool").coloring().colors()
+    };
+    // 512 lines at one place of their pages are all that level 2 holds.
+    assert_eq!([8, 129, 512, 513, 100_000].map(colors), [1, 16, 16, 8, 1]);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri has no memory for an address space")]
 fn what_makes_no_sense_is_refused_with_the_fix() {
     let error = |size, colors| {
         let pool = Pool::of_size(size)
@@ -127,6 +143,7 @@ fn a_stack_outlives_its_pool() {
 
 /// So no set of a TLB or of level 2 has more of them than any other.
 #[test]
+#[cfg_attr(miri, ignore = "Miri gives back no part of a mapping")]
 fn stacks_in_huge_pages_begin_at_all_pages_of_one_alike() {
     const HUGE_PAGE: usize = 2 << 20;
     let options = Pool::of_size(16 << 10);
@@ -153,6 +170,7 @@ fn stacks_in_huge_pages_begin_at_all_pages_of_one_alike() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a switch is assembly")]
 fn fibers_run_on_them() {
     let pool = Pool::of_size(32 << 10).pool().expect("a pool");
     let fiber = |start: usize| {
@@ -180,6 +198,7 @@ fn fibers_run_on_them() {
 
 /// A child process runs into the guard page of a stack, which ends it.
 #[test]
+#[cfg_attr(miri, ignore = "Miri starts no process")]
 fn below_a_stack_is_a_guard_page() {
     const CHILD: &str = "WARMQ_COLOR_TEST_GUARD";
     if std::env::var_os(CHILD).is_some() {
@@ -201,11 +220,12 @@ fn below_a_stack_is_a_guard_page() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 64 }))]
 
     #[test]
     fn stacks_never_overlap(
-        size in 1..200_000_usize, colors in 1..100_u64, count in 1..150_usize, huge: bool,
+        size in 1..200_000_usize, colors in 1..100_u64, count in 1..150_usize,
+        huge in any::<bool>().prop_map(|huge| huge && !cfg!(miri)),
         freed in proptest::collection::vec(0..150_usize, 0..50),
     ) {
         let mut options = Pool::of_size(size).colors(colors).caches(vec![level_1()]).keep(3);

@@ -15,6 +15,8 @@ pub enum Kind {
     ControlBlocks,
     /// Where the stacks begin that no thread is in.
     StackTops,
+    /// What looks like stacks side by side without guards.
+    StacksAlike,
     /// Blocks that the user named.
     Blocks,
     /// Lines that samples hit.
@@ -28,6 +30,7 @@ impl Kind {
             Kind::StackPointers => "stack pointers of threads",
             Kind::ControlBlocks => "control blocks of threads",
             Kind::StackTops => "tops of stacks that no thread is in",
+            Kind::StacksAlike => "what looks like stacks without guards",
             Kind::Blocks => "blocks",
             Kind::Samples => "lines that samples hit",
         }
@@ -41,6 +44,10 @@ impl Kind {
             Kind::StackTops => {
                 "the highest line in use of mappings of one size, each above a guard, in \
                  /proc/PID/mem"
+            }
+            Kind::StacksAlike => {
+                "the highest addresses of code where populated pages end, a distance apart, in \
+                 /proc/PID/pagemap and mem"
             }
             Kind::Blocks => "the command line",
             Kind::Samples => "lines with more than one sample",

@@ -8,8 +8,10 @@
 //! range, and physical addresses that can be read give an estimate within.
 //!
 //! - [`Process`] is what /proc says: threads with their stack pointers, and [`Mapping`]s;
-//!   `memory` finds control blocks and the tops of stacks that no thread is in.
-//! - [`Blocks`](UserBlocks), [`symbol`] and [`samples`] are addresses that the user names.
+//!   `memory` finds control blocks and the tops of stacks that no thread is in, `unguarded` those
+//!   that lie side by side in one mapping.
+//! - [`Blocks`](UserBlocks), [`symbol`] and [`samples`] are addresses that the user names;
+//!   [`hit_lines`] are those lines that samples hit.
 //! - A [`Layout`] is addresses of one kind; [`Held`] is what a cache [`Level`] holds of them, and
 //!   [`Frames`] are the physical pages behind them.
 //!
@@ -28,6 +30,7 @@ mod physical;
 mod process;
 mod samples;
 mod symbol;
+mod unguarded;
 
 pub use blocks::{UserBlocks, UserSymbol};
 pub use error::ConflictsError;
@@ -36,6 +39,6 @@ pub use layout::{Kind, Layout};
 pub use maps::Mapping;
 pub use physical::Frames;
 pub use process::{Process, Thread};
-pub use samples::samples;
+pub use samples::{hit_lines, samples};
 pub use symbol::symbol;
 pub use warmq_coloring::PAGE;

@@ -13,6 +13,8 @@ pub struct Mapping {
     pub writable: bool,
     /// Whether it may not be touched: a guard.
     pub guard: bool,
+    /// Whether it has code.
+    pub executable: bool,
     /// Where in its file it begins.
     pub offset: u64,
     /// Its file, or a name in brackets; empty for anonymous memory.
@@ -58,6 +60,7 @@ impl Mapping {
             end,
             writable: rights.starts_with("rw"),
             guard: rights.starts_with("---"),
+            executable: rights.as_bytes().get(2) == Some(&b'x'),
             offset: hex(offset).unwrap_or(0),
             path: rest.trim_end().to_owned(),
         })
@@ -87,6 +90,7 @@ nonsense
         assert_eq!(all.len(), 4);
         assert_eq!(all[0].path, "/usr/bin/a program (deleted)");
         assert_eq!((all[0].offset, all[0].size()), (0x1000, 0x52000));
+        assert!(all[0].executable && !all[2].executable);
         assert!(all[1].guard && !all[1].writable && all[1].is_anonymous());
         assert!(all[2].writable && all[2].is_anonymous());
         assert!(!all[3].is_anonymous());

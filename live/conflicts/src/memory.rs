@@ -55,6 +55,18 @@ impl Memory {
         None
     }
 
+    /// The highest line from `start` to `end` in which a word is an address of `code`.
+    pub fn code_line(&self, start: u64, end: u64, code: &dyn Fn(u64) -> bool) -> Option<u64> {
+        let bytes = self.bytes(start, end)?;
+        let mut words = bytes.chunks_exact(8);
+        let is_code = |word: &[u8]| {
+            word.try_into()
+                .is_ok_and(|word| code(u64::from_ne_bytes(word)))
+        };
+        let last = words.rposition(is_code)?;
+        Some((start + 8 * last as u64) / ALIGNMENT * ALIGNMENT)
+    }
+
     /// The highest line in use of the last pages of `stack`: the first that is not all zeros, from
     /// above. `None` for a stack that was never used, or that has the control block of a thread,
     /// also of one that has ended.

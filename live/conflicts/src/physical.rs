@@ -37,6 +37,14 @@ impl Frames {
         }
     }
 
+    /// Adds the pages behind virtual and physical addresses, where none are known yet.
+    pub fn extend(&mut self, pairs: impl IntoIterator<Item = (u64, u64)>) {
+        for (address, physical) in pairs {
+            let page = self.by_page.entry(address / PAGE);
+            page.or_insert(physical / PAGE);
+        }
+    }
+
     /// The physical address behind `address`, if it is known.
     pub fn physical(&self, address: u64) -> Option<u64> {
         let frame = self.by_page.get(&(address / PAGE))?;

@@ -1,6 +1,6 @@
 //! A process as /proc shows it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -10,6 +10,7 @@ use crate::error::{ConflictsError, is_gone};
 use crate::layout::{Kind, Layout};
 use crate::maps::{self, Mapping};
 use crate::memory::Memory;
+use crate::unguarded;
 
 /// How often a thread that runs is looked at again, and how long after each time.
 const LOOKS: u32 = 20;
@@ -103,10 +104,12 @@ impl Process {
         let memory = Memory::open(&self.folder);
         let blocks = memory.as_ref().map(|memory| self.control_blocks(memory));
         let tops = memory.as_ref().map(|memory| self.stack_tops(memory));
+        let alike = memory.as_ref().and_then(|memory| self.stacks_alike(memory));
         let layouts = [
             Layout::new(Kind::StackPointers, self.stack_pointers()),
             Layout::new(Kind::ControlBlocks, blocks.unwrap_or_default()),
             Layout::new(Kind::StackTops, tops.unwrap_or_default()),
+            Layout::new(Kind::StacksAlike, alike.unwrap_or_default()),
         ];
         let some = layouts.into_iter().filter(|layout| !layout.is_empty());
         some.collect()
@@ -147,6 +150,18 @@ impl Process {
         } else {
             tops
         }
+    }
+
+    /// What looks like stacks in the mapping that has most of them.
+    fn stacks_alike(&self, memory: &Memory) -> Option<Vec<u64>> {
+        let pagemap = File::open(self.folder.join("pagemap")).ok()?;
+        let code = |address| {
+            maps::holding(&self.mappings, address).is_some_and(|mapping| mapping.executable)
+        };
+        let data = |mapping: &&Mapping| mapping.writable && mapping.is_anonymous();
+        let tops = |mapping| unguarded::tops(&pagemap, memory, mapping, FEWEST_STACKS, &code);
+        let all = self.mappings.iter().filter(data).map(tops);
+        all.max_by_key(Vec::len)
     }
 }
 

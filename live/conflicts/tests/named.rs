@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use warmq_conflicts::{ConflictsError, Process, UserSymbol, samples, symbol};
+use warmq_conflicts::{Process, UserSymbol, hit_lines, samples, symbol};
 
 /// An array that the tests find by its name.
 #[unsafe(no_mangle)]
@@ -43,22 +43,25 @@ fn a_symbol_has_as_many_blocks_as_it_has_room_for_or_as_are_named() {
     }
 }
 
+/// The lines of 64 bytes that the samples in `text` hit, or why there are none.
+fn hit(text: &str) -> Result<Vec<u64>, String> {
+    let lines = samples("a.txt", text).and_then(|all| hit_lines("a.txt", all, 64));
+    lines
+        .map(|layout| layout.addresses().to_vec())
+        .map_err(|error| error.to_string())
+}
+
 #[test]
 fn lines_with_more_than_one_sample_are_hot() {
     let text = "  7f0000001040\n7f0000001048 more\n\n0x7f0000002000\n0\n";
-    let hot = samples("x", text, 64).expect("samples");
-    assert_eq!(hot.addresses(), [0x7f00_0000_1040]);
-    let once = samples("x", "1000\n2000\n", 64).expect("samples");
-    assert_eq!(once.addresses().len(), 2);
+    assert_eq!(hit(text).expect("samples"), [0x7f00_0000_1040]);
+    assert_eq!(hit("1000\n2000\n").expect("samples").len(), 2);
 }
 
 #[test]
 fn samples_without_addresses_are_refused_with_their_line() {
-    let why = |text| samples("a.txt", text, 64).expect_err("refused").to_string();
+    let why = |text| hit(text).expect_err("refused");
     assert!(why("1000\nmain+0x7\n").contains("a.txt: line 2: `main+0x7`"));
     assert!(why("0\n0\n").contains("no sample with an address"));
-    assert!(matches!(
-        samples("a", "", 64),
-        Err(ConflictsError::File { .. })
-    ));
+    assert!(why("").contains("no sample with an address"));
 }

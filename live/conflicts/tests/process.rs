@@ -116,6 +116,71 @@ fn stacks_that_no_thread_is_in_are_found_by_their_guards_with_the_highest_line_i
     assert_eq!(tops.stride(), Some(0x5000));
 }
 
+/// An entry of pagemap for each page that is populated, in memory or swapped out.
+fn with_pages(root: &Path, pages: impl Iterator<Item = u64>) {
+    let file = File::create(root.join(format!("proc/{PID}/pagemap"))).unwrap();
+    file.set_len(0x2000 * 8).unwrap();
+    for page in pages {
+        let entry = 1_u64 << (62 + page % 2);
+        file.write_all_at(&entry.to_ne_bytes(), page * 8).unwrap();
+    }
+}
+
+#[test]
+fn stacks_side_by_side_are_found_by_the_distance_of_their_ends_and_the_code_in_them() {
+    const CODE: u64 = 0x1234;
+    let maps = format!("{MAPS}01000000-02000000 rw-p 00000000 00:00 0\n");
+    // Sixteen pages each, of which the last two or three are used; of the first six the third was
+    // not, and what the fourth has is no code.
+    let used: Vec<u64> = (0..12).filter(|stack| *stack != 2).collect();
+    let end = |stack: &u64| 0x100_0000 + (stack + 1) * 0x1_0000;
+    let last = |stack: &u64| end(stack) / PAGE;
+    let tops = |code: &dyn Fn(u64) -> u64, pages: Vec<u64>| {
+        let root = recorded(&maps, &[(4711, "-1 0xfff100 0x1\n")]);
+        let words = used.iter().map(|stack| (end(stack) - 0x108, code(*stack)));
+        with_memory(root.path(), &words.collect::<Vec<_>>());
+        with_pages(root.path(), pages.into_iter());
+        let process = Process::look(root.path(), PID).expect("a process");
+        layout(&process, Kind::StacksAlike).map(|found| found.addresses().to_vec())
+    };
+    let pages: Vec<u64> = used
+        .iter()
+        .flat_map(|stack| last(stack) - 2 - stack % 2..last(stack))
+        .collect();
+    let some = |stack: u64| if stack == 3 { 7 } else { CODE };
+    let expected = used
+        .iter()
+        .filter(|stack| **stack != 3)
+        .map(|stack| end(stack) - 0x140);
+    assert_eq!(tops(&some, pages.clone()), Some(expected.collect()));
+    assert_eq!(tops(&|_| 7, pages), None, "no address of code");
+    assert_eq!(tops(&some, (0x1000..0x2000).collect()), None, "no gaps");
+}
+
+#[test]
+fn stacks_in_one_mapping_of_this_process_are_found() {
+    const STACKS: usize = 64;
+    const STACK: usize = 64 << 10;
+    // SAFETY: a new mapping, which nobody else uses and which stays.
+    let start = unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let start = libc::mmap(std::ptr::null_mut(), STACKS * STACK, access, flags, -1, 0);
+        assert_ne!(start, libc::MAP_FAILED);
+        libc::madvise(start, STACKS * STACK, libc::MADV_NOHUGEPAGE);
+        start.cast::<u8>()
+    };
+    let code = fullest as fn(&Layout) -> u64 as usize;
+    for stack in 1..=STACKS {
+        // SAFETY: inside of the mapping, and a multiple of eight.
+        unsafe { start.add(stack * STACK - 0x48).cast::<usize>().write(code) };
+    }
+    let process = Process::look(Path::new("/"), std::process::id()).expect("our own process");
+    let found = layout(&process, Kind::StacksAlike).expect("stacks");
+    let tops = (1..=STACKS).map(|stack| (start.addr() + stack * STACK - 0x80) as u64);
+    assert_eq!(found.addresses(), tops.collect::<Vec<u64>>());
+}
+
 #[test]
 fn frames_are_read_where_the_kernel_shows_them() {
     let root = recorded(MAPS, &[(4711, "-1 0x14a40 0x1\n")]);

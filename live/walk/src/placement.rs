@@ -85,6 +85,8 @@ pub enum Case {
     Best,
     /// The same line of all pages in one set.
     Worst,
+    /// Each line in a set that is drawn by lot, as a hash of its physical address does it.
+    Lot,
 }
 
 impl Placement {
@@ -132,11 +134,13 @@ impl Placement {
         let mut lines: Vec<u64> = offsets.iter().map(|offset| offset / cache.line.0).collect();
         lines.sort_unstable();
         lines.dedup();
+        let mut lots = Seed(1).stream("sets");
         let placed = |(index, line): (usize, &u64)| {
             let index = index as u64;
             let set = self.set(line * cache.line.0).unwrap_or_else(|| match case {
                 Case::Best => index % cache.sets(),
                 Case::Worst => line * cache.line.0 % SMALL_PAGE / cache.line.0 % cache.sets(),
+                Case::Lot => lots.below(cache.sets()),
             });
             (
                 *line,

@@ -33,6 +33,8 @@ pub struct Visits {
 pub struct SimulatedVisits {
     /// Time of a stop in ns, without the translation of its address.
     pub ns_per_visit: f64,
+    /// Time of the lines of a stop that level 1 does not have, one after the other, in ns.
+    pub missed_ns: f64,
     /// For each level, the share of visited lines that neither it nor a nearer one had, 0 to 1.
     pub missed: BTreeMap<u8, f64>,
 }
@@ -78,6 +80,32 @@ impl Visits {
     /// pages choose the sets of all levels, or else with the best and with the worst placement, in
     /// this order. Nothing for a CPU without caches.
     pub fn simulate(&self, machine: &MachineDescription, cpu: CpuId) -> Vec<SimulatedVisits> {
+        self.simulated(machine, cpu, Placement::cases)
+    }
+
+    /// The same with sets that are drawn by lot where the place in a page does not choose them.
+    pub fn by_lot(&self, machine: &MachineDescription, cpu: CpuId) -> Option<SimulatedVisits> {
+        self.simulated(machine, cpu, |_| &[Case::Lot]).pop()
+    }
+
+    /// The share of stops that begin at the same place of a page as the one before, 0 to 1.
+    pub fn at_the_same_place(&self) -> f64 {
+        let stops = self.offsets.chunks(self.lines);
+        let places: Vec<u64> = stops.map(|stop| stop[0] % SMALL_PAGE).collect();
+        let before = places.iter().cycle().skip(places.len() - 1);
+        let same = places
+            .iter()
+            .zip(before)
+            .filter(|(at, before)| at == before);
+        same.count() as f64 / places.len() as f64
+    }
+
+    fn simulated(
+        &self,
+        machine: &MachineDescription,
+        cpu: CpuId,
+        cases: fn(&Placement) -> &'static [Case],
+    ) -> Vec<SimulatedVisits> {
         let levels = (1..).map_while(|level| Geometry::at(machine, cpu, level));
         let levels: Vec<Geometry> = levels.collect();
         let by_place = |cache: &&Geometry| cache.way_size() > SMALL_PAGE;
@@ -90,7 +118,7 @@ impl Visits {
             let caches = Caches::new(machine, cpu, &placement, lines, *case);
             self.counted(caches, &levels, machine.miss_overlap)
         };
-        placement.cases().iter().map(case).collect()
+        cases(&placement).iter().map(case).collect()
     }
 
     /// Distinct small pages.
@@ -101,7 +129,7 @@ impl Visits {
     /// The lines of a stop but the first wait for nothing but its address; `overlap` of them are
     /// under way at a time.
     fn counted(&self, mut caches: Caches, levels: &[Geometry], overlap: u64) -> SimulatedVisits {
-        let mut total = Duration::ZERO;
+        let (mut total, mut beyond) = (Duration::ZERO, Duration::ZERO);
         let mut missed: BTreeMap<u8, u64> = levels.iter().map(|cache| (cache.level, 0)).collect();
         for round in 0..WARM_UP + COUNTED {
             for stop in self.offsets.chunks(self.lines) {
@@ -116,6 +144,9 @@ impl Visits {
                     for (level, missed) in &mut missed {
                         *missed += u64::from(!is_within(served, *level));
                     }
+                    if !is_within(served, 1) {
+                        beyond += takes;
+                    }
                 }
                 if round >= WARM_UP {
                     total += first.unwrap_or_default().max(all / overlap.max(1));
@@ -124,8 +155,10 @@ impl Visits {
         }
         let lines = self.offsets.len() as f64 * f64::from(COUNTED);
         let share = |(level, missed): (u8, u64)| (level, missed as f64 / lines);
+        let ns_a_stop = |time: Duration| time.0 as f64 / 1000.0 / lines * self.lines as f64;
         SimulatedVisits {
-            ns_per_visit: total.0 as f64 / 1000.0 / lines * self.lines as f64,
+            ns_per_visit: ns_a_stop(total),
+            missed_ns: ns_a_stop(beyond),
             missed: missed.into_iter().map(share).collect(),
         }
     }

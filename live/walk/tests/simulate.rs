@@ -201,6 +201,38 @@ fn lines_at_one_place_of_pages_miss_in_level_1_and_within_a_range_in_level_2() {
 }
 
 #[test]
+fn lines_in_sets_by_lot_miss_in_level_2_between_the_best_and_the_worst() {
+    let mut seen = Vec::new();
+    for pages in [10, 100, 400] {
+        let same = visits((0..pages).map(|page| 0x840 + (page << 16)));
+        let walks = same.simulate(&machine(), CpuId(0));
+        let lot = same.by_lot(&machine(), CpuId(0)).expect("caches");
+        let missed = lot.missed[&2];
+        assert!(
+            missed >= walks[0].missed[&2] && missed <= walks[1].missed[&2],
+            "{lot:?}"
+        );
+        // Level 1 has none of them; level 2 takes 10 ns, memory 100.
+        assert!(
+            (lot.missed_ns - (10.0 + 90.0 * missed)).abs() < 0.01,
+            "{lot:?}"
+        );
+        seen.push(missed);
+    }
+    assert!(seen.is_sorted() && seen[2] > seen[0], "{seen:?}");
+}
+
+#[test]
+fn stops_at_the_same_place_of_a_page_as_the_one_before_are_counted() {
+    let of = |places: u64| visits((0..64).map(|page| (page << 12) + page % places * 64));
+    assert_eq!(of(1).at_the_same_place(), 1.0);
+    assert_eq!(of(64).at_the_same_place(), 0.0);
+    let half = of(2).at_the_same_place();
+    assert!((0.2..0.8).contains(&half), "{half}");
+    assert_eq!(visits([64].into_iter()).at_the_same_place(), 1.0);
+}
+
+#[test]
 fn lines_at_places_of_their_own_are_held_by_level_1() {
     let spread = visits((0..10).map(|page| 0x7f00_0000_0000 + (page << 16) + page * 64));
     for walk in spread.simulate(&machine(), CpuId(0)) {

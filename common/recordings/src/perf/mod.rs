@@ -33,6 +33,7 @@ use features::Features;
 use header::Place;
 use packed::Packed;
 use sample::Sample;
+pub use sample::Touched;
 use sorted::Sorted;
 
 /// Kinds of records (`enum perf_event_type` of the kernel, and those of perf itself from 64 on).
@@ -72,6 +73,8 @@ pub(crate) struct PerfData {
     grouped: BTreeMap<u32, u32>,
     /// Samples that say nothing of scheduling.
     others: u64,
+    /// The addresses of samples, where these are asked for instead.
+    touched: Option<Vec<Touched>>,
     damage: Option<Damage>,
     ended: bool,
 }
@@ -102,6 +105,7 @@ impl PerfData {
             groups: BTreeMap::new(),
             grouped: BTreeMap::new(),
             others: 0,
+            touched: None,
             damage: None,
             ended: false,
         };
@@ -273,7 +277,12 @@ impl PerfData {
     }
 
     fn see(&mut self, sample: &Sample<'_>) {
-        let at = (sample.ns, sample.cpu);
+        if let Some(touched) = &mut self.touched {
+            return touched.extend(sample.touched);
+        }
+        let Some(at) = sample.at else {
+            return self.others += 1;
+        };
         if let (Some(cgroup), Some(tid)) = (sample.cgroup, sample.tid)
             && tid != 0
             && let Some(group) = self.groups.get(&cgroup).copied()
@@ -285,16 +294,31 @@ impl PerfData {
             return self.others += 1;
         };
         if let Some(event) = decoders.read(raw) {
-            self.sorted.add(Said {
-                ns: sample.ns,
-                cpu: sample.cpu,
-                item: Item::Event(event),
-            });
+            let (ns, cpu) = at;
+            let item = Item::Event(event);
+            self.sorted.add(Said { ns, cpu, item });
         }
     }
 }
 
 impl PerfData {
+    /// The addresses of data that samples have, in the order of the file.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn touched(mut self) -> Result<Vec<Touched>, Damage> {
+        self.touched = Some(Vec::new());
+        while self.read_record()? {}
+        self.read_rest()?;
+        Ok(self.touched.unwrap_or_default())
+    }
+
+    /// Reads what was unpacked and has not been read yet.
+    fn read_rest(&mut self) -> Result<(), Damage> {
+        self.packed.end()?;
+        self.read_unpacked(self.stream.offset())
+    }
+
     /// Why it has a part only of what happened.
     fn partial(&self) -> Vec<String> {
         let sampled = self.attributes.are_sampled();
@@ -332,14 +356,9 @@ impl Source for PerfData {
             });
             if !more {
                 self.ended = true;
-                let rest = match &self.damage {
-                    None => self
-                        .packed
-                        .end()
-                        .and_then(|()| self.read_unpacked(self.stream.offset())),
-                    Some(_) => Ok(()),
-                };
-                self.damage = self.damage.take().or(rest.err());
+                if self.damage.is_none() {
+                    self.damage = self.read_rest().err();
+                }
                 self.sorted.end();
             }
         }

@@ -18,9 +18,11 @@ mod bit {
     pub const PERIOD: u64 = 1 << 8;
     pub const STREAM_ID: u64 = 1 << 9;
     pub const RAW: u64 = 1 << 10;
-    /// From a stack of branches to registers: what stands between the raw data and the group, of
-    /// varying length.
-    pub const BETWEEN: u64 = 0xf << 11 | 1 << 15 | 1 << 17 | 1 << 18 | 1 << 24;
+    /// A stack of branches, registers, a stack: what has a varying length, and stands between the
+    /// raw data and the physical address.
+    pub const VARYING: u64 = 0x7 << 11 | 1 << 18;
+    /// What has eight bytes there: a weight of either kind, the source of data, a transaction.
+    pub const LONG: [u64; 4] = [1 << 14, 1 << 24, 1 << 15, 1 << 17];
     pub const IDENTIFIER: u64 = 1 << 16;
     pub const PHYS_ADDR: u64 = 1 << 19;
     pub const CGROUP: u64 = 1 << 21;
@@ -84,15 +86,26 @@ impl Fields {
     }
 }
 
+/// An address of data that a sample has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touched {
+    /// The process that touched it, if samples say so.
+    pub process: Option<u32>,
+    /// Its address there.
+    pub address: u64,
+    /// Its physical address, if that was asked for and found.
+    pub physical: Option<u64>,
+}
+
 /// A sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample<'a> {
-    /// When, in ns.
-    pub ns: u64,
-    /// Where.
-    pub cpu: CpuId,
+    /// When, in ns, and where; `None` where samples do not say so.
+    pub at: Option<(u64, CpuId)>,
     /// Who ran.
     pub tid: Option<u32>,
+    /// Which data it is of.
+    pub touched: Option<Touched>,
     /// The id of the group in which it is.
     pub cgroup: Option<u64>,
     /// The bytes of the tracepoint.
@@ -100,7 +113,7 @@ pub(crate) struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Reads it; `None` if it is too short, or has neither time nor CPU.
+    /// Reads it; `None` if it is too short.
     #[inline]
     pub fn read(body: &'a [u8], fields: &Fields, order: Order) -> Option<Sample<'a>> {
         let mut at = 0;
@@ -112,11 +125,11 @@ impl<'a> Sample<'a> {
         next(bit::IDENTIFIER);
         next(bit::IP);
         let tid = next(bit::TID);
-        let ns = next(bit::TIME)?;
-        next(bit::ADDR);
+        let ns = next(bit::TIME);
+        let address = next(bit::ADDR);
         next(bit::ID);
         next(bit::STREAM_ID);
-        let cpu = next(bit::CPU)?;
+        let cpu = next(bit::CPU);
         next(bit::PERIOD);
         if fields.has(bit::READ) {
             at += read_bytes(body, at, fields.read, order)?;
@@ -130,17 +143,31 @@ impl<'a> Sample<'a> {
             raw = Some(body.get(at + 4..)?.get(..bytes)?);
             at += (4 + bytes).next_multiple_of(8);
         }
-        let cgroup = match fields.has(bit::CGROUP) && !fields.has(bit::BETWEEN) {
-            true => {
-                at += if fields.has(bit::PHYS_ADDR) { 8 } else { 0 };
-                long(body, at, order)
-            }
-            false => None,
+        at += 8 * bit::LONG.iter().filter(|bit| fields.has(**bit)).count();
+        let mut after = |bit: u64| {
+            let here = fields.has(bit) && !fields.has(bit::VARYING);
+            let found = here.then(|| long(body, at, order)).flatten();
+            at += if here { 8 } else { 0 };
+            found
+        };
+        let physical = after(bit::PHYS_ADDR).filter(|physical| *physical != 0);
+        let cgroup = after(bit::CGROUP);
+        let place = |(ns, cpu)| {
+            let cpu = u16::try_from(word(body, cpu, order)?).ok()?;
+            Some((long(body, ns, order)?, CpuId(cpu)))
+        };
+        let touched = |address| Touched {
+            process: tid.and_then(|pid| word(body, pid, order)),
+            address,
+            physical,
         };
         Some(Sample {
-            ns: long(body, ns, order)?,
-            cpu: CpuId(u16::try_from(word(body, cpu, order)?).ok()?),
+            at: ns.zip(cpu).and_then(place),
             tid: tid.and_then(|tid| word(body, tid + 4, order)),
+            touched: address
+                .and_then(|at| long(body, at, order))
+                .filter(|address| *address != 0)
+                .map(touched),
             cgroup,
             raw,
         })

@@ -3,6 +3,7 @@
 
 mod damaged;
 mod packed;
+mod touched;
 mod whole;
 
 use std::fs::File;
