@@ -96,26 +96,6 @@ impl<W: Write> Rows<W> {
         }
     }
 
-    fn switch(
-        &mut self,
-        at: Instant,
-        switch: Switch,
-        waking: Option<Waking>,
-        woken: Option<Instant>,
-    ) {
-        let since = |from: Instant| seconds(from.since(Instant::START));
-        let waker = waking.and_then(|waking| waking.waker);
-        let fields = json!({
-            "prev": self.task(switch.prev),
-            "next": self.task(switch.next),
-            "prev_state": if switch.runnable { "preempted" } else { "blocked" },
-            "waking_ts": woken.map(since),
-            "waker": waker.map(|waker| self.task(Some(waker))),
-            "waking_cpu": waking.map(|waking| waking.cpu.0),
-        });
-        self.row(at, "switch", Some(switch.cpu), fields);
-    }
-
     fn interrupt(&mut self, at: Instant, cpu: CpuId, interrupt: Interrupt) {
         let began = self.open.touch(cpu).pop();
         let task = self.task(self.board.running(cpu));
@@ -137,15 +117,6 @@ impl<W: Write> Rows<W> {
         });
         self.row(at, what, Some(cpu), fields);
     }
-}
-
-/// A switch of a CPU.
-#[derive(Clone, Copy)]
-struct Switch {
-    cpu: CpuId,
-    prev: Option<TaskId>,
-    runnable: bool,
-    next: Option<TaskId>,
 }
 
 /// Seconds, to the nanosecond.
@@ -170,34 +141,47 @@ impl<W: Write> Observer for Rows<W> {
         };
         self.known.learn(record);
         self.board.see(at, record);
-        if !self.of_cpus(at, record, before) {
-            self.of_tasks(at, record, old);
+        match *record {
+            Record::InterruptEnter { cpu, .. } => self.open.touch(cpu).push(at),
+            Record::InterruptExit { cpu, interrupt } => self.interrupt(at, cpu, interrupt),
+            // Tasks have their ids in each row.
+            Record::Ids { .. } => {}
+            _ => {
+                let row = self.of_cpus(record, before);
+                match row.or_else(|| self.of_tasks(record, old)) {
+                    Some((what, cpu, fields)) => self.row(at, what, cpu, fields),
+                    None => self.leave(record),
+                }
+            }
         }
     }
 }
 
+/// What happened, where, and what else is said of it.
+type Row = (&'static str, Option<CpuId>, Value);
+
 impl<W: Write> Rows<W> {
-    /// Writes what happens on CPUs; false if it is something else.
-    fn of_cpus(
-        &mut self,
-        at: Instant,
-        record: &Record,
-        before: (Option<Waking>, Option<Instant>),
-    ) -> bool {
-        match *record {
+    /// What happens on CPUs.
+    fn of_cpus(&self, record: &Record, before: (Option<Waking>, Option<Instant>)) -> Option<Row> {
+        let of = |task| self.task(Some(task));
+        Some(match *record {
             Record::Switch {
                 cpu,
                 prev,
                 prev_runnable,
                 next,
             } => {
-                let switch = Switch {
-                    cpu,
-                    prev,
-                    runnable: prev_runnable,
-                    next,
-                };
-                self.switch(at, switch, before.0, before.1);
+                let (waking, woken) = before;
+                let since = |from: Instant| seconds(from.since(Instant::START));
+                let fields = json!({
+                    "prev": self.task(prev),
+                    "next": self.task(next),
+                    "prev_state": if prev_runnable { "preempted" } else { "blocked" },
+                    "waking_ts": woken.map(since),
+                    "waker": waking.and_then(|waking| waking.waker).map(of),
+                    "waking_cpu": waking.map(|waking| waking.cpu.0),
+                });
+                ("switch", Some(cpu), fields)
             }
             Record::Waking {
                 cpu,
@@ -212,83 +196,51 @@ impl<W: Write> Rows<W> {
                     Context::Softirq => "softirq",
                     Context::Unknown => "unknown",
                 };
-                let waker = waker.map(|waker| self.task(Some(waker)));
-                let fields =
-                    json!({ "task": self.task(Some(task)), "waker": waker, "context": by });
-                self.row(at, "waking", Some(cpu), fields);
+                let fields = json!({ "task": of(task), "waker": waker.map(of), "context": by });
+                ("waking", Some(cpu), fields)
             }
             Record::Wakeup {
                 waker,
                 task,
                 target,
             } => {
-                let fields = json!({ "task": self.task(Some(task)), "target_cpu": target.0 });
-                self.row(at, "wakeup", Some(waker), fields);
+                let fields = json!({ "task": of(task), "target_cpu": target.0 });
+                ("wakeup", Some(waker), fields)
             }
             Record::Migrate { task, from, to } => {
-                let fields = json!({ "task": self.task(Some(task)), "from_cpu": from.0 });
-                self.row(at, "migrate", Some(to), fields);
+                let fields = json!({ "task": of(task), "from_cpu": from.0 });
+                ("migrate", Some(to), fields)
             }
-            Record::InterruptEnter { cpu, .. } => self.open.touch(cpu).push(at),
-            Record::InterruptExit { cpu, interrupt } => self.interrupt(at, cpu, interrupt),
             Record::RescheduleSent { from, to } => {
                 let fields = json!({ "kind": "reschedule", "target_cpu": to.0 });
-                self.row(at, "ipi_send", Some(from), fields);
+                ("ipi_send", Some(from), fields)
             }
-            _ => return false,
-        }
-        true
+            Record::Idle { cpu, state } => ("idle", Some(cpu), json!({ "state": state })),
+            Record::Lost { cpu, events } => ("lost", Some(cpu), json!({ "events": events })),
+            Record::Steal { cpu, span } => ("steal", Some(cpu), json!({ "dur": seconds(span) })),
+            _ => return None,
+        })
     }
 
-    /// Writes what tasks and groups are like, and counts what is no row.
-    fn of_tasks(&mut self, at: Instant, record: &Record, old: Option<Comm>) {
-        match *record {
+    /// What tasks and groups are like.
+    fn of_tasks(&self, record: &Record, old: Option<Comm>) -> Option<Row> {
+        let of = |task| self.task(Some(task));
+        Some(match *record {
             Record::Fork { parent, child, .. } => {
-                let parent = parent.map(|parent| self.task(Some(parent)));
-                self.row(
-                    at,
-                    "fork",
-                    None,
-                    json!({ "task": parent, "child": self.task(Some(child)) }),
-                );
+                let fields = json!({ "task": parent.map(of), "child": of(child) });
+                ("fork", None, fields)
             }
-            Record::Exit { cpu, task } => {
-                self.row(
-                    at,
-                    "task_exit",
-                    Some(cpu),
-                    json!({ "task": self.task(Some(task)) }),
-                );
-            }
+            Record::Exit { cpu, task } => ("task_exit", Some(cpu), json!({ "task": of(task) })),
             Record::Renamed { task, .. } => {
                 let old = old.map(|old| old.to_string());
-                let fields = json!({ "task": self.task(Some(task)), "old_comm": old });
-                self.row(at, "task_rename", None, fields);
-            }
-            Record::Idle { cpu, state } => {
-                self.row(at, "idle", Some(cpu), json!({ "state": state }))
-            }
-            Record::Lost { cpu, events } => {
-                self.row(at, "lost", Some(cpu), json!({ "events": events }))
-            }
-            Record::Steal { cpu, span } => {
-                self.row(at, "steal", Some(cpu), json!({ "dur": seconds(span) }));
+                let fields = json!({ "task": of(task), "old_comm": old });
+                ("task_rename", None, fields)
             }
             Record::Nice { task, nice } => {
-                self.row(
-                    at,
-                    "nice",
-                    None,
-                    json!({ "task": self.task(Some(task)), "nice": nice }),
-                );
+                ("nice", None, json!({ "task": of(task), "nice": nice }))
             }
             Record::Group { task, group } => {
-                self.row(
-                    at,
-                    "group",
-                    None,
-                    json!({ "task": self.task(Some(task)), "group": group }),
-                );
+                ("group", None, json!({ "task": of(task), "group": group }))
             }
             Record::Cgroup {
                 group,
@@ -299,15 +251,16 @@ impl<W: Write> Rows<W> {
                 let name = name.to_string();
                 let fields =
                     json!({ "group": group, "parent": parent, "weight": weight, "name": name });
-                self.row(at, "cgroup", None, fields);
+                ("cgroup", None, fields)
             }
-            // Tasks have their ids in each row.
-            Record::Ids { .. } => {}
-            _ => {
-                let text = format!("{record:?}");
-                let name = text.split([' ', '{']).next().unwrap_or_default();
-                *self.left.entry(name.to_owned()).or_default() += 1;
-            }
-        }
+            _ => return None,
+        })
+    }
+
+    /// Counts what is no row.
+    fn leave(&mut self, record: &Record) {
+        let text = format!("{record:?}");
+        let name = text.split([' ', '{']).next().unwrap_or_default();
+        *self.left.entry(name.to_owned()).or_default() += 1;
     }
 }

@@ -1,9 +1,7 @@
 //! A machine as JSON. Units stand in the names of the keys.
 
 use serde_json::{Value, json};
-use warmq_machine::{
-    CacheDescription, Coherence, CpuPlace, Inclusion, MachineDescription, Replacement, Steal,
-};
+use warmq_machine::{CacheDescription, Coherence, CpuPlace, MachineDescription, Steal};
 use warmq_units::{Duration, Hertz};
 
 /// The whole of `machine`.
@@ -45,24 +43,14 @@ pub fn hertz(clock: Hertz) -> f64 {
 }
 
 fn cache(cache: &CacheDescription) -> Value {
-    let replacement = match cache.replacement {
-        Replacement::Lru => "lru",
-        Replacement::TreePlru => "tree-plru",
-        Replacement::QuadAge => "quad-age",
-    };
-    let inclusion = match cache.inclusion {
-        Inclusion::NonInclusive => "non-inclusive",
-        Inclusion::Inclusive => "inclusive",
-        Inclusion::Victim => "victim",
-    };
     json!({
         "level": cache.level,
         "size_bytes": cache.size.0,
         "ways": cache.ways,
         "line_bytes": cache.line.0,
         "latency_cycles": cache.latency.0,
-        "replacement": replacement,
-        "inclusion": inclusion,
+        "replacement": cache.replacement.name(),
+        "inclusion": cache.inclusion.name(),
         "cpus": cache.cpus.iter().map(|cpu| cpu.0).collect::<Vec<u16>>(),
     })
 }

@@ -66,7 +66,7 @@ pub fn sums(all: &[Prediction<'_>]) -> String {
     let heads: Vec<String> = columns.iter().map(ToString::to_string).collect();
     let mut text = format!("| | {} | all |\n", heads.join(" | "));
     text.push_str(&format!("|{}\n", "---|".repeat(columns.len() + 2)));
-    for (name, kind) in Kind::ALL {
+    for (name, kind) in Kind::NAMES {
         text.push_str(&row(name, &|pair| pair.is_measure && pair.kind == kind));
     }
     text.push_str(&row("all", &|pair| pair.is_measure));

@@ -34,7 +34,7 @@ fn table(cells: &[Cell<'_>], columns: &[Column]) -> Markup {
         div class="scroll" {
             table {
                 thead { tr { th { "law" } @for column in columns { th { (column) } } } }
-                @for (name, family) in Family::ALL {
+                @for (name, family) in Family::NAMES {
                     tbody {
                         @if of(family).next().is_some() {
                             tr class="family" { th colspan=(columns.len() + 1) { (name) } }

@@ -8,7 +8,8 @@
 //!   and unit. Whatever is wrong is reported with its place and a fix, and reading goes on, so
 //!   that one pass finds as many [`Problem`]s as it can.
 //! - [`Setting`]: what can be set on a part of a run, with its [`Kind`], default and source;
-//!   [`Chosen`]: the values that are in force.
+//!   [`Chosen`]: the values that are in force. [`settings!`] and [`settings_of!`] are tables of
+//!   them.
 //!
 //! ```
 //! use warmq_config::Document;
@@ -34,6 +35,7 @@ mod pair;
 mod problem;
 mod setting;
 mod suggestion;
+mod table;
 mod value;
 
 pub use document::{Document, Entry, Node, NodeKind, Place};
@@ -44,6 +46,7 @@ pub use pair::Pair;
 pub use problem::{Problem, Problems, Source};
 pub use setting::{Chosen, Kind, Setting};
 pub use suggestion::{did_you_mean, most_like, nearest};
+pub use table::OfValue;
 pub use value::{Value, quoted};
 
 /// Name and text of files that a program contains: `texts! { "../laws/": "nice" "quota" }` is of

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use warmq_units::{Bytes, Duration};
 
-use crate::Value;
+use crate::{OfValue, Value};
 
 /// One thing that can be set, with everything a person needs in order to set it.
 ///
@@ -151,36 +151,33 @@ impl Chosen {
         found.unwrap_or_else(|| panic!("no setting is called {name}"))
     }
 
+    /// The value of `name` as the program has it.
+    ///
+    /// # Panics
+    /// When the setting has another kind of value.
+    pub fn get<T: OfValue>(&self, name: &str) -> T {
+        let value = self.value(name);
+        T::of_value(value).unwrap_or_else(|| panic!("{name} is of another kind: {value}"))
+    }
+
     /// The count `name`, which is not negative.
     pub fn count(&self, name: &str) -> u64 {
-        match self.value(name) {
-            Value::Integer(count) => u64::try_from(*count).unwrap_or(0),
-            other => panic!("{name} is not a count: {other}"),
-        }
+        self.get(name)
     }
 
     /// The size `name`.
     pub fn bytes(&self, name: &str) -> Bytes {
-        match self.value(name) {
-            Value::Bytes(size) => *size,
-            other => panic!("{name} is not a size: {other}"),
-        }
+        self.get(name)
     }
 
     /// The span `name`.
     pub fn duration(&self, name: &str) -> Duration {
-        match self.value(name) {
-            Value::Duration(span) => *span,
-            other => panic!("{name} is not a time: {other}"),
-        }
+        self.get(name)
     }
 
     /// The flag `name`.
     pub fn flag(&self, name: &str) -> bool {
-        match self.value(name) {
-            Value::Bool(flag) => *flag,
-            other => panic!("{name} is not a flag: {other}"),
-        }
+        self.get(name)
     }
 
     /// The choice `name`.
@@ -250,9 +247,13 @@ impl Setting {
 
     /// One of `names`, the first by default.
     pub fn choice(name: &str, names: &[&str]) -> Setting {
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let default = Value::Text(names[0].clone());
-        Setting::plain(name, Kind::Choice(names), default, "")
+        Setting::choice_of(name, names, names[0])
+    }
+
+    /// One of `names`, `default` unless it is chosen.
+    pub fn choice_of(name: &str, names: &[&str], default: &str) -> Setting {
+        let kind = Kind::Choice(names.iter().map(|name| (*name).to_owned()).collect());
+        Setting::plain(name, kind, Value::Text(default.to_owned()), "")
     }
 
     fn plain(name: &str, kind: Kind, default: Value, unit: &str) -> Setting {

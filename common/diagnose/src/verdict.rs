@@ -5,76 +5,53 @@ use warmq_units::Instant;
 
 use crate::{About, Cure};
 
-/// Why somebody waited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// A quota of its group held it back, though the group used less than that.
-    QuotaStranded,
-    /// A quota of its group held it back.
-    Quota,
-    /// It has used up what SCHED_DEADLINE reserves for it.
-    Reservation,
-    /// A hypervisor had the CPU.
-    Steal,
-    /// Real-time tasks or threads of the kernel had the CPU.
-    Realtime,
-    /// Interrupts and softirqs had the CPU.
-    Interrupts,
-    /// It may not use CPUs that idled.
-    Affinity,
-    /// A CPU idled that it may use.
-    IdleBeside,
-    /// It waited beside a group whose tasks are woken often: the fault of Linux 6.13 to 7.0.
-    GroupStarved,
-    /// A task that sleeps often takes the CPU whenever it is woken.
-    SleeperPreempts,
-    /// A group of much weight runs beside it.
-    Outweighed,
-    /// Its nice value does not count against another group.
-    NiceWithoutEffect,
-    /// It has the least weight, and got what that is worth.
-    LeastWeight,
-    /// There are more tasks than the CPUs can serve at once.
-    TooMany,
-    /// It is woken often, and asks for a slice that is too long for that.
-    SlicesLong,
-    /// Others ask for very short slices, and it is switched away all the time.
-    SlicesShort,
-    /// It is woken often, and waits for longer than it runs.
-    Latency,
-    /// It moves between caches, away from whom it wakes.
-    Moves,
-    /// It starved, and no rule says why.
-    Unexplained,
+warmq_units::named! {
+    /// Why somebody waited, by the names that JSON has.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Kind {
+        /// A quota of its group held it back, though the group used less than that.
+        QuotaStranded = "quota-stranded",
+        /// A quota of its group held it back.
+        Quota = "quota",
+        /// It has used up what SCHED_DEADLINE reserves for it.
+        Reservation = "reservation",
+        /// A hypervisor had the CPU.
+        Steal = "steal",
+        /// Real-time tasks or threads of the kernel had the CPU.
+        Realtime = "realtime",
+        /// Interrupts and softirqs had the CPU.
+        Interrupts = "interrupts",
+        /// It may not use CPUs that idled.
+        Affinity = "affinity",
+        /// A CPU idled that it may use.
+        IdleBeside = "idle-beside",
+        /// It waited beside a group whose tasks are woken often: the fault of Linux 6.13 to 7.0.
+        GroupStarved = "group-starved",
+        /// A task that sleeps often takes the CPU whenever it is woken.
+        SleeperPreempts = "sleeper-preempts",
+        /// A group of much weight runs beside it.
+        Outweighed = "outweighed",
+        /// Its nice value does not count against another group.
+        NiceWithoutEffect = "nice-without-effect",
+        /// It has the least weight, and got what that is worth.
+        LeastWeight = "least-weight",
+        /// There are more tasks than the CPUs can serve at once.
+        TooMany = "too-many",
+        /// It is woken often, and asks for a slice that is too long for that.
+        SlicesLong = "slices-long",
+        /// Others ask for very short slices, and it is switched away all the time.
+        SlicesShort = "slices-short",
+        /// It is woken often, and waits for longer than it runs.
+        Latency = "latency",
+        /// It moves between caches, away from whom it wakes.
+        Moves = "moves",
+        /// It starved, and no rule says why.
+        Unexplained = "unexplained",
+    }
 }
 
 impl Kind {
-    /// Its name, as JSON has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::QuotaStranded => "quota-stranded",
-            Kind::Quota => "quota",
-            Kind::Reservation => "reservation",
-            Kind::Steal => "steal",
-            Kind::Realtime => "realtime",
-            Kind::Interrupts => "interrupts",
-            Kind::Affinity => "affinity",
-            Kind::IdleBeside => "idle-beside",
-            Kind::GroupStarved => "group-starved",
-            Kind::SleeperPreempts => "sleeper-preempts",
-            Kind::Outweighed => "outweighed",
-            Kind::NiceWithoutEffect => "nice-without-effect",
-            Kind::LeastWeight => "least-weight",
-            Kind::TooMany => "too-many",
-            Kind::SlicesLong => "slices-long",
-            Kind::SlicesShort => "slices-short",
-            Kind::Latency => "latency",
-            Kind::Moves => "moves",
-            Kind::Unexplained => "unexplained",
-        }
-    }
-
     /// Whether it says who or what is to blame, so that a short time may show it.
     pub(crate) fn blames(self) -> bool {
         match self {

@@ -32,17 +32,19 @@ impl From<Spread> for [f64; 3] {
     }
 }
 
-/// What a figure is a figure of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// Parts of a CPU's time, in %.
-    Share,
-    /// Waits and lengths, in us.
-    Time,
-    /// What happens so and so often a second.
-    Rate,
-    /// Moves to another CPU a second.
-    Moves,
+warmq_units::named! {
+    /// What a figure is a figure of, by its name in tables.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Kind {
+        /// Parts of a CPU's time, in %.
+        Share = "shares",
+        /// Waits and lengths, in us.
+        Time = "times",
+        /// What happens so and so often a second.
+        Rate = "rates",
+        /// Moves to another CPU a second.
+        Moves = "migrations",
+    }
 }
 
 /// Times below this, in us, are alike, and so are rates of moves of which there was at most one a
@@ -51,14 +53,6 @@ const SHORT_US: f64 = 20.0;
 const RARE: f64 = 1.0;
 
 impl Kind {
-    /// All of them, with their names in tables.
-    pub const ALL: [(&'static str, Kind); 4] = [
-        ("shares", Kind::Share),
-        ("times", Kind::Time),
-        ("rates", Kind::Rate),
-        ("migrations", Kind::Moves),
-    ];
-
     /// That of a figure, by its name.
     pub fn of(figure: &str) -> Kind {
         match figure {

@@ -39,45 +39,29 @@ pub struct Law {
     pub scenario: Scenario,
 }
 
-/// What a law is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Family {
-    Shares,
-    Starvation,
-    Latency,
-    Quota,
-    Mixes,
-    WorkConservation,
-    Locality,
-    Robustness,
-    Scenarios,
+warmq_units::named! {
+    /// What a law is about, by its name in law files and in the order of the matrix. The last is of
+    /// scenarios, which are no laws.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[allow(missing_docs, reason = "the names say it")]
+    pub enum Family {
+        Shares = "shares",
+        Starvation = "starvation",
+        Latency = "latency",
+        Quota = "quota",
+        Mixes = "mixes",
+        WorkConservation = "work conservation",
+        Locality = "locality",
+        Robustness = "robustness",
+        Scenarios = "scenarios",
+    }
 }
 
 impl Family {
-    /// All of them, in the order of the matrix; the last is of scenarios, which are no laws.
-    pub const ALL: [(&'static str, Family); 9] = [
-        ("shares", Family::Shares),
-        ("starvation", Family::Starvation),
-        ("latency", Family::Latency),
-        ("quota", Family::Quota),
-        ("mixes", Family::Mixes),
-        ("work conservation", Family::WorkConservation),
-        ("locality", Family::Locality),
-        ("robustness", Family::Robustness),
-        ("scenarios", Family::Scenarios),
-    ];
-
     /// Those that a law file may name.
     pub fn of_laws() -> &'static [(&'static str, Family)] {
-        let [laws @ .., _] = &Family::ALL;
+        let [laws @ .., _] = &Family::NAMES;
         laws
-    }
-
-    /// Its name in law files.
-    pub fn name(self) -> &'static str {
-        let named = Family::ALL.iter().find(|(_, family)| *family == self);
-        named.map_or("", |(name, _)| name)
     }
 }
 

@@ -40,37 +40,28 @@ pub enum Fault {
     OfTheWorld(String),
 }
 
-/// A verdict on a law.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// Every bound was kept in every repetition.
-    Holds,
-    /// A bound was broken in at least half of the repetitions.
-    Broken,
-    /// Neither: repetitions disagree, or what was too long may have been the host's fault.
-    Inconclusive,
-    /// It was not played.
-    Skipped,
-    /// It was played, and has no bounds: it is compared alone.
-    Compared,
+warmq_units::named! {
+    /// A verdict on a law, by its name in tables and JSON.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Verdict {
+        /// Every bound was kept in every repetition.
+        Holds = "holds",
+        /// A bound was broken in at least half of the repetitions.
+        Broken = "broken",
+        /// Neither: repetitions disagree, or what was too long may have been the host's fault.
+        Inconclusive = "inconclusive",
+        /// It was not played.
+        Skipped = "skipped",
+        /// It was played, and has no bounds: it is compared alone.
+        Compared = "compared",
+    }
 }
 
 impl Verdict {
     /// Whether there is nothing to explain.
     pub fn is_well(self) -> bool {
         matches!(self, Verdict::Holds | Verdict::Compared)
-    }
-
-    /// Its name in tables and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Holds => "holds",
-            Verdict::Broken => "broken",
-            Verdict::Inconclusive => "inconclusive",
-            Verdict::Skipped => "skipped",
-            Verdict::Compared => "compared",
-        }
     }
 }
 

@@ -94,45 +94,50 @@ pub struct CacheDescription {
     pub cpus: Vec<CpuId>,
 }
 
-/// Which lines a cache allocates, and which it must keep while inner caches have them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Inclusion {
-    /// Allocates every line that missed. When it evicts a line, inner caches may keep theirs.
-    #[default]
-    NonInclusive,
-    /// Allocates the same lines, and holds every line that an inner cache of its CPUs holds: when
-    /// it evicts a line, the inner caches invalidate theirs.
-    Inclusive,
-    /// Allocates the lines that the next inner caches evict, clean ones too. A hit moves the line
-    /// back to the inner caches; it stays here as well only if it was a read and inner caches of
-    /// another CPU hold the line.
-    ///
-    /// Level 3 of AMD's Zen, which holds what level 2 evicted (Software Optimization Guide for AMD
-    /// Zen 4, 57647, "L3 cache"), and of Intel's server cores since Skylake (Intel 64 and IA-32
-    /// Architectures Optimization Reference Manual, 248966, "Skylake Server Microarchitecture").
-    /// Both keep lines that they predict to be shared. The predictor is not published; the model
-    /// uses the actual sharing instead.
-    Victim,
+warmq_units::named! {
+    /// Which lines a cache allocates, and which it must keep while inner caches have them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub enum Inclusion {
+        /// Allocates every line that missed. When it evicts a line, inner caches may keep theirs.
+        #[default]
+        NonInclusive = "non-inclusive",
+        /// Allocates the same lines, and holds every line that an inner cache of its CPUs holds:
+        /// when it evicts a line, the inner caches invalidate theirs.
+        Inclusive = "inclusive",
+        /// Allocates the lines that the next inner caches evict, clean ones too. A hit moves the
+        /// line back to the inner caches; it stays here as well only if it was a read and inner
+        /// caches of another CPU hold the line.
+        ///
+        /// Level 3 of AMD's Zen, which holds what level 2 evicted (Software Optimization Guide for
+        /// AMD Zen 4, 57647, "L3 cache"), and of Intel's server cores since Skylake (Intel 64 and
+        /// IA-32 Architectures Optimization Reference Manual, 248966, "Skylake Server
+        /// Microarchitecture"). Both keep lines that they predict to be shared. The predictor is
+        /// not published; the model uses the actual sharing instead.
+        Victim = "victim",
+    }
 }
 
-/// Which line is evicted when a set is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Replacement {
-    /// The least recently used line.
-    #[default]
-    Lru,
-    /// A binary tree of bits that point away from recent use; ways must be a power of two.
-    TreePlru,
-    /// Two bits of age per way. A new line has age 1, a line used again age 0; the first way of age
-    /// 3 is evicted. When no way has age 3, all but the one just used grow older until one has.
-    ///
-    /// `QLRU_H00_M1_R0_U1` in the terms of Abel and Reineke, "nanoBench: A Low-Overhead Tool for
-    /// Running Microbenchmarks on x86 Systems", ISPASS 2020, and <https://uops.info/cache.html>;
-    /// they found it in level 2 of Intel's Cannon Lake and Ice Lake (Coffee Lake takes the last way
-    /// of age 3). That later cores use it too is inferred from walks measured on one of them
-    /// (live/walk). Cycling through slightly more lines than there are ways does not miss every
-    /// time, as it does under LRU.
-    QuadAge,
+warmq_units::named! {
+    /// Which line is evicted when a set is full.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub enum Replacement {
+        /// The least recently used line.
+        #[default]
+        Lru = "lru",
+        /// A binary tree of bits that point away from recent use; ways must be a power of two.
+        TreePlru = "tree-plru",
+        /// Two bits of age per way. A new line has age 1, a line used again age 0; the first way of
+        /// age 3 is evicted. When no way has age 3, all but the one just used grow older until one
+        /// has.
+        ///
+        /// `QLRU_H00_M1_R0_U1` in the terms of Abel and Reineke, "nanoBench: A Low-Overhead Tool
+        /// for Running Microbenchmarks on x86 Systems", ISPASS 2020, and
+        /// <https://uops.info/cache.html>; they found it in level 2 of Intel's Cannon Lake and Ice
+        /// Lake (Coffee Lake takes the last way of age 3). That later cores use it too is inferred
+        /// from walks measured on one of them (live/walk). Cycling through slightly more lines than
+        /// there are ways does not miss every time, as it does under LRU.
+        QuadAge = "quad-age",
+    }
 }
 
 /// How caches that do not share are kept coherent (MESI, write-invalidate, in both cases).

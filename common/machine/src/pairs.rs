@@ -4,36 +4,25 @@ use warmq_units::{CpuId, Duration};
 
 use crate::description::{Coherence, CpuPlace, MachineDescription};
 
-/// What two CPUs share, the nearest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PairKind {
-    /// A core: they are SMT siblings.
-    Core,
-    /// A last-level cache.
-    Cache,
-    /// A socket.
-    Socket,
-    /// The machine.
-    Machine,
+warmq_units::named! {
+    /// What two CPUs share, the nearest first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum PairKind {
+        /// A core: they are SMT siblings.
+        Core = "SMT siblings",
+        /// A last-level cache.
+        Cache = "cores below one last-level cache",
+        /// A socket.
+        Socket = "last-level caches of one socket",
+        /// The machine.
+        Machine = "sockets",
+    }
 }
 
 impl PairKind {
-    /// All of them.
-    pub const ALL: [PairKind; 4] = [
-        PairKind::Core,
-        PairKind::Cache,
-        PairKind::Socket,
-        PairKind::Machine,
-    ];
-
     /// Two CPUs of this kind, in words.
     pub fn words(self) -> &'static str {
-        match self {
-            PairKind::Core => "SMT siblings",
-            PairKind::Cache => "cores below one last-level cache",
-            PairKind::Socket => "last-level caches of one socket",
-            PairKind::Machine => "sockets",
-        }
+        self.name()
     }
 
     /// The time of [`Coherence::Directory`] that a line takes between two such CPUs, as

@@ -8,36 +8,17 @@ use warmq_units::{CpuId, Cycles};
 use crate::description::{CacheDescription, CpuPlace, Inclusion, Replacement};
 use crate::toml_machine::{Sources, note_source, required, some_of};
 
-/// Which CPUs share a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Per {
-    Cpu,
-    Core,
-    Llc,
-    Socket,
-    Machine,
+warmq_units::named! {
+    /// Which CPUs share a cache, as files say it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Per {
+        Cpu = "cpu",
+        Core = "core",
+        Llc = "llc",
+        Socket = "socket",
+        Machine = "machine",
+    }
 }
-
-/// Who shares a cache, as files say it.
-pub const PER: [(&str, Per); 5] = [
-    ("cpu", Per::Cpu),
-    ("core", Per::Core),
-    ("llc", Per::Llc),
-    ("socket", Per::Socket),
-    ("machine", Per::Machine),
-];
-/// Which line is evicted, as files say it.
-pub const REPLACEMENT: [(&str, Replacement); 3] = [
-    ("lru", Replacement::Lru),
-    ("tree-plru", Replacement::TreePlru),
-    ("quad-age", Replacement::QuadAge),
-];
-/// Which lines a cache has, as files say it.
-pub const INCLUSION: [(&str, Inclusion); 3] = [
-    ("non-inclusive", Inclusion::NonInclusive),
-    ("inclusive", Inclusion::Inclusive),
-    ("victim", Inclusion::Victim),
-];
 
 /// The caches of a level, or those of some CPUs: all of one shape.
 pub struct Level {
@@ -95,16 +76,22 @@ pub fn caches(levels: &[Level], cpus: &[CpuPlace]) -> Vec<CacheDescription> {
 fn read_level(fields: &Fields<'_>, cpus: usize, sources: &mut Sources) -> Option<Level> {
     let within = |most: u64| move |item: &Item<'_>| item.integer(0..=most);
     let level = required(fields, "level", "level = 1", within(u64::from(u8::MAX)));
-    let per = required(fields, "per", "per = \"cpu\"", |item| item.choice(&PER));
+    let per = required(fields, "per", "per = \"cpu\"", |item| {
+        item.choice(&Per::NAMES)
+    });
     let size = required(fields, "size", "size = \"512KB\"", Item::bytes);
     let ways = required(fields, "ways", "ways = 4", within(u64::from(u32::MAX)));
     let line = required(fields, "line", "line = 64", Item::bytes);
     let latency = required(fields, "latency_cycles", "latency_cycles = 4", Item::count);
     let of = fields.item("cpus").map(|item| cpus_of(&item, cpus));
     let replacement = fields.item("replacement");
-    let replacement = replacement.map_or(Some(Replacement::Lru), |item| item.choice(&REPLACEMENT));
+    let replacement = replacement.map_or(Some(Replacement::Lru), |item| {
+        item.choice(&Replacement::NAMES)
+    });
     let inclusion = fields.item("inclusion");
-    let inclusion = inclusion.map_or(Some(Inclusion::default()), |item| item.choice(&INCLUSION));
+    let inclusion = inclusion.map_or(Some(Inclusion::default()), |item| {
+        item.choice(&Inclusion::NAMES)
+    });
     if let Some(level) = level {
         note_one_of_several(fields, &format!("cache.l{level}"), sources);
     } else {

@@ -7,7 +7,7 @@ use warmq_config::quoted;
 use warmq_units::{Bytes, CpuId, Duration};
 
 use crate::description::{CacheDescription, Coherence, Cost, CpuPlace, MachineDescription};
-use crate::toml_caches::{INCLUSION, PER, Per, REPLACEMENT, sharers as sharers_of};
+use crate::toml_caches::{Per, sharers as sharers_of};
 use crate::topology::{Layout, number_without_gaps};
 
 impl MachineDescription {
@@ -126,8 +126,8 @@ impl MachineDescription {
     ) -> Option<&'static str> {
         let shared: Vec<&Vec<CpuId>> = caches.iter().map(|cache| &cache.cpus).collect();
         let says = |per: Per| sharers_of(per, &self.cpus, of).iter().eq(shared.clone());
-        let kind = PER.iter().find(|(_, per)| says(*per));
-        kind.map(|(name, _)| *name)
+        let kind = Per::ALL.into_iter().find(|per| says(*per));
+        kind.map(Per::name)
     }
 
     fn write_coherence(&self, out: &mut String) {
@@ -241,18 +241,8 @@ fn write_cache(out: &mut String, cache: &CacheDescription) {
     line(out, "ways", &cache.ways.to_string());
     line(out, "line", &cache.line.0.to_string());
     line(out, "latency_cycles", &cache.latency.0.to_string());
-    line(
-        out,
-        "replacement",
-        &name_of(&REPLACEMENT, cache.replacement),
-    );
-    line(out, "inclusion", &name_of(&INCLUSION, cache.inclusion));
-}
-
-/// The name of `choice` in files.
-fn name_of<T: Copy + PartialEq>(names: &[(&str, T)], choice: T) -> String {
-    let named = names.iter().find(|(_, named)| *named == choice);
-    quoted(named.map_or("", |(name, _)| name))
+    line(out, "replacement", &quoted(cache.replacement.name()));
+    line(out, "inclusion", &quoted(cache.inclusion.name()));
 }
 
 fn write_costs(out: &mut String, kernel: &str, costs: &BTreeMap<String, Cost>) {

@@ -8,70 +8,39 @@ use warmq_units::CpuId;
 use crate::damage::Damage;
 use crate::event::{Item, Other, Said, What};
 
-/// Kinds of events that say something of scheduling, as people choose them for a recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// `sched_switch`.
-    Switch,
-    /// `sched_waking`.
-    Waking,
-    /// `sched_wakeup` and `sched_wakeup_new`.
-    Wakeup,
-    /// `sched_migrate_task`.
-    Migrate,
-    /// `sched_process_fork`.
-    Fork,
-    /// `sched_process_exit`.
-    Exit,
-    /// `sched_stat_runtime`.
-    Runtime,
-    /// Interrupts of devices and of timers.
-    Interrupt,
-    /// Softirqs.
-    Softirq,
-    /// Interrupts that are switched off.
-    InterruptsOff,
-    /// Which tasks are in which groups.
-    Group,
-    /// Idle states.
-    Idle,
+warmq_units::named! {
+    /// Kinds of events that say something of scheduling, as people choose them for a recording, in
+    /// the order in which they are shown and as the kernel calls them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Kind {
+        /// `sched_switch`.
+        Switch = "sched_switch",
+        /// `sched_waking`.
+        Waking = "sched_waking",
+        /// `sched_wakeup` and `sched_wakeup_new`.
+        Wakeup = "sched_wakeup",
+        /// `sched_migrate_task`.
+        Migrate = "sched_migrate_task",
+        /// `sched_process_fork`.
+        Fork = "sched_process_fork",
+        /// `sched_process_exit`.
+        Exit = "sched_process_exit",
+        /// `sched_stat_runtime`.
+        Runtime = "sched_stat_runtime",
+        /// Interrupts of devices and of timers.
+        Interrupt = "irq",
+        /// Softirqs.
+        Softirq = "softirq",
+        /// Interrupts that are switched off.
+        InterruptsOff = "irq off",
+        /// Which tasks are in which groups.
+        Group = "cgroup",
+        /// Idle states.
+        Idle = "cpu_idle",
+    }
 }
 
 impl Kind {
-    /// All of them, in the order in which they are shown.
-    pub const ALL: [Kind; 12] = [
-        Kind::Switch,
-        Kind::Waking,
-        Kind::Wakeup,
-        Kind::Migrate,
-        Kind::Fork,
-        Kind::Exit,
-        Kind::Runtime,
-        Kind::Interrupt,
-        Kind::Softirq,
-        Kind::InterruptsOff,
-        Kind::Group,
-        Kind::Idle,
-    ];
-
-    /// As the kernel calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Switch => "sched_switch",
-            Kind::Waking => "sched_waking",
-            Kind::Wakeup => "sched_wakeup",
-            Kind::Migrate => "sched_migrate_task",
-            Kind::Fork => "sched_process_fork",
-            Kind::Exit => "sched_process_exit",
-            Kind::Runtime => "sched_stat_runtime",
-            Kind::Interrupt => "irq",
-            Kind::Softirq => "softirq",
-            Kind::InterruptsOff => "irq off",
-            Kind::Group => "cgroup",
-            Kind::Idle => "cpu_idle",
-        }
-    }
-
     /// That of an event; `None` of one that nobody chooses for scheduling.
     fn of(what: &What) -> Option<Kind> {
         Some(match what {

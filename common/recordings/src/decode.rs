@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt;
 
 use warmq_trace::{Context, Interrupt, State};
 
@@ -26,83 +27,22 @@ pub(crate) fn context(in_interrupt: bool, in_softirq: bool, tid: u32) -> Context
 const HARDIRQ: u64 = 0x08;
 const SOFTIRQ: u64 = 0x10;
 
+/// What happened in an event, of these bytes, while this thread runs; `None` if it is too short or
+/// says nothing of interest.
+type Read = Box<dyn Fn(&[u8], u32) -> Option<What> + Send>;
+
 /// How one kind of event is read.
-#[derive(Debug)]
 struct Decoder {
     flags: Field,
     tid: Field,
-    kind: Kind,
+    what: Read,
 }
 
 /// Where a thread's id and name are.
-#[derive(Debug)]
 struct Names {
     tid: Field,
     comm: Field,
     priority: Option<Field>,
-}
-
-#[derive(Debug)]
-enum Kind {
-    Switch {
-        prev: Names,
-        state: Field,
-        states: States,
-        next: Names,
-    },
-    Waking(Names),
-    Wakeup {
-        thread: Names,
-        target: Field,
-        first: bool,
-    },
-    Migrate {
-        thread: Names,
-        from: Field,
-        to: Field,
-    },
-    Fork {
-        parent: Names,
-        child: Names,
-    },
-    Exec {
-        tid: Field,
-        old: Field,
-    },
-    /// Without a field for it, the thread renamed itself.
-    Renamed {
-        tid: Option<Field>,
-        comm: Field,
-    },
-    Interrupt {
-        enters: bool,
-        source: Source,
-    },
-    RescheduleSent {
-        to: Field,
-        callback: Field,
-    },
-    Idle(Field),
-    Poll {
-        packets: Field,
-        budget: Field,
-    },
-    Packet(Field),
-    Drop {
-        reason: Field,
-        not_specified: Option<u64>,
-    },
-    Other(Other),
-}
-
-/// What interrupts.
-#[derive(Debug)]
-enum Source {
-    Line(Field),
-    Softirq(Field),
-    Vector(Field),
-    Timer,
-    Reschedule,
 }
 
 /// The letters of a task's state, as bits of `prev_state`.
@@ -154,182 +94,172 @@ impl States {
     }
 }
 
-impl Kind {
-    /// How events of `name` are read; `None` if it has not the fields that are needed.
-    fn of(name: &str, format: &Format) -> Option<Kind> {
-        let field = |name: &str| format.field(name);
-        let names = |of: &str| {
-            Some(Names {
-                tid: field(&format!("{of}pid"))?,
-                comm: field(&format!("{of}comm"))?,
-                priority: field(&format!("{of}prio")),
-            })
-        };
-        let thread = || names("");
-        Some(match name {
-            "sched/sched_switch" => Kind::Switch {
-                prev: names("prev_")?,
-                state: field("prev_state")?,
-                states: States::of(format),
-                next: names("next_")?,
-            },
-            "sched/sched_waking" => Kind::Waking(thread()?),
-            "sched/sched_wakeup" | "sched/sched_wakeup_new" => Kind::Wakeup {
-                thread: thread()?,
-                target: field("target_cpu")?,
-                first: name.ends_with("_new"),
-            },
-            "sched/sched_migrate_task" => Kind::Migrate {
-                thread: thread()?,
-                from: field("orig_cpu")?,
-                to: field("dest_cpu")?,
-            },
-            "sched/sched_process_fork" => Kind::Fork {
-                parent: names("parent_")?,
-                child: names("child_")?,
-            },
-            "sched/sched_process_exec" => Kind::Exec {
-                tid: field("pid")?,
-                old: field("old_pid")?,
-            },
-            "task/task_rename" => Kind::Renamed {
-                tid: field("pid"),
-                comm: field("newcomm")?,
-            },
-            "ipi/ipi_send_cpu" => Kind::RescheduleSent {
-                to: field("cpu")?,
-                callback: field("callback")?,
-            },
-            "power/cpu_idle" => Kind::Idle(field("state")?),
-            "napi/napi_poll" => Kind::Poll {
-                packets: field("work")?,
-                budget: field("budget")?,
-            },
-            "net/netif_receive_skb" => Kind::Packet(field("len")?),
-            "skb/kfree_skb" => Kind::Drop {
-                reason: field("reason")?,
-                not_specified: format
-                    .symbols()
-                    .find_map(|(number, name)| (name == "NOT_SPECIFIED").then_some(number)),
-            },
-            "sched/sched_process_exit" => Kind::Other(Other::Exit),
-            "sched/sched_stat_runtime" => Kind::Other(Other::Runtime),
-            _ if name.starts_with("preemptirq/") => Kind::Other(Other::InterruptsOff),
-            _ => Kind::interrupt(name, format)?,
-        })
-    }
-
-    fn interrupt(name: &str, format: &Format) -> Option<Kind> {
-        let (name, enters) = match name.strip_suffix("_entry") {
-            Some(name) => (name, true),
-            None => (name.strip_suffix("_exit")?, false),
-        };
-        let field = |name| format.field(name);
-        let source = match name {
-            "irq/irq_handler" => Source::Line(field("irq")?),
-            "irq/softirq" => Source::Softirq(field("vec")?),
-            "irq_vectors/local_timer" => Source::Timer,
-            "irq_vectors/reschedule" => Source::Reschedule,
-            _ if name.starts_with("irq_vectors/") => Source::Vector(field("vector")?),
-            _ => return None,
-        };
-        Some(Kind::Interrupt { enters, source })
-    }
-
-    /// What happened in `event`, or `None` if it is too short or says nothing of interest.
-    #[inline]
-    fn read(&self, event: &[u8], here: u32) -> Option<What> {
-        let word = |field: &Field| field.number(event).map(|word| word as u32);
-        let cpu = |field: &Field| u16::try_from(field.number(event)?).ok();
-        Some(match self {
-            Kind::Switch {
-                prev,
-                state,
-                states,
-                next,
-            } => What::Switch {
-                prev: prev.read(event)?,
-                state: states.state(state.number(event)?),
-                next: next.read(event)?,
-            },
-            Kind::Waking(thread) => What::Waking(thread.read(event)?),
-            Kind::Wakeup {
-                thread,
-                target,
-                first,
-            } => What::Wakeup {
-                thread: thread.read(event)?,
-                target: cpu(target)?,
-                first: *first,
-            },
-            Kind::Migrate { thread, from, to } => What::Migrate {
-                thread: thread.read(event)?,
-                from: cpu(from)?,
-                to: cpu(to)?,
-            },
-            Kind::Fork { parent, child } => What::Fork {
-                parent: parent.read(event)?,
-                child: child.read(event)?,
-            },
-            Kind::Exec { tid, old } => What::Exec {
-                tid: word(tid)?,
-                old: word(old)?,
-            },
-            Kind::Renamed { tid, comm } => What::Renamed(Thread {
-                tid: tid.as_ref().map_or(Some(here), word)?,
-                comm: Name::new(comm.text(event)?),
-                priority: None,
-            }),
-            Kind::Interrupt { enters, source } => {
-                let interrupt = source.read(event)?;
-                match enters {
-                    true => What::Enter(interrupt),
-                    false => What::Leave(interrupt),
-                }
-            }
+/// How events of `name` are read; `None` if it has not the fields that are needed.
+fn reader(name: &str, format: &Format) -> Option<Read> {
+    let field = |name: &str| format.field(name);
+    Some(match name {
+        "ipi/ipi_send_cpu" => {
+            let (to, callback) = (field("cpu")?, field("callback")?);
             // All others ask for a function to be called.
-            Kind::RescheduleSent { to, callback } => match callback.number(event)? {
-                0 => What::RescheduleSent { to: cpu(to)? },
-                _ => return None,
-            },
-            Kind::Idle(state) => What::Idle(match word(state)? {
-                u32::MAX => None,
-                state => Some(u8::try_from(state).unwrap_or(u8::MAX)),
-            }),
-            Kind::Poll { packets, budget } => What::Poll {
-                packets: word(packets)?,
-                budget: word(budget)?,
-            },
-            Kind::Other(other) => What::Other(*other),
-            Kind::Packet(bytes) => What::Packet {
-                bytes: word(bytes)?,
-            },
-            Kind::Drop {
-                reason,
-                not_specified,
-            } => {
+            Box::new(move |event, _| match callback.number(event)? {
+                0 => Some(What::RescheduleSent { to: to.cpu(event)? }),
+                _ => None,
+            })
+        }
+        "power/cpu_idle" => {
+            let state = field("state")?;
+            Box::new(move |event, _| {
+                Some(What::Idle(match state.word(event)? {
+                    u32::MAX => None,
+                    state => Some(u8::try_from(state).unwrap_or(u8::MAX)),
+                }))
+            })
+        }
+        "napi/napi_poll" => {
+            let (packets, budget) = (field("work")?, field("budget")?);
+            Box::new(move |event, _| {
+                let (packets, budget) = (packets.word(event)?, budget.word(event)?);
+                Some(What::Poll { packets, budget })
+            })
+        }
+        "net/netif_receive_skb" => {
+            let bytes = field("len")?;
+            Box::new(move |event, _| {
+                let bytes = bytes.word(event)?;
+                Some(What::Packet { bytes })
+            })
+        }
+        "skb/kfree_skb" => {
+            let reason = field("reason")?;
+            let mut reasons = format.symbols();
+            let not_specified = reasons.find(|(_, name)| *name == "NOT_SPECIFIED");
+            let not_specified = not_specified.map(|(number, _)| number);
+            Box::new(move |event, _| {
                 let reason = reason.number(event)?;
-                if Some(reason) == *not_specified {
-                    return None;
-                }
                 // Those of subsystems are above 16 bits.
-                What::Drop {
-                    reason: u16::try_from(reason).unwrap_or(0),
-                }
-            }
-        })
-    }
+                let known = u16::try_from(reason).unwrap_or(0);
+                (Some(reason) != not_specified).then_some(What::Drop { reason: known })
+            })
+        }
+        "sched/sched_process_exit" => Box::new(|_, _| Some(What::Other(Other::Exit))),
+        "sched/sched_stat_runtime" => Box::new(|_, _| Some(What::Other(Other::Runtime))),
+        _ if name.starts_with("preemptirq/") => {
+            Box::new(|_, _| Some(What::Other(Other::InterruptsOff)))
+        }
+        _ => of_threads(name, format).or_else(|| of_interrupts(name, format))?,
+    })
 }
 
-impl Source {
-    fn read(&self, event: &[u8]) -> Option<Interrupt> {
-        Some(match self {
-            Source::Line(number) => Interrupt::Line(number.number(event)? as u16),
-            Source::Softirq(vector) => Interrupt::softirq(vector.number(event)? as u8),
-            Source::Vector(vector) => Interrupt::Line(VECTORS | vector.number(event)? as u8 as u16),
-            Source::Timer => Interrupt::Timer,
-            Source::Reschedule => Interrupt::Reschedule,
+fn of_threads(name: &str, format: &Format) -> Option<Read> {
+    let field = |name: &str| format.field(name);
+    let names = |of: &str| {
+        Some(Names {
+            tid: field(&format!("{of}pid"))?,
+            comm: field(&format!("{of}comm"))?,
+            priority: field(&format!("{of}prio")),
         })
+    };
+    Some(match name {
+        "sched/sched_switch" => {
+            let (prev, next) = (names("prev_")?, names("next_")?);
+            let (state, states) = (field("prev_state")?, States::of(format));
+            Box::new(move |event, _| {
+                Some(What::Switch {
+                    prev: prev.read(event)?,
+                    state: states.state(state.number(event)?),
+                    next: next.read(event)?,
+                })
+            })
+        }
+        "sched/sched_waking" => {
+            let thread = names("")?;
+            Box::new(move |event, _| thread.read(event).map(What::Waking))
+        }
+        "sched/sched_wakeup" | "sched/sched_wakeup_new" => {
+            let (thread, target) = (names("")?, field("target_cpu")?);
+            let first = name.ends_with("_new");
+            Box::new(move |event, _| {
+                Some(What::Wakeup {
+                    thread: thread.read(event)?,
+                    target: target.cpu(event)?,
+                    first,
+                })
+            })
+        }
+        "sched/sched_migrate_task" => {
+            let thread = names("")?;
+            let (from, to) = (field("orig_cpu")?, field("dest_cpu")?);
+            Box::new(move |event, _| {
+                Some(What::Migrate {
+                    thread: thread.read(event)?,
+                    from: from.cpu(event)?,
+                    to: to.cpu(event)?,
+                })
+            })
+        }
+        "sched/sched_process_fork" => {
+            let (parent, child) = (names("parent_")?, names("child_")?);
+            Box::new(move |event, _| {
+                let (parent, child) = (parent.read(event)?, child.read(event)?);
+                Some(What::Fork { parent, child })
+            })
+        }
+        "sched/sched_process_exec" => {
+            let (tid, old) = (field("pid")?, field("old_pid")?);
+            Box::new(move |event, _| {
+                let (tid, old) = (tid.word(event)?, old.word(event)?);
+                Some(What::Exec { tid, old })
+            })
+        }
+        "task/task_rename" => {
+            let (tid, comm) = (field("pid"), field("newcomm")?);
+            // Without a field for it, the thread renamed itself.
+            Box::new(move |event, here| {
+                Some(What::Renamed(Thread {
+                    comm: Name::new(comm.text(event)?),
+                    ..Thread::of(tid.map_or(Some(here), |tid| tid.word(event))?)
+                }))
+            })
+        }
+        _ => return None,
+    })
+}
+
+fn of_interrupts(name: &str, format: &Format) -> Option<Read> {
+    let (name, enters) = match name.strip_suffix("_entry") {
+        Some(name) => (name, true),
+        None => (name.strip_suffix("_exit")?, false),
+    };
+    // Which one of its kind it is, and what that makes it.
+    let (number, interrupt): (Option<Field>, fn(u64) -> Interrupt) = match name {
+        "irq_vectors/local_timer" => (None, |_| Interrupt::Timer),
+        "irq_vectors/reschedule" => (None, |_| Interrupt::Reschedule),
+        "irq/irq_handler" => (Some(format.field("irq")?), |line| {
+            Interrupt::Line(line as u16)
+        }),
+        "irq/softirq" => (Some(format.field("vec")?), |vector| {
+            Interrupt::softirq(vector as u8)
+        }),
+        _ if name.starts_with("irq_vectors/") => (Some(format.field("vector")?), |vector| {
+            Interrupt::Line(VECTORS | vector as u8 as u16)
+        }),
+        _ => return None,
+    };
+    let happens = if enters { What::Enter } else { What::Leave };
+    Some(Box::new(move |event, _| {
+        let number = number.map_or(Some(0), |number| number.number(event))?;
+        Some(happens(interrupt(number)))
+    }))
+}
+
+impl Field {
+    #[inline]
+    fn word(&self, event: &[u8]) -> Option<u32> {
+        self.number(event).map(|word| word as u32)
+    }
+
+    fn cpu(&self, event: &[u8]) -> Option<u16> {
+        u16::try_from(self.number(event)?).ok()
     }
 }
 
@@ -338,7 +268,7 @@ impl Names {
     fn read(&self, event: &[u8]) -> Option<Thread> {
         let priority = self.priority.and_then(|field| field.number(event));
         Some(Thread {
-            tid: self.tid.number(event)? as u32,
+            tid: self.tid.word(event)?,
             comm: Name::new(self.comm.text(event)?),
             priority: priority.map(|number| number as i16),
         })
@@ -374,7 +304,7 @@ impl Decoders {
                 let decoder = Decoder {
                     flags: format.field("common_flags")?,
                     tid: format.field("common_pid")?,
-                    kind: Kind::of(name, &format)?,
+                    what: reader(name, &format)?,
                 };
                 (Some(number) == format.field("common_type"))
                     .then(|| decoders.insert(format.id.into(), decoder))
@@ -422,8 +352,14 @@ impl Decoder {
         let tid = self.tid.number(event)? as u32;
         let flags = self.flags.number(event)?;
         let context = context(flags & HARDIRQ != 0, flags & SOFTIRQ != 0, tid);
-        let what = self.kind.read(event, tid)?;
+        let what = (self.what)(event, tid)?;
         let tid = Some(tid);
         Some(Event { tid, context, what })
+    }
+}
+
+impl fmt::Debug for Decoder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Decoder").finish_non_exhaustive()
     }
 }

@@ -81,11 +81,6 @@ impl Recorded {
         Err(Unreadable::NotOne(Foreign::of(&head(&mut file)?)))
     }
 
-    /// The format, if it is not WarmQ's own.
-    pub fn format(&self) -> Option<Foreign> {
-        self.format
-    }
-
     /// How many bytes there are, unpacked.
     ///
     /// # Errors

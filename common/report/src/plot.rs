@@ -75,17 +75,19 @@ pub struct Series {
     pub points: Vec<PlotPoint>,
 }
 
-/// Where values come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// Our model: a solid line with an interval.
-    #[default]
-    Simulated,
-    /// The paper: hollow markers, no line.
-    Published,
-    /// A real machine: a dashed line with filled markers and whiskers.
-    Measured,
+warmq_units::named! {
+    /// Where values come from.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Origin {
+        /// Our model: a solid line with an interval.
+        #[default]
+        Simulated = "simulated",
+        /// The paper: hollow markers, no line.
+        Published = "published",
+        /// A real machine: a dashed line with filled markers and whiskers.
+        Measured = "measured",
+    }
 }
 
 /// A point of a series.
@@ -151,17 +153,6 @@ impl PlotPoint {
     /// Whether its interval has a width.
     pub fn has_interval(&self) -> bool {
         self.low < self.high
-    }
-}
-
-impl Origin {
-    /// What the page calls it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Origin::Simulated => "simulated",
-            Origin::Published => "published",
-            Origin::Measured => "measured",
-        }
     }
 }
 

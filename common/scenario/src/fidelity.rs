@@ -1,28 +1,16 @@
 //! How true each world is to what a scenario says: to the keys that it uses, and to what it uses
 //! them for. What a scheduler of the lab plays otherwise is said by that scheduler.
 
-/// Who plays a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum World {
-    /// The laboratory: simulated tasks on a simulated machine.
-    Lab,
-    /// Real threads under a real kernel in a virtual machine.
-    Guest,
-    /// Real threads on this machine.
-    Host,
-}
-
-impl World {
-    /// All of them, the simulated one first.
-    pub const ALL: [World; 3] = [World::Lab, World::Guest, World::Host];
-
-    /// Its name in experiments and rows.
-    pub fn name(self) -> &'static str {
-        match self {
-            World::Lab => "lab",
-            World::Guest => "guest",
-            World::Host => "host",
-        }
+warmq_units::named! {
+    /// Who plays a scenario, by its name in experiments and rows; the simulated world is the first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum World {
+        /// The laboratory: simulated tasks on a simulated machine.
+        Lab = "lab",
+        /// Real threads under a real kernel in a virtual machine.
+        Guest = "guest",
+        /// Real threads on this machine.
+        Host = "host",
     }
 }
 

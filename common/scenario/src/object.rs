@@ -121,18 +121,15 @@ pub enum ObjectKind {
     },
 }
 
-/// What connects the ends of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// TCP over loopback (AF_INET).
-    Inet,
-    /// A pair of Unix sockets (AF_UNIX).
-    Unix,
-}
-
-impl Family {
-    /// The words for these.
-    pub(crate) const WORDS: [&'static str; 2] = ["inet", "unix"];
+warmq_units::named! {
+    /// What connects the ends of a stream.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Family {
+        /// TCP over loopback (AF_INET).
+        Inet = "inet",
+        /// A pair of Unix sockets (AF_UNIX).
+        Unix = "unix",
+    }
 }
 
 /// A spin lock of user space: who finds it held looks at it again and again, and may be preempted
@@ -206,41 +203,16 @@ pub struct Source {
     pub echo: Option<SpanId>,
 }
 
-/// The models of network cards. The lab says what each does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the lab says what each is")]
-pub enum Card {
-    Bcm5752,
-    IntelE100,
-    MultiQueue,
-    PerPacket,
-}
-
-impl Card {
-    /// Every model by its name, which is that in the lab, too.
-    pub const NAMES: [(&'static str, Card); 4] = [
-        ("bcm5752", Card::Bcm5752),
-        ("intel-e100", Card::IntelE100),
-        ("multi-queue", Card::MultiQueue),
-        ("per-packet", Card::PerPacket),
-    ];
-
-    /// Their names.
-    pub(crate) const WORDS: [&'static str; 4] = {
-        let [(a, _), (b, _), (c, _), (d, _)] = Card::NAMES;
-        [a, b, c, d]
-    };
-
-    /// The model called `name`.
-    pub(crate) fn named(name: &str) -> Option<Card> {
-        let named = Card::NAMES.iter().find(|(known, _)| *known == name);
-        named.map(|(_, card)| *card)
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        let named = Card::NAMES.iter().find(|(_, card)| *card == self);
-        named.map_or("", |(name, _)| name)
+warmq_units::named! {
+    /// The models of network cards, by their names, which are those in the lab, too. The lab says
+    /// what each does.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[allow(missing_docs, reason = "the lab says what each is")]
+    pub enum Card {
+        Bcm5752 = "bcm5752",
+        IntelE100 = "intel-e100",
+        MultiQueue = "multi-queue",
+        PerPacket = "per-packet",
     }
 }
 
@@ -264,69 +236,28 @@ pub struct Rate {
     pub per: Duration,
 }
 
-/// The classes of objects, one for each kind of table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "ObjectKind says what each is")]
-pub enum Class {
-    Region,
-    Mutex,
-    Spinlock,
-    Condition,
-    Futex,
-    Semaphore,
-    Barrier,
-    Queue,
-    Pipe,
-    Stream,
-    Datagram,
-    Source,
-    Group,
-    Process,
-    Timer,
-    File,
-}
-
-impl Class {
-    /// All of them, in the order of the documentation.
-    pub const ALL: [Class; 16] = [
-        Class::Region,
-        Class::Mutex,
-        Class::Spinlock,
-        Class::Condition,
-        Class::Futex,
-        Class::Semaphore,
-        Class::Barrier,
-        Class::Queue,
-        Class::Pipe,
-        Class::Stream,
-        Class::Datagram,
-        Class::Source,
-        Class::Group,
-        Class::Process,
-        Class::Timer,
-        Class::File,
-    ];
-
-    /// The key of its tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Class::Region => "region",
-            Class::Mutex => "mutex",
-            Class::Spinlock => "spinlock",
-            Class::Condition => "condition",
-            Class::Futex => "futex",
-            Class::Semaphore => "semaphore",
-            Class::Barrier => "barrier",
-            Class::Queue => "queue",
-            Class::Pipe => "pipe",
-            Class::Stream => "stream",
-            Class::Datagram => "datagram",
-            Class::Source => "source",
-            Class::Group => "group",
-            Class::Process => "process",
-            Class::Timer => "timer",
-            Class::File => "file",
-        }
+warmq_units::named! {
+    /// The classes of objects, one for each kind of table, by its key and in the order of the
+    /// documentation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    #[allow(missing_docs, reason = "ObjectKind says what each is")]
+    pub enum Class {
+        Region = "region",
+        Mutex = "mutex",
+        Spinlock = "spinlock",
+        Condition = "condition",
+        Futex = "futex",
+        Semaphore = "semaphore",
+        Barrier = "barrier",
+        Queue = "queue",
+        Pipe = "pipe",
+        Stream = "stream",
+        Datagram = "datagram",
+        Source = "source",
+        Group = "group",
+        Process = "process",
+        Timer = "timer",
+        File = "file",
     }
 }
 

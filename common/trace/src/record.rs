@@ -461,39 +461,6 @@ pub enum Record {
     },
 }
 
-impl Record {
-    /// True of records in detail: why tasks sleep, who wakes them, what they are like, packets,
-    /// idling. A simulator makes them only for observers that want them, and the digest of a run
-    /// does not depend on them.
-    #[inline]
-    pub fn is_detail(&self) -> bool {
-        matches!(
-            self,
-            Record::Block { .. }
-                | Record::Waking { .. }
-                | Record::Ids { .. }
-                | Record::Renamed { .. }
-                | Record::Nice { .. }
-                | Record::Policy { .. }
-                | Record::Slice { .. }
-                | Record::Group { .. }
-                | Record::Cgroup { .. }
-                | Record::Limit { .. }
-                | Record::Throttled { .. }
-                | Record::Quota { .. }
-                | Record::Owed { .. }
-                | Record::KernelThread { .. }
-                | Record::Fragment { .. }
-                | Record::Packet { .. }
-                | Record::Drop { .. }
-                | Record::Poll { .. }
-                | Record::Idle { .. }
-                | Record::Steal { .. }
-                | Record::Lost { .. }
-        )
-    }
-}
-
 /// A consumer of records, fed one at a time in the order of time.
 pub trait Observer {
     /// False for an observer that ignores all records, so that none are built for it.

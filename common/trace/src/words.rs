@@ -19,9 +19,12 @@ pub(crate) struct Words {
     pub words: [u64; MOST],
 }
 
-/// For each kind of record: its number, how many words it has, and its fields in their order.
+/// For each kind of record: its number, how many words it has, whether it is one in detail, and its
+/// fields in their order.
 macro_rules! kinds {
-    ($($kind:literal $used:literal $variant:ident { $($field:ident),* },)*) => {
+    (is detail) => { true };
+    (is) => { false };
+    ($($kind:literal $used:literal $variant:ident $($detail:ident)? { $($field:ident),* },)*) => {
         /// How many words each kind has; entry 0 stands for no record.
         pub(crate) const WORDS_OF: &[u8] = &[0, $($used),*];
 
@@ -48,6 +51,18 @@ macro_rules! kinds {
                 })
             }
         }
+
+        impl Record {
+            /// True of records in detail: why tasks sleep, who wakes them, what they are like,
+            /// packets, idling. A simulator makes them only for observers that want them, and the
+            /// digest of a run does not depend on them.
+            #[inline]
+            pub fn is_detail(&self) -> bool {
+                match self {
+                    $(Record::$variant { .. } => kinds!(is $($detail)?),)*
+                }
+            }
+        }
     };
 }
 
@@ -65,33 +80,33 @@ kinds! {
     11 3 Affinity { task, from, cpus },
     12 2 Hotplug { cpu, online },
     13 2 LockBusy { cpu, lock },
-    14 5 Block { cpu, task, cause, state, object },
-    15 5 Waking { cpu, waker, task, context, synchronous },
-    16 3 Ids { task, tid, tgid },
-    17 3 Renamed { task, comm },
-    18 2 Nice { task, nice },
-    19 3 Policy { task, policy, priority },
-    20 2 Slice { task, slice },
-    21 2 Group { task, group },
-    22 3 Fragment { task, fragment },
-    23 2 Packet { cpu, bytes },
-    24 2 Drop { cpu, reason },
-    25 3 Poll { cpu, packets, budget },
-    26 2 Idle { cpu, state },
-    27 2 Steal { cpu, span },
-    28 2 Lost { cpu, events },
+    14 5 Block detail { cpu, task, cause, state, object },
+    15 5 Waking detail { cpu, waker, task, context, synchronous },
+    16 3 Ids detail { task, tid, tgid },
+    17 3 Renamed detail { task, comm },
+    18 2 Nice detail { task, nice },
+    19 3 Policy detail { task, policy, priority },
+    20 2 Slice detail { task, slice },
+    21 2 Group detail { task, group },
+    22 3 Fragment detail { task, fragment },
+    23 2 Packet detail { cpu, bytes },
+    24 2 Drop detail { cpu, reason },
+    25 3 Poll detail { cpu, packets, budget },
+    26 2 Idle detail { cpu, state },
+    27 2 Steal detail { cpu, span },
+    28 2 Lost detail { cpu, events },
     29 3 Role { task, table, number },
     30 3 SpanBegin { task, span, number },
     31 3 SpanEnd { task, span, number },
     32 2 Count { counter, total },
     33 1 Phase { phase },
     34 2 Ran { task, total },
-    35 5 Cgroup { group, parent, weight, name },
-    36 2 Throttled { group, span },
-    37 1 KernelThread { task },
-    38 5 Owed { cpu, group, weight, vruntime, lag },
-    39 4 Quota { group, periods, throttled, span },
-    40 3 Limit { group, quota, period },
+    35 5 Cgroup detail { group, parent, weight, name },
+    36 2 Throttled detail { group, span },
+    37 1 KernelThread detail { task },
+    38 5 Owed detail { cpu, group, weight, vruntime, lag },
+    39 4 Quota detail { group, periods, throttled, span },
+    40 3 Limit detail { group, quota, period },
     41 4 SpanBegan { task, span, number, ago },
 }
 

@@ -26,6 +26,7 @@ mod cpu_set;
 mod decimal;
 mod distribution;
 mod id;
+mod named;
 mod printable;
 mod random;
 mod size;

@@ -7,31 +7,25 @@ use warmq_units::{Duration, Seed};
 
 use warmq_config::Value;
 
-/// The parts that a run is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
-    /// Who plays: the laboratory, a guest, this machine.
-    World,
-    /// The machine that the programs run on.
-    Machine,
-    /// The scheduler that decides which task runs.
-    Scheduler,
-    /// The programs that run.
-    Workload,
+warmq_units::named! {
+    /// The parts that a run is made of, in the order in which they are named.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Part {
+        /// Who plays: the laboratory, a guest, this machine.
+        World = "world",
+        /// The machine that the programs run on.
+        Machine = "machine",
+        /// The scheduler that decides which task runs.
+        Scheduler = "scheduler",
+        /// The programs that run.
+        Workload = "workload",
+    }
 }
 
 impl Part {
-    /// All parts, in the order in which they are named.
-    pub const ALL: [Part; 4] = [Part::World, Part::Machine, Part::Scheduler, Part::Workload];
-
     /// The key by which an experiment names it.
     pub fn key(self) -> &'static str {
-        match self {
-            Part::World => "world",
-            Part::Machine => "machine",
-            Part::Scheduler => "scheduler",
-            Part::Workload => "workload",
-        }
+        self.name()
     }
 }
 

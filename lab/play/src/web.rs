@@ -10,7 +10,6 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use warmq_config::{Chosen, Setting};
 use warmq_kernel::Workload;
 use warmq_kernel::{Boot, Listener, Nic, Region, RemotePeer, Socket, Task, TaskSpec, Touch};
 use warmq_machine::OutOfMemory;
@@ -23,119 +22,63 @@ const OURS: &str = "assumed: the paper gives no figure";
 /// Clients start spread over this time, so that they do not run in lockstep.
 const START_WITHIN_US: u64 = 10_000;
 
-pub(crate) fn settings() -> Vec<Setting> {
-    let mut settings = server_settings();
-    settings.extend(network_settings());
-    settings
-}
+warmq_config::settings_of! {
+    #[derive(Clone)]
+    pub(crate) struct Web(chosen, counters: &Counters) {
+        link_bits: u64 = chosen.count("link_mbit") * 1_000_000,
+        page: u64 = chosen.bytes("page").0,
+        private_touched: u64 = chosen.bytes("private_touched").0,
+        shared_touched: u64 = chosen.bytes("shared_touched").0,
+        requests: Counter = counters.counter("requests"),
+    }
 
-fn server_settings() -> Vec<Setting> {
-    let kb = Bytes::from_kb;
-    let none = Bytes(0);
-    vec![
-        Setting::count("processes", (1, 20_000), 256, "processes")
-            .says("server processes (MaxClients)", PAPER),
-        Setting::count("request_cycles", (0, 100_000_000), 200_000, "cycles").says(
+    /// What can be set.
+    pub(crate) fn settings() {
+        "processes" => processes: u64, count((1, 20_000), 256, "processes"),
+            "server processes (MaxClients)",
+            PAPER;
+        "request_cycles" => request_cycles: Cycles, count((0, 100_000_000), 200_000, "cycles"),
             "work of a process from accepting a connection to sending the page, without its memory accesses",
-            "calibrated on tables 4 and 6 of the coloring paper",
-        ),
-        Setting::count("cleanup_cycles", (0, 100_000_000), 70_000, "cycles").says(
+            "calibrated on tables 4 and 6 of the coloring paper";
+        "cleanup_cycles" => cleanup_cycles: Cycles, count((0, 100_000_000), 70_000, "cycles"),
             "work of a process after the page is sent: close, log, clear its pools",
-            "calibrated on tables 4 and 6 of the coloring paper",
-        ),
-        Setting::bytes("private_memory", (kb(4), kb(65_536)), kb(128))
-            .says("private memory of each process", OURS),
-        Setting::bytes("private_touched", (none, kb(65_536)), kb(96)).says(
+            "calibrated on tables 4 and 6 of the coloring paper";
+        "private_memory" => private: Bytes, bytes((Bytes::from_kb(4), Bytes::from_kb(65_536)), Bytes::from_kb(128)),
+            "private memory of each process",
+            OURS;
+        "private_touched", bytes((Bytes(0), Bytes::from_kb(65_536)), Bytes::from_kb(96)),
             "how much of it a request touches; a quarter is written",
-            "calibrated on table 2 of the coloring paper",
-        ),
-        Setting::bytes("shared_memory", (kb(4), kb(65_536)), kb(96))
-            .says("code and kernel data that every request touches", OURS),
-        Setting::bytes("shared_touched", (none, kb(65_536)), kb(64)).says(
+            "calibrated on table 2 of the coloring paper";
+        "shared_memory" => shared: Bytes, bytes((Bytes::from_kb(4), Bytes::from_kb(65_536)), Bytes::from_kb(96)),
+            "code and kernel data that every request touches",
+            OURS;
+        "shared_touched", bytes((Bytes(0), Bytes::from_kb(65_536)), Bytes::from_kb(64)),
             "how much of it a request touches, all read",
-            "calibrated on table 2 of the coloring paper",
-        ),
-        Setting::bytes("documents", (kb(64), kb(1 << 20)), kb(4_096)).says(
+            "calibrated on table 2 of the coloring paper";
+        "documents" => documents: Bytes, bytes((Bytes::from_kb(64), Bytes::from_kb(1 << 20)), Bytes::from_kb(4_096)),
             "the pages that are served, in memory",
-            "assumed: WebBench's static tree",
-        ),
-        Setting::bytes("page", (Bytes(1), kb(1_024)), kb(6)).says(
+            "assumed: WebBench's static tree";
+        "page", bytes((Bytes(1), Bytes::from_kb(1_024)), Bytes::from_kb(6)),
             "mean size of a page; sizes spread evenly from a quarter to seven quarters of it",
-            "assumed: the mean of WebBench's static tree",
-        ),
-    ]
-}
-
-fn network_settings() -> Vec<Setting> {
-    vec![
-        Setting::count("clients", (1, 20_000), 256, "clients").says("client threads", PAPER),
-        Setting::duration(
-            "think",
-            (Duration::ZERO, Duration::from_s(100)),
-            Duration::ZERO,
-        )
-        .says(
+            "assumed: the mean of WebBench's static tree";
+        "clients" => clients: u64, count((1, 20_000), 256, "clients"),
+            "client threads",
+            PAPER;
+        "think" => think: Duration, duration((Duration::ZERO, Duration::from_s(100)), Duration::ZERO),
             "a client's pause between two requests",
-            "WebBench's default",
-        ),
-        Setting::count("cards", (1, 64), 4, "cards").says("network cards", PAPER),
-        Setting::count("link_mbit", (1, 1_000_000), 1_000, "Mbit/s").says(
+            "WebBench's default";
+        "cards" => cards: u64, count((1, 64), 4, "cards"),
+            "network cards",
+            PAPER;
+        "link_mbit", count((1, 1_000_000), 1_000, "Mbit/s"),
             "bandwidth of each card's link: 100 on machine A, 1000 on machine B",
-            PAPER,
-        ),
-        Setting::duration(
-            "delay",
-            (Duration::ZERO, Duration::from_s(1)),
-            Duration::from_us(100),
-        )
-        .says("one way through switch and client", OURS),
-        Setting::bytes("request", (Bytes(1), Bytes::from_kb(64)), Bytes(300)).says(
+            PAPER;
+        "delay" => delay: Duration, duration((Duration::ZERO, Duration::from_s(1)), Duration::from_us(100)),
+            "one way through switch and client",
+            OURS;
+        "request" => request: Bytes, bytes((Bytes(1), Bytes::from_kb(64)), Bytes(300)),
             "size of a request",
-            "assumed: WebBench's GET with its headers",
-        ),
-    ]
-}
-
-#[derive(Clone)]
-pub(crate) struct Web {
-    processes: u64,
-    clients: u64,
-    think: Duration,
-    cards: u64,
-    link_bits: u64,
-    delay: Duration,
-    request: Bytes,
-    page: u64,
-    documents: Bytes,
-    private: Bytes,
-    shared: Bytes,
-    request_cycles: Cycles,
-    cleanup_cycles: Cycles,
-    private_touched: u64,
-    shared_touched: u64,
-    requests: Counter,
-}
-
-impl Web {
-    pub(crate) fn new(chosen: &Chosen, counters: &Counters) -> Web {
-        Web {
-            processes: chosen.count("processes"),
-            clients: chosen.count("clients"),
-            think: chosen.duration("think"),
-            cards: chosen.count("cards"),
-            link_bits: chosen.count("link_mbit") * 1_000_000,
-            delay: chosen.duration("delay"),
-            request: chosen.bytes("request"),
-            page: chosen.bytes("page").0,
-            documents: chosen.bytes("documents"),
-            private: chosen.bytes("private_memory"),
-            shared: chosen.bytes("shared_memory"),
-            request_cycles: Cycles(chosen.count("request_cycles")),
-            cleanup_cycles: Cycles(chosen.count("cleanup_cycles")),
-            private_touched: chosen.bytes("private_touched").0,
-            shared_touched: chosen.bytes("shared_touched").0,
-            requests: counters.counter("requests"),
-        }
+            "assumed: WebBench's GET with its headers";
     }
 }
 

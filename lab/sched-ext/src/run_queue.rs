@@ -141,10 +141,7 @@ impl Machine {
         cpu: CpuId,
         flags: u64,
     ) {
-        self.here(context).set_cpu(task, cpu);
-        self.state.task_mut(task).queued = true;
-        self.here(context).begin_wait(task);
-        self.here(context).write_queued(task, true);
+        self.here(context).join_run_queue(task, cpu);
         self.call_task(context, self.callbacks.runnable, task, &[flags]);
         self.give(context, task, flags);
     }
@@ -241,19 +238,7 @@ impl Machine {
             self.call_task(context, self.callbacks.stopping, task, &[0]);
         }
         self.call_task(context, self.callbacks.quiescent, task, &[flags]);
-        self.here(context).unlink(task);
-        self.here(context).set_direct(task, None);
-        let state = self.state.task_mut(task);
-        state.queued = false;
-        let sleeps = flags & deq::SLEEP != 0;
-        if sleeps {
-            state.waits_since = None;
-        }
-        let mut here = self.here(context);
-        here.write_queued(task, false);
-        if sleeps {
-            here.count_sleep(task);
-        }
+        self.here(context).leave_run_queue(task, flags);
     }
 
     /// Runs `change` on a task that is on no run queue meanwhile, as the kernel changes attributes.
@@ -517,12 +502,42 @@ impl Machine {
     /// The CPU has nothing to run (`scx_update_idle()`): the masks say so again each time, and the
     /// program hears when that begins.
     fn idle(&mut self, context: &mut Context<'_>, cpu: CpuId, begins: bool) {
-        self.here(context).note_idle(cpu, true);
-        let known = std::mem::replace(&mut self.state.cpu_mut(cpu).known_idle, true);
-        if begins || !known {
+        if !self.here(context).idles_already(cpu) || begins {
             let update = self.callbacks.update_idle;
             self.call(context, update, During::Other, &[cpu.0.into(), 1]);
         }
         self.here(context).send_kicks();
+    }
+}
+
+impl Here<'_, '_> {
+    /// A task is on the run queue of `cpu` from now on.
+    pub(crate) fn join_run_queue(&mut self, task: TaskId, cpu: CpuId) {
+        self.set_cpu(task, cpu);
+        self.state.task_mut(task).queued = true;
+        self.begin_wait(task);
+        self.write_queued(task, true);
+    }
+
+    /// A task is on no run queue from now on, and in none of its queues.
+    pub(crate) fn leave_run_queue(&mut self, task: TaskId, flags: u64) {
+        self.unlink(task);
+        self.set_direct(task, None);
+        let sleeps = flags & deq::SLEEP != 0;
+        let state = self.state.task_mut(task);
+        state.queued = false;
+        if sleeps {
+            state.waits_since = None;
+        }
+        self.write_queued(task, false);
+        if sleeps {
+            self.count_sleep(task);
+        }
+    }
+
+    /// A CPU idles; whether the program knows that.
+    pub(crate) fn idles_already(&mut self, cpu: CpuId) -> bool {
+        self.note_idle(cpu, true);
+        std::mem::replace(&mut self.state.cpu_mut(cpu).known_idle, true)
     }
 }

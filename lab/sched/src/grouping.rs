@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use warmq_config::{Chosen, Setting};
+use warmq_config::{Chosen, Setting, settings};
 use warmq_decide::{self as decide, Kinship};
 use warmq_kernel::{Context, Fragment, View, WakeContext, Why};
 use warmq_machine::Access;
@@ -28,17 +28,15 @@ const INFERRED: u32 = u32::MAX;
 
 /// What makes a group, and how large one that nobody declared may become.
 pub(crate) fn settings() -> Vec<Setting> {
-    vec![
-        Setting::choice("grouping", &["hints", "process", "cgroup", "inferred"]).says(
+    settings! {
+        "grouping", choice(&["hints", "process", "cgroup", "inferred"]),
             "which tasks form a group: those that named the same data, those of a process, those of a cgroup, or those that wake \
              one another",
-            "affinity paper: hints; ours: the others, the last as scx_warmq --infer",
-        ),
-        Setting::count("infer_size", (2, 1_023), 64, "tasks").says(
+            "affinity paper: hints; ours: the others, the last as scx_warmq --infer";
+        "infer_size", count((2, 1_023), 64, "tasks"),
             "how many tasks an inferred group may have",
-            "scx_warmq --infer-size",
-        ),
-    ]
+            "scx_warmq --infer-size";
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

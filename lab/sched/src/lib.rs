@@ -18,6 +18,27 @@
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
+/// Declares what a scheduler says of its tasks: the numbers of these statistics, and a row each of
+/// what they are. Those without a unit say that something happened.
+macro_rules! statistics {
+    (unit) => { None };
+    (unit $unit:literal) => { Some($unit) };
+    (number $of:ident $at:expr;) => {};
+    (number $of:ident $at:expr; $first:ident $($more:ident)*) => {
+        pub(super) const $first: $of = $of($at);
+        statistics!(number $of $at + 1; $($more)*);
+    };
+    ($of:ident: $($number:ident $name:literal $(in $unit:literal)? $what:literal;)*) => {
+        /// What is said, in the order of the numbers.
+        pub(crate) const STATISTICS: &[crate::Said] = &[$(crate::Said {
+            name: $name,
+            unit: statistics!(unit $($unit)?),
+            what: $what,
+        }),*];
+        statistics!(number $of 0; $($number)*);
+    };
+}
+
 mod affinity;
 mod broken;
 mod cfs;

@@ -40,22 +40,34 @@ pub struct Event {
     pub print: &'static str,
 }
 
-/// The fields that begin all events.
-pub const COMMON: &[Field] = &[
-    field(Kind::U16, "common_type"),
-    field(Kind::U8, "common_flags"),
-    field(Kind::U8, "common_preempt_count"),
-    field(Kind::S32, "common_pid"),
-];
+/// Fields, each with its type.
+macro_rules! fields {
+    ($($field:ident: $kind:ident),*) => {
+        &[$(Field { kind: Kind::$kind, name: stringify!($field) }),*]
+    };
+}
 
-const THREAD: &[Field] = &[
-    comm("comm"),
-    field(Kind::S32, "pid"),
-    field(Kind::S32, "target_cpu"),
-];
-const LINE: &[Field] = &[field(Kind::S32, "irq")];
-const SOFTIRQ: &[Field] = &[field(Kind::U32, "vec")];
-const VECTOR: &[Field] = &[field(Kind::S32, "vector")];
+/// A table of events, a row each: system, name, fields, and how it is printed if that is read.
+macro_rules! events {
+    (printed) => { "" };
+    (printed $print:ident) => { $print };
+    ($($system:ident $name:ident { $($fields:tt)* } $($print:ident)?;)*) => {
+        &[$(Event {
+            system: stringify!($system),
+            name: stringify!($name),
+            fields: fields!($($fields)*),
+            print: events!(printed $($print)?),
+        }),*]
+    };
+}
+
+/// The fields that begin all events.
+pub const COMMON: &[Field] = fields!(
+    common_type: U16,
+    common_flags: U8,
+    common_preempt_count: U8,
+    common_pid: S32
+);
 
 /// The bits of `prev_state` (`TASK_REPORT` in the kernel's `include/linux/sched.h`).
 const STATES: &str = "__print_flags(REC->prev_state, \"|\", { 0x0001, \"S\" }, { 0x0002, \"D\" }, \
@@ -63,99 +75,35 @@ const STATES: &str = "__print_flags(REC->prev_state, \"|\", { 0x0001, \"S\" }, {
     { 0x0080, \"I\" })";
 
 /// All events.
-pub const EVENTS: &[Event] = &[
-    Event {
-        print: STATES,
-        ..event(
-            "sched",
-            "sched_switch",
-            &[
-                comm("prev_comm"),
-                field(Kind::S32, "prev_pid"),
-                field(Kind::U32, "prev_state"),
-                comm("next_comm"),
-                field(Kind::S32, "next_pid"),
-            ],
-        )
-    },
-    event("sched", "sched_waking", THREAD),
-    event("sched", "sched_wakeup", THREAD),
-    event("sched", "sched_wakeup_new", THREAD),
-    event(
-        "sched",
-        "sched_migrate_task",
-        &[
-            comm("comm"),
-            field(Kind::S32, "pid"),
-            field(Kind::S32, "orig_cpu"),
-            field(Kind::S32, "dest_cpu"),
-        ],
-    ),
-    event(
-        "sched",
-        "sched_process_fork",
-        &[
-            comm("parent_comm"),
-            field(Kind::S32, "parent_pid"),
-            comm("child_comm"),
-            field(Kind::S32, "child_pid"),
-        ],
-    ),
-    event(
-        "sched",
-        "sched_process_exec",
-        &[field(Kind::S32, "pid"), field(Kind::S32, "old_pid")],
-    ),
-    event(
-        "task",
-        "task_rename",
-        &[field(Kind::S32, "pid"), comm("newcomm")],
-    ),
-    event("irq", "irq_handler_entry", LINE),
-    event("irq", "irq_handler_exit", LINE),
-    event("irq", "softirq_entry", SOFTIRQ),
-    event("irq", "softirq_exit", SOFTIRQ),
-    event("irq_vectors", "local_timer_entry", VECTOR),
-    event("irq_vectors", "local_timer_exit", VECTOR),
-    event("irq_vectors", "reschedule_entry", VECTOR),
-    event("irq_vectors", "reschedule_exit", VECTOR),
-    event("irq_vectors", "call_function_entry", VECTOR),
-    event("irq_vectors", "call_function_exit", VECTOR),
-    event("irq_vectors", "call_function_single_entry", VECTOR),
-    event("irq_vectors", "call_function_single_exit", VECTOR),
+pub const EVENTS: &[Event] = events! {
+    sched sched_switch { prev_comm: Comm, prev_pid: S32, prev_state: U32, next_comm: Comm, next_pid: S32 } STATES;
+    sched sched_waking { comm: Comm, pid: S32, target_cpu: S32 };
+    sched sched_wakeup { comm: Comm, pid: S32, target_cpu: S32 };
+    sched sched_wakeup_new { comm: Comm, pid: S32, target_cpu: S32 };
+    sched sched_migrate_task { comm: Comm, pid: S32, orig_cpu: S32, dest_cpu: S32 };
+    sched sched_process_fork { parent_comm: Comm, parent_pid: S32, child_comm: Comm, child_pid: S32 };
+    sched sched_process_exec { pid: S32, old_pid: S32 };
+    task task_rename { pid: S32, newcomm: Comm };
+    irq irq_handler_entry { irq: S32 };
+    irq irq_handler_exit { irq: S32 };
+    irq softirq_entry { vec: U32 };
+    irq softirq_exit { vec: U32 };
+    irq_vectors local_timer_entry { vector: S32 };
+    irq_vectors local_timer_exit { vector: S32 };
+    irq_vectors reschedule_entry { vector: S32 };
+    irq_vectors reschedule_exit { vector: S32 };
+    irq_vectors call_function_entry { vector: S32 };
+    irq_vectors call_function_exit { vector: S32 };
+    irq_vectors call_function_single_entry { vector: S32 };
+    irq_vectors call_function_single_exit { vector: S32 };
     // The callback is only asked for whether there is one.
-    event(
-        "ipi",
-        "ipi_send_cpu",
-        &[field(Kind::U32, "cpu"), field(Kind::U32, "callback")],
-    ),
-    event(
-        "napi",
-        "napi_poll",
-        &[field(Kind::S32, "work"), field(Kind::S32, "budget")],
-    ),
-    event("net", "netif_receive_skb", &[field(Kind::U32, "len")]),
+    ipi ipi_send_cpu { cpu: U32, callback: U32 };
+    napi napi_poll { work: S32, budget: S32 };
+    net netif_receive_skb { len: U32 };
     // Those without a reason are left out.
-    event("skb", "kfree_skb", &[field(Kind::U32, "reason")]),
-    event("power", "cpu_idle", &[field(Kind::U32, "state")]),
-];
-
-const fn field(kind: Kind, name: &'static str) -> Field {
-    Field { kind, name }
-}
-
-const fn comm(name: &'static str) -> Field {
-    field(Kind::Comm, name)
-}
-
-const fn event(system: &'static str, name: &'static str, fields: &'static [Field]) -> Event {
-    Event {
-        system,
-        name,
-        fields,
-        print: "",
-    }
-}
+    skb kfree_skb { reason: U32 };
+    power cpu_idle { state: U32 };
+};
 
 impl Kind {
     fn size(self) -> usize {

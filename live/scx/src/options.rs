@@ -326,22 +326,14 @@ pub struct Wakeups {
     pub no_granularity: bool,
 }
 
-/// The home of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Place {
-    /// One CPU.
-    Cpu,
-    /// The CPUs of a last-level cache.
-    Llc,
-}
-
-impl Place {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Place::Cpu => "cpu",
-            Place::Llc => "llc",
-        }
+warmq_units::named! {
+    /// The home of a group.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+    pub enum Place {
+        /// One CPU.
+        Cpu = "cpu",
+        /// The CPUs of a last-level cache.
+        Llc = "llc",
     }
 }
 
@@ -356,24 +348,16 @@ pub enum GroupBy {
     Tgid,
 }
 
-/// Within what equal fragments are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Scope {
-    /// Within a process.
-    Process,
-    /// Within a user's processes.
-    User,
-    /// Within the whole system.
-    System,
-}
-
-impl Scope {
-    /// As hint.bpf.h numbers them.
-    pub const ALL: [Scope; 3] = [Scope::Process, Scope::User, Scope::System];
-
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        ["process", "user", "system"][self as usize]
+warmq_units::named! {
+    /// Within what equal fragments are the same, as hint.bpf.h numbers them.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+    pub enum Scope {
+        /// Within a process.
+        Process = "process",
+        /// Within a user's processes.
+        User = "user",
+        /// Within the whole system.
+        System = "system",
     }
 }
 

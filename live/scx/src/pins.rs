@@ -17,38 +17,27 @@ use warmq_hint::abi;
 use crate::bpf_skel::{BpfSkel, OpenBpfSkel};
 use crate::say;
 
-/// A pinned map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pin {
-    /// Where programs put pointers to their slots.
-    Slots,
-    /// What administrators said about threads.
-    Labels,
-    /// What threads said about themselves.
-    Hints,
-    /// The counters and tables of a running scheduler.
-    State,
-    /// What it was started with.
-    Settings,
+warmq_units::named! {
+    /// A pinned map.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Pin {
+        /// Where programs put pointers to their slots.
+        Slots = "slots",
+        /// What administrators said about threads.
+        Labels = "labels",
+        /// What threads said about themselves.
+        Hints = "hints",
+        /// The counters and tables of a running scheduler.
+        State = "state",
+        /// What it was started with.
+        Settings = "settings",
+    }
 }
 
 impl Pin {
-    /// All of them.
-    pub const ALL: [Pin; 5] = [
-        Pin::Slots,
-        Pin::Labels,
-        Pin::Hints,
-        Pin::State,
-        Pin::Settings,
-    ];
-
     /// Its file.
     pub fn path(self) -> PathBuf {
         Path::new(abi::pins()).join(self.name())
-    }
-
-    fn name(self) -> &'static str {
-        ["slots", "labels", "hints", "state", "settings"][self as usize]
     }
 
     /// Its mode, where a group of users may have access or nobody but root.

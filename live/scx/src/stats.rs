@@ -130,39 +130,28 @@ pub struct Cpu {
     pub queued: u64,
 }
 
-/// Why tasks are in a group, as `enum origin` of state.bpf.h numbers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// Their program or an administrator named its data.
-    Named,
-    /// They wake each other (--infer).
-    Inferred,
-    /// They share their memory (--group-by mm).
-    Memory,
-    /// They are in one cgroup.
-    Cgroup,
-    /// They are of one process.
-    Process,
+warmq_units::named! {
+    /// Why tasks are in a group, as `enum origin` of state.bpf.h numbers it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Origin {
+        /// Their program or an administrator named its data.
+        Named = "named",
+        /// They wake each other (--infer).
+        Inferred = "inferred",
+        /// They share their memory (--group-by mm).
+        Memory = "memory",
+        /// They are in one cgroup.
+        Cgroup = "cgroup",
+        /// They are of one process.
+        Process = "process",
+    }
 }
 
 impl Origin {
-    const ALL: [Origin; 5] = [
-        Origin::Named,
-        Origin::Inferred,
-        Origin::Memory,
-        Origin::Cgroup,
-        Origin::Process,
-    ];
-
     fn of(number: u32) -> Origin {
         let known = Origin::ALL.get(number as usize);
         known.copied().unwrap_or(Origin::Named)
-    }
-
-    /// As it is shown.
-    pub fn name(self) -> &'static str {
-        ["named", "inferred", "memory", "cgroup", "process"][self as usize]
     }
 }
 

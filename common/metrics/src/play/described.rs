@@ -84,86 +84,71 @@ pub fn described(names: &Names) -> Vec<Described> {
         add(format!("{span}_spans_per_second"), "1/s", what);
     }
     for task in &names.tasks {
-        let what = |rest: &str| format!("{rest} of {task}");
-        let share = "CPU time, in hundredths of one CPU,";
-        add(format!("{task}_share"), "%", what(share));
-        let least = "least CPU time of a task, in hundredths of one CPU,";
-        add(format!("{task}_share_least"), "%", what(least));
-        let most = "most CPU time of a task, in hundredths of one CPU,";
-        add(format!("{task}_share_most"), "%", what(most));
-        let longest = "longest time without a CPU of a runnable task";
-        add(format!("{task}_delay_max"), "us", what(longest));
-        let preempted = "switches away from a task that could go on,";
-        add(
-            format!("{task}_preemptions_per_second"),
-            "1/s",
-            what(preempted),
-        );
-        add(format!("{task}_preemptions"), "", what(preempted));
-        let woken = "wakeups that ended a sleep";
-        add(format!("{task}_wakeups_per_second"), "1/s", what(woken));
-        let elapsed = "mean time from the start to the end, where all have ended,";
-        add(format!("{task}_elapsed"), "s", what(elapsed));
-        let moved = "moves to another CPU";
-        add(format!("{task}_migrations_per_second"), "1/s", what(moved));
+        for (figure, unit, what) in OF_TASKS {
+            add(
+                format!("{task}_{figure}"),
+                unit,
+                format!("{what} of {task}"),
+            );
+        }
     }
-    for (figure, unit, what) in names.spinlocks.iter().flat_map(|lock| of_spinlock(lock)) {
-        add(figure, unit, what);
+    for lock in &names.spinlocks {
+        for (figure, unit, what) in OF_SPINLOCKS {
+            let what = format!("{what} (spin lock {lock})");
+            add(format!("{lock}_{figure}"), unit, what);
+        }
     }
     for group in &names.groups {
-        let what = |rest: &str| format!("{rest} of the quota of {group}, as cpu.stat says");
-        add(
-            format!("{group}_nr_periods"),
-            "",
-            what("periods that ended"),
-        );
-        let throttled = "periods in which a CPU's queue was throttled,";
-        add(format!("{group}_nr_throttled"), "", what(throttled));
-        let time = "time for which queues were throttled, summed over CPUs,";
-        add(format!("{group}_throttled_time"), "us", what(time));
+        for (figure, unit, what) in OF_QUOTAS {
+            let what = format!("{what} of the quota of {group}, as cpu.stat says");
+            add(format!("{group}_{figure}"), unit, what);
+        }
     }
-    add(
-        "others_share".to_owned(),
-        "%",
-        "CPU time of tasks that are not the scenario's, in hundredths of one CPU".to_owned(),
-    );
-    add(
-        "wakeups_per_second".to_owned(),
-        "1/s",
-        "wakeups of any task".to_owned(),
-    );
-    add(
-        MISSING.to_owned(),
-        "%",
-        "time in which a recording lost events of a CPU: no task waits then, and tasks' own clocks say how long \
-         they ran"
-            .to_owned(),
-    );
-    add(
-        "lost_events".to_owned(),
-        "",
-        "events that a recording lost; what was computed from it may be wrong".to_owned(),
-    );
+    for (figure, unit, what) in OF_ALL {
+        add(figure.to_owned(), unit, what.to_owned());
+    }
     all
 }
 
-/// The figures of the spin locks of a table.
-fn of_spinlock(lock: &str) -> [(String, &'static str, String); 3] {
-    let figure = |figure: &str, unit, what: &str| {
-        let what = format!("{what} (spin lock {lock})");
-        (format!("{lock}_{figure}"), unit, what)
-    };
-    [
-        figure("taken_per_second", "1/s", "how often it was taken"),
-        figure(
-            "contention",
-            "%",
-            "share of these in which a task found it held",
-        ),
-        figure(
-            "spin_share",
-            "%",
-            "CPU time of looks at it while it was held, in hundredths of one CPU",
-        ),
-    ]
-}
+/// Figures by the ends of their names, with their units and what they are.
+type Table<const N: usize> = [(&'static str, &'static str, &'static str); N];
+
+/// Of each table of tasks.
+#[rustfmt::skip]
+const OF_TASKS: Table<9> = [
+    ("share", "%", "CPU time, in hundredths of one CPU,"),
+    ("share_least", "%", "least CPU time of a task, in hundredths of one CPU,"),
+    ("share_most", "%", "most CPU time of a task, in hundredths of one CPU,"),
+    ("delay_max", "us", "longest time without a CPU of a runnable task"),
+    ("preemptions_per_second", "1/s", "switches away from a task that could go on,"),
+    ("preemptions", "", "switches away from a task that could go on,"),
+    ("wakeups_per_second", "1/s", "wakeups that ended a sleep"),
+    ("elapsed", "s", "mean time from the start to the end, where all have ended,"),
+    ("migrations_per_second", "1/s", "moves to another CPU"),
+];
+
+/// Of the spin locks of a table.
+#[rustfmt::skip]
+const OF_SPINLOCKS: Table<3> = [
+    ("taken_per_second", "1/s", "how often it was taken"),
+    ("contention", "%", "share of these in which a task found it held"),
+    ("spin_share", "%", "CPU time of looks at it while it was held, in hundredths of one CPU"),
+];
+
+/// Of each table of groups.
+#[rustfmt::skip]
+const OF_QUOTAS: Table<3> = [
+    ("nr_periods", "", "periods that ended"),
+    ("nr_throttled", "", "periods in which a CPU's queue was throttled,"),
+    ("throttled_time", "us", "time for which queues were throttled, summed over CPUs,"),
+];
+
+/// Of the whole machine.
+#[rustfmt::skip]
+const OF_ALL: Table<4> = [
+    ("others_share", "%", "CPU time of tasks that are not the scenario's, in hundredths of one CPU"),
+    ("wakeups_per_second", "1/s", "wakeups of any task"),
+    (MISSING, "%", "time in which a recording lost events of a CPU: no task waits then, and tasks' own clocks \
+        say how long they ran"),
+    ("lost_events", "", "events that a recording lost; what was computed from it may be wrong"),
+];

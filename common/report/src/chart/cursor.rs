@@ -35,7 +35,7 @@ fn words(plot: &Plot, x: &X) -> String {
     let mut words = format!("{}: {}", plot.x.label, word(x, plot.x.hexadecimal));
     for series in &plot.series {
         for point in series.points.iter().filter(|point| point.x == *x) {
-            let (name, origin) = (&series.name, series.origin.word());
+            let (name, origin) = (&series.name, series.origin.name());
             words.push_str(&format!(
                 "\n{name}, {origin}: {}",
                 value_words(&plot.y, point)

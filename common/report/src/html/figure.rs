@@ -52,7 +52,7 @@ fn alt(plot: &Plot) -> String {
     let series = plot
         .series
         .iter()
-        .map(|series| format!("{} ({})", series.name, series.origin.word()));
+        .map(|series| format!("{} ({})", series.name, series.origin.name()));
     let series = series.collect::<Vec<_>>().join(", ");
     let (y, x) = (with_unit(&plot.y), with_unit(&plot.x));
     format!(

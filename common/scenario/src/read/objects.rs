@@ -224,7 +224,7 @@ impl Table<'_, '_, '_> {
             end: self.get("end"),
             packets: self.get("packets"),
             cpu: self.used("cpu", "cpu"),
-            card: card.and_then(Card::named),
+            card: card.and_then(|name| Card::ALL.into_iter().find(|card| card.name() == name)),
             echo: self.echo(),
         })
     }

@@ -7,271 +7,207 @@
 
 use prost::Message;
 
-/// `trace_packet.proto`, without its events, which are found by their places.
-#[derive(Clone, PartialEq, Message)]
-pub struct Packet {
-    #[prost(message, optional, tag = "2")]
-    pub process_tree: Option<ProcessTree>,
-    #[prost(message, optional, tag = "34")]
-    pub ftrace_stats: Option<FtraceStats>,
-    #[prost(message, optional, tag = "45")]
-    pub system_info: Option<SystemInfo>,
+/// Declares messages as their `.proto` files do: each field with its label, type and number.
+macro_rules! messages {
+    ($($(#[$doc:meta])* $seen:vis $name:ident { $($fields:tt)* })*) => {
+        $(messages!(@ [$(#[$doc])* $seen $name] {} $($fields)*);)*
+    };
+    (@ [$(#[$doc:meta])* $seen:vis $name:ident] { $($made:tt)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Message)]
+        $seen struct $name {
+            $($made)*
+        }
+    };
+    (@ $of:tt $made:tt $field:ident: $label:ident $kind:ident = $tag:tt, $($more:tt)*) => {
+        messages!($kind: $of $made [$label $field $tag] $($more)*);
+    };
+    (int32: $($all:tt)*) => { messages!(= [int32] [i32] $($all)*); };
+    (int64: $($all:tt)*) => { messages!(= [int64] [i64] $($all)*); };
+    (uint32: $($all:tt)*) => { messages!(= [uint32] [u32] $($all)*); };
+    (uint64: $($all:tt)*) => { messages!(= [uint64] [u64] $($all)*); };
+    (bool: $($all:tt)*) => { messages!(= [bool] [bool] $($all)*); };
+    (string: $($all:tt)*) => { messages!(= [string] [String] $($all)*); };
+    (bytes: $($all:tt)*) => { messages!(= [bytes = "vec"] [Vec<u8>] $($all)*); };
+    ($message:ident: $($all:tt)*) => { messages!(= [message] [$message] $($all)*); };
+    (= $kind:tt [$($of:tt)*] $all:tt $made:tt [optional $($field:tt)*] $($more:tt)*) => {
+        messages!(+ optional $kind [Option<$($of)*>] $all $made [$($field)*] $($more)*);
+    };
+    (= $kind:tt [$($of:tt)*] $all:tt $made:tt [repeated $($field:tt)*] $($more:tt)*) => {
+        messages!(+ repeated $kind [Vec<$($of)*>] $all $made [$($field)*] $($more)*);
+    };
+    (+ $label:ident [$($kind:tt)*] [$($type:tt)*] $all:tt { $($made:tt)* }
+        [$field:ident $tag:tt] $($more:tt)*) => {
+        messages!(@ $all {
+            $($made)*
+            #[prost($($kind)*, $label, tag = $tag)]
+            pub $field: $($type)*,
+        } $($more)*);
+    };
 }
+pub(super) use messages;
 
-/// `ps/process_tree.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub struct ProcessTree {
-    #[prost(message, repeated, tag = "1")]
-    pub processes: Vec<Process>,
-    #[prost(message, repeated, tag = "2")]
-    pub threads: Vec<Thread>,
-}
+messages! {
+    /// `trace_packet.proto`, without its events, which are found by their places.
+    pub Packet {
+        process_tree: optional ProcessTree = 2,
+        ftrace_stats: optional FtraceStats = 34,
+        system_info: optional SystemInfo = 45,
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Process {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "2")]
-    pub ppid: Option<i32>,
-    #[prost(string, repeated, tag = "3")]
-    pub cmdline: Vec<String>,
-}
+    /// `ps/process_tree.proto`.
+    pub ProcessTree {
+        processes: repeated Process = 1,
+        threads: repeated Thread = 2,
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Thread {
-    #[prost(int32, optional, tag = "1")]
-    pub tid: Option<i32>,
-    #[prost(bytes = "vec", optional, tag = "2")]
-    pub name: Option<Vec<u8>>,
-    #[prost(int32, optional, tag = "3")]
-    pub tgid: Option<i32>,
-}
+    pub Process {
+        pid: optional int32 = 1,
+        ppid: optional int32 = 2,
+        cmdline: repeated string = 3,
+    }
 
-/// `ftrace/ftrace_stats.proto`: what the kernel's buffers counted at the beginning or the end.
-#[derive(Clone, PartialEq, Message)]
-pub struct FtraceStats {
-    #[prost(int32, optional, tag = "1")]
-    pub phase: Option<i32>,
-    #[prost(message, repeated, tag = "2")]
-    pub cpus: Vec<CpuStats>,
-}
+    pub Thread {
+        tid: optional int32 = 1,
+        name: optional bytes = 2,
+        tgid: optional int32 = 3,
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct CpuStats {
-    #[prost(uint64, optional, tag = "3")]
-    pub overrun: Option<u64>,
-}
+    /// `ftrace/ftrace_stats.proto`: what the kernel's buffers counted at the beginning or the end.
+    pub FtraceStats {
+        phase: optional int32 = 1,
+        cpus: repeated CpuStats = 2,
+    }
 
-/// `system_info.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub struct SystemInfo {
-    #[prost(message, optional, tag = "1")]
-    pub utsname: Option<Utsname>,
-}
+    pub CpuStats {
+        overrun: optional uint64 = 3,
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Utsname {
-    #[prost(string, optional, tag = "3")]
-    pub release: Option<String>,
-}
+    /// `system_info.proto`.
+    pub SystemInfo {
+        utsname: optional Utsname = 1,
+    }
 
-/// `ftrace/ftrace_event_bundle.proto`: events of a CPU, in the order of time.
-#[derive(Clone, PartialEq, Message)]
-pub struct Bundle {
-    #[prost(uint32, optional, tag = "1")]
-    pub cpu: Option<u32>,
-    #[prost(message, repeated, tag = "2")]
-    pub events: Vec<Event>,
-    #[prost(bool, optional, tag = "3")]
-    pub lost_events: Option<bool>,
-    #[prost(message, optional, tag = "4")]
-    pub compact: Option<Compact>,
-    #[prost(int32, optional, tag = "5")]
-    pub clock: Option<i32>,
-}
+    pub Utsname {
+        release: optional string = 3,
+    }
 
-/// Switches and wakings as columns; times are differences to the one before, and names places in
-/// the table.
-#[derive(Clone, PartialEq, Message)]
-pub struct Compact {
-    #[prost(uint64, repeated, tag = "1")]
-    pub switch_timestamp: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    pub switch_prev_state: Vec<i64>,
-    #[prost(int32, repeated, tag = "3")]
-    pub switch_next_pid: Vec<i32>,
-    #[prost(int32, repeated, tag = "4")]
-    pub switch_next_prio: Vec<i32>,
-    #[prost(bytes = "vec", repeated, tag = "5")]
-    pub names: Vec<Vec<u8>>,
-    #[prost(uint32, repeated, tag = "6")]
-    pub switch_next_name: Vec<u32>,
-    #[prost(uint64, repeated, tag = "7")]
-    pub waking_timestamp: Vec<u64>,
-    #[prost(int32, repeated, tag = "8")]
-    pub waking_pid: Vec<i32>,
-    #[prost(int32, repeated, tag = "10")]
-    pub waking_prio: Vec<i32>,
-    #[prost(uint32, repeated, tag = "11")]
-    pub waking_name: Vec<u32>,
-    #[prost(uint32, repeated, tag = "12")]
-    pub waking_flags: Vec<u32>,
-}
+    /// `ftrace/ftrace_event_bundle.proto`: events of a CPU, in the order of time.
+    pub Bundle {
+        cpu: optional uint32 = 1,
+        events: repeated Event = 2,
+        lost_events: optional bool = 3,
+        compact: optional Compact = 4,
+        clock: optional int32 = 5,
+    }
 
-/// `ftrace/ftrace_event.proto`; `pid` is the thread that ran.
-#[derive(Clone, PartialEq, Message)]
-pub struct Event {
-    #[prost(uint64, optional, tag = "1")]
-    pub timestamp: Option<u64>,
-    #[prost(uint32, optional, tag = "2")]
-    pub pid: Option<u32>,
-    #[prost(message, optional, tag = "4")]
-    pub sched_switch: Option<Switch>,
-    #[prost(uint32, optional, tag = "5")]
-    pub common_flags: Option<u32>,
-    #[prost(message, optional, tag = "13")]
-    pub cpu_idle: Option<CpuIdle>,
-    #[prost(message, optional, tag = "17")]
-    pub sched_wakeup: Option<Wakeup>,
-    #[prost(message, optional, tag = "20")]
-    pub sched_waking: Option<Wakeup>,
-    #[prost(message, optional, tag = "24")]
-    pub softirq_entry: Option<Number>,
-    #[prost(message, optional, tag = "25")]
-    pub softirq_exit: Option<Number>,
-    #[prost(message, optional, tag = "36")]
-    pub irq_handler_entry: Option<Number>,
-    #[prost(message, optional, tag = "37")]
-    pub irq_handler_exit: Option<Number>,
-    #[prost(message, optional, tag = "67")]
-    pub cgroup_attach_task: Option<Attach>,
-    #[prost(message, optional, tag = "114")]
-    pub sched_wakeup_new: Option<Wakeup>,
-    #[prost(message, optional, tag = "235")]
-    pub task_newtask: Option<NewTask>,
-    #[prost(message, optional, tag = "236")]
-    pub task_rename: Option<Rename>,
-    #[prost(message, optional, tag = "237")]
-    pub sched_process_exec: Option<Exec>,
-    #[prost(message, optional, tag = "238")]
-    pub sched_process_exit: Option<Nothing>,
-    #[prost(message, optional, tag = "239")]
-    pub sched_process_fork: Option<Fork>,
-    #[prost(message, optional, tag = "491")]
-    pub sched_migrate_task: Option<Migrate>,
-}
+    /// Switches and wakings as columns; times are differences to the one before, and names places
+    /// in the table.
+    pub Compact {
+        switch_timestamp: repeated uint64 = 1,
+        switch_prev_state: repeated int64 = 2,
+        switch_next_pid: repeated int32 = 3,
+        switch_next_prio: repeated int32 = 4,
+        names: repeated bytes = 5,
+        switch_next_name: repeated uint32 = 6,
+        waking_timestamp: repeated uint64 = 7,
+        waking_pid: repeated int32 = 8,
+        waking_prio: repeated int32 = 10,
+        waking_name: repeated uint32 = 11,
+        waking_flags: repeated uint32 = 12,
+    }
 
-/// An event of which only its being there counts.
-#[derive(Clone, PartialEq, Message)]
-pub struct Nothing {}
+    /// `ftrace/ftrace_event.proto`; `pid` is the thread that ran.
+    pub Event {
+        timestamp: optional uint64 = 1,
+        pid: optional uint32 = 2,
+        sched_switch: optional Switch = 4,
+        common_flags: optional uint32 = 5,
+        cpu_idle: optional CpuIdle = 13,
+        sched_wakeup: optional Wakeup = 17,
+        sched_waking: optional Wakeup = 20,
+        softirq_entry: optional Number = 24,
+        softirq_exit: optional Number = 25,
+        irq_handler_entry: optional Number = 36,
+        irq_handler_exit: optional Number = 37,
+        cgroup_attach_task: optional Attach = 67,
+        sched_wakeup_new: optional Wakeup = 114,
+        task_newtask: optional NewTask = 235,
+        task_rename: optional Rename = 236,
+        sched_process_exec: optional Exec = 237,
+        sched_process_exit: optional Nothing = 238,
+        sched_process_fork: optional Fork = 239,
+        sched_migrate_task: optional Migrate = 491,
+    }
 
-/// An event whose first field is an interrupt or a vector.
-#[derive(Clone, PartialEq, Message)]
-pub struct Number {
-    #[prost(int32, optional, tag = "1")]
-    pub number: Option<i32>,
-}
+    /// An event of which only its being there counts.
+    pub Nothing {}
 
-/// `ftrace/sched.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Switch {
-    #[prost(bytes = "vec", optional, tag = "1")]
-    pub prev_comm: Option<Vec<u8>>,
-    #[prost(int32, optional, tag = "2")]
-    pub prev_pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prev_prio: Option<i32>,
-    #[prost(int64, optional, tag = "4")]
-    pub prev_state: Option<i64>,
-    #[prost(bytes = "vec", optional, tag = "5")]
-    pub next_comm: Option<Vec<u8>>,
-    #[prost(int32, optional, tag = "6")]
-    pub next_pid: Option<i32>,
-    #[prost(int32, optional, tag = "7")]
-    pub next_prio: Option<i32>,
-}
+    /// An event whose first field is an interrupt or a vector.
+    pub Number {
+        number: optional int32 = 1,
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Wakeup {
-    #[prost(bytes = "vec", optional, tag = "1")]
-    pub comm: Option<Vec<u8>>,
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prio: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub success: Option<i32>,
-    #[prost(int32, optional, tag = "5")]
-    pub target_cpu: Option<i32>,
-}
+    /// `ftrace/sched.proto`.
+    pub Switch {
+        prev_comm: optional bytes = 1,
+        prev_pid: optional int32 = 2,
+        prev_prio: optional int32 = 3,
+        prev_state: optional int64 = 4,
+        next_comm: optional bytes = 5,
+        next_pid: optional int32 = 6,
+        next_prio: optional int32 = 7,
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Migrate {
-    #[prost(bytes = "vec", optional, tag = "1")]
-    pub comm: Option<Vec<u8>>,
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prio: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub orig_cpu: Option<i32>,
-    #[prost(int32, optional, tag = "5")]
-    pub dest_cpu: Option<i32>,
-}
+    pub Wakeup {
+        comm: optional bytes = 1,
+        pid: optional int32 = 2,
+        prio: optional int32 = 3,
+        success: optional int32 = 4,
+        target_cpu: optional int32 = 5,
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Fork {
-    #[prost(bytes = "vec", optional, tag = "1")]
-    pub parent_comm: Option<Vec<u8>>,
-    #[prost(int32, optional, tag = "2")]
-    pub parent_pid: Option<i32>,
-    #[prost(bytes = "vec", optional, tag = "3")]
-    pub child_comm: Option<Vec<u8>>,
-    #[prost(int32, optional, tag = "4")]
-    pub child_pid: Option<i32>,
-}
+    pub Migrate {
+        comm: optional bytes = 1,
+        pid: optional int32 = 2,
+        prio: optional int32 = 3,
+        orig_cpu: optional int32 = 4,
+        dest_cpu: optional int32 = 5,
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Exec {
-    #[prost(int32, optional, tag = "2")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub old_pid: Option<i32>,
-}
+    pub Fork {
+        parent_comm: optional bytes = 1,
+        parent_pid: optional int32 = 2,
+        child_comm: optional bytes = 3,
+        child_pid: optional int32 = 4,
+    }
 
-/// `ftrace/task.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub struct NewTask {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(bytes = "vec", optional, tag = "2")]
-    pub comm: Option<Vec<u8>>,
-    #[prost(uint64, optional, tag = "3")]
-    pub clone_flags: Option<u64>,
-}
+    pub Exec {
+        pid: optional int32 = 2,
+        old_pid: optional int32 = 3,
+    }
 
-#[derive(Clone, PartialEq, Message)]
-pub struct Rename {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(bytes = "vec", optional, tag = "3")]
-    pub newcomm: Option<Vec<u8>>,
-}
+    /// `ftrace/task.proto`.
+    pub NewTask {
+        pid: optional int32 = 1,
+        comm: optional bytes = 2,
+        clone_flags: optional uint64 = 3,
+    }
 
-/// `ftrace/cgroup.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Attach {
-    #[prost(int32, optional, tag = "3")]
-    pub pid: Option<i32>,
-    #[prost(string, optional, tag = "7")]
-    pub dst_path: Option<String>,
-}
+    pub Rename {
+        pid: optional int32 = 1,
+        newcomm: optional bytes = 3,
+    }
 
-/// `ftrace/power.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub struct CpuIdle {
-    #[prost(uint32, optional, tag = "1")]
-    pub state: Option<u32>,
-    #[prost(uint32, optional, tag = "2")]
-    pub cpu_id: Option<u32>,
+    /// `ftrace/cgroup.proto`.
+    pub Attach {
+        pid: optional int32 = 3,
+        dst_path: optional string = 7,
+    }
+
+    /// `ftrace/power.proto`.
+    pub CpuIdle {
+        state: optional uint32 = 1,
+        cpu_id: optional uint32 = 2,
+    }
 }

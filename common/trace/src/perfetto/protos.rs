@@ -5,70 +5,47 @@
 
 use prost::Message;
 
-use super::messages::{Bundle, ProcessTree};
+use super::messages::{Bundle, ProcessTree, messages};
 
-/// `trace_packet.proto`: one entry of a trace file, which is a sequence of them under tag 1.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct TracePacket {
-    #[prost(message, optional, tag = "1")]
-    pub ftrace_events: Option<Bundle>,
-    #[prost(message, optional, tag = "2")]
-    pub process_tree: Option<ProcessTree>,
-    #[prost(uint64, optional, tag = "8")]
-    pub timestamp: Option<u64>,
-    #[prost(uint32, optional, tag = "10")]
-    pub trusted_packet_sequence_id: Option<u32>,
-    #[prost(message, optional, tag = "11")]
-    pub track_event: Option<TrackEvent>,
-    #[prost(uint32, optional, tag = "13")]
-    pub sequence_flags: Option<u32>,
-    #[prost(message, optional, tag = "60")]
-    pub track_descriptor: Option<TrackDescriptor>,
-}
+messages! {
+    /// `trace_packet.proto`: one entry of a trace file, which is a sequence of them under tag 1.
+    pub(super) TracePacket {
+        ftrace_events: optional Bundle = 1,
+        process_tree: optional ProcessTree = 2,
+        timestamp: optional uint64 = 8,
+        trusted_packet_sequence_id: optional uint32 = 10,
+        track_event: optional TrackEvent = 11,
+        sequence_flags: optional uint32 = 13,
+        track_descriptor: optional TrackDescriptor = 60,
+    }
 
-/// `track_event/thread_descriptor.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct ThreadDescriptor {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(int32, optional, tag = "2")]
-    pub tid: Option<i32>,
-}
+    /// `track_event/thread_descriptor.proto`.
+    pub(super) ThreadDescriptor {
+        pid: optional int32 = 1,
+        tid: optional int32 = 2,
+    }
 
-/// `track_event/counter_descriptor.proto`: an empty one makes a track a counter.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct CounterDescriptor {}
+    /// `track_event/counter_descriptor.proto`: an empty one makes a track a counter.
+    pub(super) CounterDescriptor {}
 
-/// `track_event/track_descriptor.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct TrackDescriptor {
-    #[prost(uint64, optional, tag = "1")]
-    pub uuid: Option<u64>,
-    #[prost(string, optional, tag = "2")]
-    pub name: Option<String>,
-    #[prost(message, optional, tag = "4")]
-    pub thread: Option<ThreadDescriptor>,
-    #[prost(uint64, optional, tag = "5")]
-    pub parent_uuid: Option<u64>,
-    #[prost(message, optional, tag = "8")]
-    pub counter: Option<CounterDescriptor>,
-    #[prost(int32, optional, tag = "11")]
-    pub child_ordering: Option<i32>,
-    #[prost(int32, optional, tag = "12")]
-    pub sibling_order_rank: Option<i32>,
-}
+    /// `track_event/track_descriptor.proto`.
+    pub(super) TrackDescriptor {
+        uuid: optional uint64 = 1,
+        name: optional string = 2,
+        thread: optional ThreadDescriptor = 4,
+        parent_uuid: optional uint64 = 5,
+        counter: optional CounterDescriptor = 8,
+        child_ordering: optional int32 = 11,
+        sibling_order_rank: optional int32 = 12,
+    }
 
-/// `track_event/track_event.proto`.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct TrackEvent {
-    #[prost(int32, optional, tag = "9")]
-    pub r#type: Option<i32>,
-    #[prost(uint64, optional, tag = "11")]
-    pub track_uuid: Option<u64>,
-    #[prost(string, optional, tag = "23")]
-    pub name: Option<String>,
-    #[prost(int64, optional, tag = "30")]
-    pub counter_value: Option<i64>,
+    /// `track_event/track_event.proto`.
+    pub(super) TrackEvent {
+        r#type: optional int32 = 9,
+        track_uuid: optional uint64 = 11,
+        name: optional string = 23,
+        counter_value: optional int64 = 30,
+    }
 }
 
 /// `TrackEvent.Type`.

@@ -12,16 +12,18 @@ use super::protos::{
 use super::sink::Packets;
 use crate::Names;
 
-/// What tracks are gathered under, in the order in which they are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Group {
-    Spans,
-    Counters,
-    Lags,
-    Interrupts,
-    Locks,
-    Scheduler,
-    Network,
+warmq_units::named! {
+    /// What tracks are gathered under, in the order in which they are shown.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub(super) enum Group {
+        Spans = "Shared spans",
+        Counters = "Counters",
+        Lags = "Lags of groups (virtual ns)",
+        Interrupts = "Interrupts",
+        Locks = "Spin locks",
+        Scheduler = "Scheduler",
+        Network = "Network",
+    }
 }
 
 /// A thread as Perfetto knows it: its process, and itself.
@@ -61,20 +63,6 @@ pub(super) struct Tracks {
     // Each with its unique number, from 1 on: 0 is reserved by Perfetto.
     known: BTreeMap<Track, u64>,
     pub names: Names,
-}
-
-impl Group {
-    fn name(self) -> &'static str {
-        match self {
-            Group::Spans => "Shared spans",
-            Group::Counters => "Counters",
-            Group::Lags => "Lags of groups (virtual ns)",
-            Group::Interrupts => "Interrupts",
-            Group::Locks => "Spin locks",
-            Group::Scheduler => "Scheduler",
-            Group::Network => "Network",
-        }
-    }
 }
 
 impl Track {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warmq_config::{Chosen, Setting, Value};
+use warmq_config::{Chosen, Setting, Value, settings};
 use warmq_kernel::Preemption;
 use warmq_sched::{COMPILED, Entry, backports, of_kernel};
 
@@ -18,20 +18,17 @@ const DRAWN: &str = "drawn";
 
 /// What can be set in the lab.
 pub(super) fn settings() -> Vec<Setting> {
-    vec![
-        Setting::text(KERNEL, "6.18").says(
+    settings! {
+        KERNEL, text("6.18"),
             "with the scheduler `kernel`: which kernel's, from 6.12 on",
-            "the series of which most is known",
-        ),
-        Setting::choice("preempt", &[DEFAULT, "none", "voluntary", "full", "lazy"]).says(
+            "the series of which most is known";
+        "preempt", choice(&[DEFAULT, "none", "voluntary", "full", "lazy"]),
             "the preemption model of the scheduler's kernel",
-            "preempt= of its command line; which there are depends on the kernel",
-        ),
-        Setting::choice("ticks", &["at-start", DRAWN]).says(
+            "preempt= of its command line; which there are depends on the kernel";
+        "ticks", choice(&["at-start", DRAWN]),
             "where in a period of the ticks the work begins: as one does, or where the seed says",
-            "a real start may be anywhere; what hangs on it differs from seed to seed if it is drawn",
-        ),
-    ]
+            "a real start may be anywhere; what hangs on it differs from seed to seed if it is drawn";
+    }
 }
 
 fn text<'p>(plan: &'p Plan, name: &str) -> Option<&'p str> {

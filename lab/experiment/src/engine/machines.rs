@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use warmq_config::{Chosen, Setting};
+use warmq_config::{Chosen, Setting, settings};
 use warmq_machine::{
     CARD_MODELS, CardModel, MachineDescription, Overrides, PLAIN, builtin, builtin_names,
     costs_taken_from, read_hwloc, read_toml,
@@ -47,10 +47,11 @@ pub(super) fn find(
 /// The settings of `machine`.
 pub(super) fn settings(machine: &MachineDescription) -> Vec<Setting> {
     let cpus = machine.cpus.len() as i64;
-    let mut settings = vec![Setting::count("cpus", (1, cpus), cpus, "CPUs").says(
-        "number of CPUs used, counted from cpu0",
-        "the machine's description",
-    )];
+    let mut settings = settings! {
+        "cpus", count((1, cpus), cpus, "CPUs"),
+            "number of CPUs used, counted from cpu0",
+            "the machine's description";
+    };
     for (level, size) in level_sizes(machine) {
         let bounds = (Bytes(1), Bytes(1 << 36));
         settings.push(Setting::bytes(&format!("l{level}"), bounds, size).says(
@@ -58,30 +59,26 @@ pub(super) fn settings(machine: &MachineDescription) -> Vec<Setting> {
             "the machine's description",
         ));
     }
-    settings.extend([
-        Setting::count("page_cluster", (1, 1_024), 8, "blocks").says(
+    settings.extend(settings! {
+        "page_cluster", count((1, 1_024), 8, "blocks"),
             "mean size of a cluster of free memory, in blocks of 8 KB",
-            "coloring paper, note on table 2",
-        ),
-        Setting::count("memory_used", (0, 90), 40, "%")
-            .says("share of memory that is permanently in use", "assumed"),
-        Setting::choice("card", &cards(machine)).says(
+            "coloring paper, note on table 2";
+        "memory_used", count((0, 90), 40, "%"),
+            "share of memory that is permanently in use",
+            "assumed";
+        "card", choice(&cards(machine)),
             "the model of the network card; `plain`: none, it interrupts when a packet finds it idle",
-            "the machine's description",
-        ),
-        Setting::flag("caches", true).says(
+            "the machine's description";
+        "caches", flag(true),
             "whether accesses go through the caches; without them, accesses are free",
-            "ours",
-        ),
-        Setting::flag("page_offsets", false).says(
+            "ours";
+        "page_offsets", flag(false),
             "count bus transactions by page offset, as GATES does; slower",
-            "ours",
-        ),
-        Setting::flag("classify_misses", false).says(
+            "ours";
+        "classify_misses", flag(false),
             "count cold, conflict, capacity and coherence misses separately; slower",
-            "ours",
-        ),
-    ]);
+            "ours";
+    });
     settings
 }
 

@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
-use warmq_trace::Comm;
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
 use crate::core::{
@@ -201,25 +200,14 @@ impl Boot<'_> {
 
     /// A task group within `parent`, of `weight` (1 to 10,000, as `cpu.weight`) among its siblings.
     pub fn group(&mut self, parent: GroupId, name: &str, weight: u32) -> GroupId {
-        self.create_group(Group {
-            name: Comm::new(name),
-            parent: Some(parent),
-            weight,
-            idle: false,
-            autogroup: false,
-            limits: None,
-        })
+        self.create_group(Group::new(name, Some(parent), weight))
     }
 
     /// The group of a session (autogroup), of the weight of `nice`.
     pub fn autogroup(&mut self, name: &str, nice: i8) -> GroupId {
         self.create_group(Group {
-            name: Comm::new(name),
-            parent: Some(GroupId::ROOT),
-            weight: group_weight_of_nice(nice),
-            idle: false,
             autogroup: true,
-            limits: None,
+            ..Group::new(name, Some(GroupId::ROOT), group_weight_of_nice(nice))
         })
     }
 

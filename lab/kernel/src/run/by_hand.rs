@@ -5,7 +5,6 @@
 //! goes on only where the caller says so.
 
 use warmq_machine::{MachineDescription, OutOfMemory};
-use warmq_trace::Comm;
 use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 
 use crate::core::{Core, Event, NeedResched, Recorder, State, TimerOwner, View};
@@ -86,14 +85,7 @@ impl ByHand {
 
     /// A group in another one.
     pub fn group(&mut self, name: &str, parent: GroupId) -> GroupId {
-        self.core.groups.create(Group {
-            name: Comm::new(name),
-            parent: Some(parent),
-            weight: 100,
-            idle: false,
-            autogroup: false,
-            limits: None,
-        })
+        self.core.groups.create(Group::new(name, Some(parent), 100))
     }
 
     /// The weight of a group from now on.

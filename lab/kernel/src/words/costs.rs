@@ -34,9 +34,12 @@ impl Costs {
             cycles: Cycles(0),
             source: "none: a test of policy".to_owned(),
         };
-        let named = NAMES.map(|name| (name.to_owned(), free.clone()));
+        let derived = |name: &str| DERIVED.iter().any(|(derived, _)| *derived == name);
+        let names = OF_SCHEDULERS.iter().chain(OF_TIMES);
+        let names = names.filter(|name| !derived(name));
+        let table = names.map(|name| ((*name).to_owned(), free.clone()));
         Costs {
-            table: named.into(),
+            table: table.collect(),
         }
     }
 
@@ -60,7 +63,7 @@ impl Costs {
     }
 }
 
-/// All that is looked up: what [`Times`] has, and by schedulers
+/// What schedulers look up:
 ///
 /// - `schedule_fixed`: `schedule()`, without the walk over the run queue;
 /// - `goodness`: one visit of the walk: tests and `goodness()`, without its misses;
@@ -69,29 +72,7 @@ impl Costs {
 /// - `hrtick_start`: arming the timer that ends a slice, by kernels that have one;
 /// - `hundred_instructions`: 100 instructions of the kernel that are counted, besides memory;
 /// - `current_colored`: the extra cost of computing `current` with colors.
-const NAMES: [&str; 29] = [
-    "access",
-    "system_call",
-    "context_switch",
-    "mm_switch",
-    "interrupt_entry",
-    "interrupt_exit",
-    "interrupt_return",
-    "timer_program",
-    "timer_tick",
-    "reschedule_interrupt",
-    "network_packet",
-    "accept",
-    "stream_packet",
-    "stream_call",
-    "socket_send",
-    "socket_receive",
-    "copy_per_line",
-    "fork",
-    "exit",
-    "lock_uncontended",
-    "idle_poll",
-    "nohz_exit",
+const OF_SCHEDULERS: &[&str] = &[
     "schedule_fixed",
     "goodness",
     "recalculate_per_task",
@@ -110,94 +91,85 @@ const DERIVED: [(&str, Option<&str>); 2] = [("unix_message", Some("stream_call")
 /// without `mwait` do.
 const HALT_EXIT: &str = "halt_exit";
 
-/// The kernel's costs as times, looked up once under the names of the fields.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
-    /// What a program's access to memory takes besides the caches: an address is drawn, a counter
-    /// goes up.
-    pub(crate) access: Cycles,
-    /// Entering and leaving the kernel.
-    pub(crate) system_call: Duration,
-    /// Switching registers and stacks, after the pick.
-    pub(crate) context_switch: Duration,
-    /// Loading another page table, and the TLB misses that follow.
-    pub(crate) mm_switch: Duration,
-    /// From the interrupt to its handler.
-    pub(crate) interrupt_entry: Duration,
-    /// From the handler to where the kernel may switch to another task.
-    pub(crate) interrupt_exit: Duration,
-    /// From the kernel back to the user code that was interrupted, after any switch.
-    pub(crate) interrupt_return: Duration,
-    /// Programming the timer for the next expiry, after those that have expired.
-    pub(crate) timer_program: Duration,
-    /// The timer's handler, without the scheduler's part.
-    pub(crate) timer_tick: Duration,
-    /// Sending a reschedule interrupt to another CPU.
-    pub(crate) reschedule_interrupt: Duration,
-    /// Driver and protocol work on one packet.
-    pub(crate) network_packet: Duration,
-    /// Protocol work on one packet of a stream to this machine, out and in.
-    pub(crate) stream_packet: Duration,
-    /// A send or a receive on a stream to this machine besides socket_send or socket_receive: its
-    /// lock, its queues.
-    pub(crate) stream_call: Duration,
-    /// A message through a Unix socket, its `sk_buff` allocated and queued, or taken out and freed:
-    /// a send besides `socket_send`, a receive besides `socket_receive`.
-    pub(crate) unix_message: Duration,
-    /// A wait or a wakeup in a futex besides `system_call`: its bucket is found and locked.
-    pub(crate) futex: Duration,
-    /// Accepting a connection from a listening socket.
-    pub(crate) accept: Duration,
-    /// A send, without packets and copying.
-    pub(crate) socket_send: Duration,
-    /// A receive, without copying.
-    pub(crate) socket_receive: Duration,
-    /// Copying one cache line, without its misses.
-    pub(crate) copy_per_line: Cycles,
-    /// Creating a task.
-    pub(crate) fork: Duration,
-    /// Ending a task.
-    pub(crate) exit: Duration,
-    /// Locking or unlocking an uncontended mutex.
-    pub(crate) lock_uncontended: Duration,
-    /// Until a CPU that polls in idle notices that it should reschedule.
-    pub(crate) idle_poll: Duration,
-    /// Restarting a stopped tick on the way out of idle.
-    pub(crate) nohz_exit: Duration,
-    /// From an interrupt of an idle CPU that halts to its first instruction. `None`: idle CPUs do
-    /// as the kernel's settings say.
-    pub(crate) halt_exit: Option<Duration>,
+/// Declares what the engine looks up: the cost of each row, as a time or in cycles.
+macro_rules! times {
+    (Cycles $cycles:expr, $clock:expr) => { $cycles };
+    (Duration $cycles:expr, $clock:expr) => { $clock.time_of($cycles) };
+    ($($(#[$doc:meta])* $cost:ident: $of:ident,)*) => {
+        /// The kernel's costs as times, looked up once under the names of the fields.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct Times {
+            $($(#[$doc])* pub(crate) $cost: $of,)*
+            /// From an interrupt of an idle CPU that halts to its first instruction. `None`: idle
+            /// CPUs do as the kernel's settings say.
+            pub(crate) halt_exit: Option<Duration>,
+        }
+
+        /// The names of these, but for `halt_exit`.
+        const OF_TIMES: &[&str] = &[$(stringify!($cost)),*];
+
+        impl Times {
+            pub(crate) fn new(costs: &Costs, clock: Hertz) -> Result<Times, UnknownCost> {
+                let halt_exit = costs.get(HALT_EXIT).ok();
+                Ok(Times {
+                    $($cost: times!($of costs.get(stringify!($cost))?, clock),)*
+                    halt_exit: halt_exit.map(|cycles| clock.time_of(cycles)),
+                })
+            }
+        }
+    };
 }
 
-impl Times {
-    pub(crate) fn new(costs: &Costs, clock: Hertz) -> Result<Times, UnknownCost> {
-        let time = |name| costs.get(name).map(|cycles| clock.time_of(cycles));
-        Ok(Times {
-            access: costs.get("access")?,
-            system_call: time("system_call")?,
-            context_switch: time("context_switch")?,
-            mm_switch: time("mm_switch")?,
-            interrupt_entry: time("interrupt_entry")?,
-            interrupt_exit: time("interrupt_exit")?,
-            interrupt_return: time("interrupt_return")?,
-            timer_program: time("timer_program")?,
-            timer_tick: time("timer_tick")?,
-            reschedule_interrupt: time("reschedule_interrupt")?,
-            network_packet: time("network_packet")?,
-            stream_packet: time("stream_packet")?,
-            stream_call: time("stream_call")?,
-            unix_message: time("unix_message")?,
-            futex: time("futex")?,
-            accept: time("accept")?,
-            socket_send: time("socket_send")?,
-            socket_receive: time("socket_receive")?,
-            copy_per_line: costs.get("copy_per_line")?,
-            fork: time("fork")?,
-            exit: time("exit")?,
-            lock_uncontended: time("lock_uncontended")?,
-            idle_poll: time("idle_poll")?,
-            nohz_exit: time("nohz_exit")?,
-            halt_exit: time(HALT_EXIT).ok(),
-        })
-    }
+times! {
+    /// What a program's access to memory takes besides the caches: an address is drawn, a counter
+    /// goes up.
+    access: Cycles,
+    /// Entering and leaving the kernel.
+    system_call: Duration,
+    /// Switching registers and stacks, after the pick.
+    context_switch: Duration,
+    /// Loading another page table, and the TLB misses that follow.
+    mm_switch: Duration,
+    /// From the interrupt to its handler.
+    interrupt_entry: Duration,
+    /// From the handler to where the kernel may switch to another task.
+    interrupt_exit: Duration,
+    /// From the kernel back to the user code that was interrupted, after any switch.
+    interrupt_return: Duration,
+    /// Programming the timer for the next expiry, after those that have expired.
+    timer_program: Duration,
+    /// The timer's handler, without the scheduler's part.
+    timer_tick: Duration,
+    /// Sending a reschedule interrupt to another CPU.
+    reschedule_interrupt: Duration,
+    /// Driver and protocol work on one packet.
+    network_packet: Duration,
+    /// Protocol work on one packet of a stream to this machine, out and in.
+    stream_packet: Duration,
+    /// A send or a receive on a stream to this machine besides socket_send or socket_receive: its
+    /// lock, its queues.
+    stream_call: Duration,
+    /// A message through a Unix socket, its `sk_buff` allocated and queued, or taken out and freed:
+    /// a send besides `socket_send`, a receive besides `socket_receive`.
+    unix_message: Duration,
+    /// A wait or a wakeup in a futex besides `system_call`: its bucket is found and locked.
+    futex: Duration,
+    /// Accepting a connection from a listening socket.
+    accept: Duration,
+    /// A send, without packets and copying.
+    socket_send: Duration,
+    /// A receive, without copying.
+    socket_receive: Duration,
+    /// Copying one cache line, without its misses.
+    copy_per_line: Cycles,
+    /// Creating a task.
+    fork: Duration,
+    /// Ending a task.
+    exit: Duration,
+    /// Locking or unlocking an uncontended mutex.
+    lock_uncontended: Duration,
+    /// Until a CPU that polls in idle notices that it should reschedule.
+    idle_poll: Duration,
+    /// Restarting a stopped tick on the way out of idle.
+    nohz_exit: Duration,
 }

@@ -35,6 +35,20 @@ pub struct Group {
     pub limits: Option<Limits>,
 }
 
+impl Group {
+    /// An ordinary one, without limits.
+    pub(crate) fn new(name: &str, parent: Option<GroupId>, weight: u32) -> Group {
+        Group {
+            name: Comm::new(name),
+            parent,
+            weight,
+            idle: false,
+            autogroup: false,
+            limits: None,
+        }
+    }
+}
+
 /// `cpu.max` and `cpu.max.burst` of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {

@@ -7,14 +7,11 @@ use warmq_units::{Bytes, CpuSet, Cycles, Duration};
 
 use crate::words::{BoxedProgram, Change, Handle, Origin, SenderSlot, Span, SpanEdge, TaskSpec};
 
-macro_rules! handle {
-    ($(#[$doc:meta])* $name:ident) => {
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub(crate) u32);
-    };
-    ($(#[$doc:meta])* $name:ident, with a table) => {
-        handle!($(#[$doc])* $name);
 
         impl Handle for $name {
             fn of(index: usize) -> $name {
@@ -26,53 +23,33 @@ macro_rules! handle {
                 self.0 as usize
             }
         }
-    };
+    )*};
 }
 
-handle!(
+handles! {
     /// One end of a stream connection.
-    Socket, with a table
-);
-
-handle!(
+    Socket;
     /// A socket that listens for connections.
-    Listener, with a table
-);
-
-handle!(
+    Listener;
     /// A mutex of user space.
-    Mutex, with a table
-);
-
-handle!(
+    Mutex;
     /// A spin lock of user space.
-    Spinlock, with a table
-);
-
-handle!(
+    Spinlock;
     /// A condition variable, or a futex that tasks wait in.
-    Condition, with a table
-);
-
-handle!(
+    Condition;
     /// A barrier.
-    Barrier, with a table
-);
-
-handle!(
+    Barrier;
     /// A SysV semaphore.
-    Semaphore, with a table
-);
-
-handle!(
+    Semaphore;
     /// A region of simulated memory, made of physical pages.
-    Region, with a table
-);
-
-handle!(
+    Region;
     /// An address space. Its tasks share memory, and switches between them are cheap.
-    Mm
-);
+    Mm;
+    /// A network card.
+    Nic;
+    /// A peer on another machine: a client that costs this machine no CPU time of its own.
+    Remote;
+}
 
 impl Mm {
     /// The address space as an index into a table with one entry per address space.
@@ -80,16 +57,6 @@ impl Mm {
         self.0 as usize
     }
 }
-
-handle!(
-    /// A network card.
-    Nic, with a table
-);
-
-handle!(
-    /// A peer on another machine: a client that costs this machine no CPU time of its own.
-    Remote, with a table
-);
 
 /// A name for data that a program uses: fragment `number` of application `app`, both of the
 /// program's choice. Tasks that use the same data name the same fragment.

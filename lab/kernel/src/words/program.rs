@@ -124,6 +124,10 @@ impl Task {
         ask(&self.mailbox, operation)
     }
 
+    fn change(&self, change: Change) -> impl Future<Output = u64> {
+        self.call(Operation::Change(change))
+    }
+
     /// Computes for `cycles`, without simulated memory accesses.
     pub async fn compute(&self, cycles: Cycles) {
         self.call(Operation::Compute(cycles)).await;
@@ -377,51 +381,43 @@ impl Task {
 
     /// Changes the nice value of `task`, from -20 to 19.
     pub async fn set_nice(&self, task: TaskId, nice: i8) {
-        self.call(Operation::Change(Change::Nice(task, nice))).await;
+        self.change(Change::Nice(task, nice)).await;
     }
 
     /// Changes the policy of `task`.
     pub async fn set_policy(&self, task: TaskId, policy: Policy) {
-        self.call(Operation::Change(Change::Policy(task, policy)))
-            .await;
+        self.change(Change::Policy(task, policy)).await;
     }
 
     /// Changes the slice that `task` asks for; `None` is the scheduler's default.
     pub async fn set_slice(&self, task: TaskId, slice: Option<Duration>) {
-        self.call(Operation::Change(Change::Slice(task, slice)))
-            .await;
+        self.change(Change::Slice(task, slice)).await;
     }
 
     /// Changes as what utilization `task` counts at least, from 0 to 1024.
     pub async fn set_uclamp_min(&self, task: TaskId, min: u16) {
-        self.call(Operation::Change(Change::UclampMin(task, min)))
-            .await;
+        self.change(Change::UclampMin(task, min)).await;
     }
 
     /// Changes as what utilization `task` counts at most, from 0 to 1024.
     pub async fn set_uclamp_max(&self, task: TaskId, max: u16) {
-        self.call(Operation::Change(Change::UclampMax(task, max)))
-            .await;
+        self.change(Change::UclampMax(task, max)).await;
     }
 
     /// Moves `task` to `group`.
     pub async fn set_group(&self, task: TaskId, group: GroupId) {
-        self.call(Operation::Change(Change::Group(task, group)))
-            .await;
+        self.change(Change::Group(task, group)).await;
     }
 
     /// Changes the weight of `group` among its siblings, from 1 to 10,000.
     pub async fn set_group_weight(&self, group: GroupId, weight: u32) {
-        self.call(Operation::Change(Change::Weight(group, weight)))
-            .await;
+        self.change(Change::Weight(group, weight)).await;
     }
 
     /// Takes `cpu` offline, or online again. False if nothing changed: there is no such CPU, it was
     /// in that state already, or it is the last one online.
     pub async fn set_cpu_online(&self, cpu: CpuId, online: bool) -> bool {
-        self.call(Operation::Change(Change::Online(cpu, online)))
-            .await
-            == 1
+        self.change(Change::Online(cpu, online)).await == 1
     }
 
     /// Declares that this task uses the data of `fragment` of `app` from here on. A scheduler that
@@ -442,8 +438,7 @@ impl Task {
     /// is left, nothing changes.
     pub async fn set_affinity(&self, task: TaskId, cpus: impl IntoIterator<Item = CpuId>) {
         let cpus = cpus.into_iter().collect();
-        self.call(Operation::Change(Change::Affinity(task, cpus)))
-            .await;
+        self.change(Change::Affinity(task, cpus)).await;
     }
 }
 

@@ -5,30 +5,21 @@ use std::fmt;
 use warmq_machine::{Fragmentation, Options};
 use warmq_units::{Bytes, Duration, Seed};
 
-/// Where the kernel itself can be preempted (`kernel/Kconfig.preempt`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Preemption {
-    /// Nowhere: a task is preempted only on its way back to user mode.
-    None,
-    /// Also where kernel code says that it might sleep: at the start of a system call and between
-    /// copied lines.
-    Voluntary,
-    /// Everywhere except under spin locks, in interrupts and in softirqs.
-    Full,
-    /// As `Full`, but a lazy request waits for the way back to user mode or for the next tick
-    /// (`TIF_NEED_RESCHED_LAZY`, since Linux 6.13).
-    Lazy,
-}
-
-impl Preemption {
-    /// Its name on the kernel's command line (`preempt=`).
-    pub fn name(self) -> &'static str {
-        match self {
-            Preemption::None => "none",
-            Preemption::Voluntary => "voluntary",
-            Preemption::Full => "full",
-            Preemption::Lazy => "lazy",
-        }
+warmq_units::named! {
+    /// Where the kernel itself can be preempted (`kernel/Kconfig.preempt`), by its name on the
+    /// kernel's command line (`preempt=`).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Preemption {
+        /// Nowhere: a task is preempted only on its way back to user mode.
+        None = "none",
+        /// Also where kernel code says that it might sleep: at the start of a system call and
+        /// between copied lines.
+        Voluntary = "voluntary",
+        /// Everywhere except under spin locks, in interrupts and in softirqs.
+        Full = "full",
+        /// As `Full`, but a lazy request waits for the way back to user mode or for the next tick
+        /// (`TIF_NEED_RESCHED_LAZY`, since Linux 6.13).
+        Lazy = "lazy",
     }
 }
 

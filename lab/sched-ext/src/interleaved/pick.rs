@@ -270,10 +270,7 @@ impl On {
     async fn idle(&self, begins: bool) {
         let cpu = self.cpu;
         self.world(|world| world.hand.set_running(cpu, None));
-        let known = self.with(|machine, at| {
-            machine.here(at).note_idle(cpu, true);
-            std::mem::replace(&mut machine.state.cpu_mut(cpu).known_idle, true)
-        });
+        let known = self.with(|machine, at| machine.here(at).idles_already(cpu));
         if begins || !known {
             let update = self.callbacks().update_idle;
             let args = [cpu.0.into(), 1];

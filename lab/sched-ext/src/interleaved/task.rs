@@ -10,7 +10,7 @@ use crate::kfuncs;
 use crate::queue::Dsq;
 use crate::run_queue::Machine;
 use crate::state::{During, Held, Insert};
-use crate::words::{deq, ops};
+use crate::words::ops;
 
 impl On {
     /// `select_task_rq_scx()`, under the task's lock.
@@ -56,12 +56,7 @@ impl On {
 
     /// A task joins the run queue of `cpu` (`enqueue_task_scx()`), under that one's lock.
     pub(super) async fn enqueue(&self, task: TaskId, cpu: CpuId, flags: u64) {
-        self.with(|machine, at| {
-            machine.here(at).set_cpu(task, cpu);
-            machine.state.task_mut(task).queued = true;
-            machine.here(at).begin_wait(task);
-            machine.here(at).write_queued(task, true);
-        });
+        self.with(|machine, at| machine.here(at).join_run_queue(task, cpu));
         let runnable = self.callbacks().runnable;
         self.call_task(runnable, task, &[flags]).await;
         self.give(task, flags).await;
@@ -172,21 +167,7 @@ impl On {
             self.call_task(callbacks.stopping, task, &[0]).await;
         }
         self.call_task(callbacks.quiescent, task, &[flags]).await;
-        self.with(|machine, at| {
-            machine.here(at).unlink(task);
-            machine.here(at).set_direct(task, None);
-            let sleeps = flags & deq::SLEEP != 0;
-            let state = machine.state.task_mut(task);
-            state.queued = false;
-            if sleeps {
-                state.waits_since = None;
-            }
-            let mut here = machine.here(at);
-            here.write_queued(task, false);
-            if sleeps {
-                here.count_sleep(task);
-            }
-        });
+        self.with(|machine, at| machine.here(at).leave_run_queue(task, flags));
     }
 
     /// Takes the lock of a task, and that of its run queue (`task_rq_lock()`).

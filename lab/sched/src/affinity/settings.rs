@@ -1,7 +1,7 @@
 //! What can be set on the layer, and what was.
 
 use warmq_affinity::rules::{Balancing, Reference};
-use warmq_config::{Chosen, Setting};
+use warmq_config::{Chosen, Setting, settings};
 use warmq_kernel::Hint;
 use warmq_units::Duration;
 
@@ -15,61 +15,6 @@ const LONGEST: Duration = Duration::from_s(100);
 
 /// What can be set: `base`, what can be set on the scheduler under the layer, and the layer's own.
 pub(crate) fn settings<B: Base>(base: Vec<Setting>) -> Vec<Setting> {
-    let mut settings = grouping::settings();
-    settings.extend(where_and_when());
-    settings.extend(balancing());
-    settings.extend(succession::<B>());
-    settings.extend(base);
-    settings
-}
-
-fn where_and_when() -> Vec<Setting> {
-    vec![
-        Setting::choice("place", &["cpu", "llc"]).says(
-            "where the tasks of a fragment run: on one CPU, or under one last-level cache",
-            PAPER,
-        ),
-        Setting::choice("new_group", &["runnable", "groups"]).says(
-            "where a new group goes, always for each CPU of a place: where the fewest tasks are runnable, or where the \
-             fewest groups are, of several such places to the one with the fewest runnable tasks",
-            "affinity paper: the fewest running tasks; ours: the fewest groups",
-        ),
-        Setting::choice("hint_cost", &["system_call", "memory_write"]).says(
-            "how a task names its data: by a system call, or by a write to shared memory, which the \
-             scheduler reads when the task is next interrupted by a tick or leaves its CPU",
-            "affinity paper: a system call; ours: a memory write",
-        ),
-        Setting::choice("at_change", &["preempt", "wait"]).says(
-            "a task that names data of another place: leaves at once, or when it next leaves its CPU",
-            "affinity paper: it is preempted if it must be; ours: to wait",
-        ),
-    ]
-}
-
-fn balancing() -> Vec<Setting> {
-    let any = (Duration::ZERO, LONGEST);
-    vec![
-        Setting::count("imbalance", (0, 1_000), 25, "%").says(
-            "by how much another place must have more tasks for a busy one to take some",
-            PAPER,
-        ),
-        Setting::choice("imbalance_of", &["busiest", "own"]).says(
-            "of whose tasks that share is",
-            "`busiest`: Linux 2.6.4, find_busiest_queue(); `own`: affinity paper",
-        ),
-        Setting::duration("balance_every", (Duration::from_ms(1), LONGEST), Duration::from_ms(200)).says(
-            "how often a busy CPU looks; an idle one looks at each tick, and when it becomes idle",
-            "Linux 2.6.4: BUSY_REBALANCE_TICK; IDLE_REBALANCE_TICK is one tick",
-        ),
-        Setting::duration("split_after", any, Duration::from_ms(800)).says(
-            "how long there must have been an imbalance and nothing that could move until a group is \
-             split; 0: never",
-            "ours: four looks of a busy CPU; the paper says \"lasts\"",
-        ),
-    ]
-}
-
-fn succession<B: Base>() -> Vec<Setting> {
     let (choices, what): (&[&str], &str) = match B::ARRAYS {
         true => (
             &["equals", "array", "none"],
@@ -82,16 +27,43 @@ fn succession<B: Base>() -> Vec<Setting> {
              wakeup granularity; eevdf: for whoever is eligible), or nobody",
         ),
     };
-    vec![
-        Setting::choice("succession", choices).says(
+    let own = settings! {
+        "place", choice(&["cpu", "llc"]),
+            "where the tasks of a fragment run: on one CPU, or under one last-level cache",
+            PAPER;
+        "new_group", choice(&["runnable", "groups"]),
+            "where a new group goes, always for each CPU of a place: where the fewest tasks are runnable, or where the \
+             fewest groups are, of several such places to the one with the fewest runnable tasks",
+            "affinity paper: the fewest running tasks; ours: the fewest groups";
+        "hint_cost", choice(&["system_call", "memory_write"]),
+            "how a task names its data: by a system call, or by a write to shared memory, which the \
+             scheduler reads when the task is next interrupted by a tick or leaves its CPU",
+            "affinity paper: a system call; ours: a memory write";
+        "at_change", choice(&["preempt", "wait"]),
+            "a task that names data of another place: leaves at once, or when it next leaves its CPU",
+            "affinity paper: it is preempted if it must be; ours: to wait";
+        "imbalance", count((0, 1_000), 25, "%"),
+            "by how much another place must have more tasks for a busy one to take some",
+            PAPER;
+        "imbalance_of", choice(&["busiest", "own"]),
+            "of whose tasks that share is",
+            "`busiest`: Linux 2.6.4, find_busiest_queue(); `own`: affinity paper";
+        "balance_every", duration((Duration::from_ms(1), LONGEST), Duration::from_ms(200)),
+            "how often a busy CPU looks; an idle one looks at each tick, and when it becomes idle",
+            "Linux 2.6.4: BUSY_REBALANCE_TICK; IDLE_REBALANCE_TICK is one tick";
+        "split_after", duration((Duration::ZERO, LONGEST), Duration::from_ms(800)),
+            "how long there must have been an imbalance and nothing that could move until a group is \
+             split; 0: never",
+            "ours: four looks of a busy CPU; the paper says \"lasts\"";
+        "succession", choice(choices),
             what,
-            "ours: the paper says that a group runs in succession, and that priorities stay Linux's",
-        ),
-        Setting::duration("succession_time", (Duration::ZERO, LONGEST), Duration::from_ms(1_020)).says(
+            "ours: the paper says that a group runs in succession, and that priorities stay Linux's";
+        "succession_time", duration((Duration::ZERO, LONGEST), Duration::from_ms(1_020)),
             "for how long, until whoever would be next has a turn",
-            "ours: Linux 2.6.4's STARVATION_LIMIT",
-        ),
-    ]
+            "ours: Linux 2.6.4's STARVATION_LIMIT";
+    };
+    let settings = grouping::settings().into_iter();
+    settings.chain(own).chain(base).collect()
 }
 
 /// When a task leaves for another place.

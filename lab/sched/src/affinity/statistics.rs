@@ -5,36 +5,18 @@ use warmq_kernel::Statistic;
 use super::Base;
 use crate::{Said, o1};
 
-/// What the layer says, by the numbers below.
-pub(crate) const STATISTICS: &[Said] = &[
-    Said {
-        name: "groups",
-        unit: Some(""),
-        what: "groups on the machine after each change of data",
-    },
-    event("hints", "hints that named other data than before"),
-    event(
-        "group_migrations",
-        "moves of a whole group, said of one task",
-    ),
-    event(
-        "task_migrations",
-        "moves to another place, alone or with the group,",
-    ),
-    event("splits", "splits of a group, said of one task"),
-    event("change_preemptions", "preemptions at a change of data"),
-];
-
 /// The number of one of these, before those of the base.
 #[derive(Clone, Copy)]
 pub(super) struct Number(u8);
 
-pub(super) const GROUPS: Number = Number(0);
-pub(super) const HINTS: Number = Number(1);
-pub(super) const GROUP_MIGRATIONS: Number = Number(2);
-pub(super) const TASK_MIGRATIONS: Number = Number(3);
-pub(super) const SPLITS: Number = Number(4);
-pub(super) const CHANGE_PREEMPTIONS: Number = Number(5);
+statistics! { Number:
+    GROUPS "groups" in "" "groups on the machine after each change of data";
+    HINTS "hints" "hints that named other data than before";
+    GROUP_MIGRATIONS "group_migrations" "moves of a whole group, said of one task";
+    TASK_MIGRATIONS "task_migrations" "moves to another place, alone or with the group,";
+    SPLITS "splits" "splits of a group, said of one task";
+    CHANGE_PREEMPTIONS "change_preemptions" "preemptions at a change of data";
+}
 
 impl Number {
     /// The statistic on top of the base `B`, whose own come first.
@@ -61,12 +43,4 @@ const WITH_O1: [Said; OF_O1 + STATISTICS.len()] = {
 /// Those of o1, and then the layer's.
 pub(crate) const fn with_those_of_o1() -> &'static [Said] {
     &WITH_O1
-}
-
-const fn event(name: &'static str, what: &'static str) -> Said {
-    Said {
-        name,
-        unit: None,
-        what,
-    }
 }

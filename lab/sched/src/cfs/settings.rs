@@ -1,6 +1,6 @@
 //! What can be set, and what follows from it on a machine.
 
-use warmq_config::{Chosen, Setting};
+use warmq_config::Chosen;
 use warmq_units::Duration;
 
 use super::weights::delta_fair;
@@ -14,154 +14,6 @@ const TUNABLES: &str = "Linux 2.6.24, kernel/sched_fair.c";
 const FEATURES: &str = "Linux 2.6.24, sched_features";
 const FORMULA_5_1: &str = "Al-Mane' 2009, formula 5-1; alpha is left open there";
 
-/// A tunable that is a span, within the bounds of its file in /proc/sys/kernel.
-fn span(name: &str, least: Duration, default: Duration, what: &str) -> Setting {
-    Setting::duration(name, (least, Duration::from_s(1)), default).says(what, TUNABLES)
-}
-
-/// What can be set.
-pub(crate) fn settings() -> Vec<Setting> {
-    let mut settings = spans();
-    settings.extend(granularity());
-    settings.extend(features());
-    settings.extend(groups());
-    settings.extend(balancing());
-    settings
-}
-
-fn spans() -> Vec<Setting> {
-    let (any, some, ms) = (Duration::ZERO, Duration::from_us(100), Duration::from_ms);
-    vec![
-        span(
-            "sched_latency",
-            some,
-            ms(20),
-            "the period in which each task runs once, while few are runnable, and the most that a \
-             sleeper is credited with; for one CPU, at most 200 ms on larger machines",
-        ),
-        span(
-            "min_granularity",
-            some,
-            ms(4),
-            "where more tasks are runnable than `sched_latency` has room for, each has so much of \
-             the period; for one CPU, at most 200 ms on larger machines",
-        ),
-        span(
-            "wakeup_granularity",
-            any,
-            ms(10),
-            "by how much CPU time of the running task a woken one must be behind to preempt it; \
-             for one CPU",
-        ),
-        span(
-            "batch_wakeup_granularity",
-            any,
-            ms(10),
-            "nothing: the kernel has it for SCHED_BATCH and never reads it, as SCHED_BATCH never \
-             preempts",
-        ),
-        Setting::choice("tunable_scaling", &["log", "none"]).says(
-            "`log`: the four spans above are multiplied by 1 + floor(log2 CPUs) at boot; `none`: \
-             they are as set, like values written to /proc/sys/kernel later",
-            "Linux 2.6.24, sched_init_granularity(); named as in later kernels",
-        ),
-    ]
-}
-
-fn granularity() -> Vec<Setting> {
-    let alpha = (Duration::from_ns(1), Duration::from_ms(1));
-    vec![
-        Setting::choice("granularity", &["global", "local"]).says(
-            "`global`: wakeups preempt by `wakeup_granularity`; `local`: by a granularity of the \
-             woken task, which grows with how often it sleeps",
-            "Al-Mane' 2009, chapter 5",
-        ),
-        Setting::duration("alpha", alpha, Duration::from_us(1)).says(
-            "with `granularity = \"local\"`: the granularity of a nice 0 task that sleeps once a \
-             second; alpha * num_sleeps / (sched_period * weight)",
-            FORMULA_5_1,
-        ),
-    ]
-}
-
-fn features() -> Vec<Setting> {
-    let flag = |name, default, what: &str, source| Setting::flag(name, default).says(what, source);
-    vec![
-        flag(
-            "compat_yield",
-            false,
-            "whether sched_yield puts a task behind all that wait, as before CFS",
-            TUNABLES,
-        ),
-        flag(
-            "child_runs_first",
-            true,
-            "whether a child takes over its parent's vruntime if that is less than its own",
-            TUNABLES,
-        ),
-        flag(
-            "new_fair_sleepers",
-            true,
-            "whether a woken task is credited with up to `sched_latency` of its sleep",
-            FEATURES,
-        ),
-        flag(
-            "wakeup_preempt",
-            true,
-            "whether wakeups preempt; if not, slices also end where nobody waits",
-            FEATURES,
-        ),
-        flag(
-            "start_debit",
-            true,
-            "whether a new task waits for one slice, so that forks win no time",
-            FEATURES,
-        ),
-    ]
-}
-
-fn groups() -> Vec<Setting> {
-    vec![
-        Setting::choice("groups", &["off", "on"]).says(
-            "`on`: a CPU is shared out to task groups by their weights, then to their tasks",
-            "the thesis names no users; Kconfig's default (a group for each user) is `on`",
-        ),
-        Setting::count("group_levels", (1, 16), 1, "levels").says(
-            "how deep groups lie in one another; tasks of deeper ones count in the last level's",
-            "Linux 2.6.24, cpu_cgroup_create(): one level",
-        ),
-        Setting::count("root_weight", (2, 200_000), 2_048, "weight").says(
-            "the weight, beside groups of 1024, of the tasks in no group and of kernel threads",
-            "Linux 2.6.24, INIT_TASK_GRP_LOAD with a group for each user; 1024 with cgroups",
-        ),
-    ]
-}
-
-fn balancing() -> Vec<Setting> {
-    vec![
-        Setting::choice("clock", &["tsc", "jiffies"]).says(
-            "what CPU time is measured by, held to a tick past the last tick; `jiffies` counts \
-             ticks only",
-            "Linux 2.6.24, sched_clock(): jiffies only without a TSC",
-        ),
-        span(
-            "migration_cost",
-            Duration::ZERO,
-            Duration::from_us(500),
-            "a task that ran less than this ago is cache-hot and is not pulled at first",
-        ),
-        Setting::count("nr_migrate", (0, 10_000), 32, "tasks").says(
-            "how many tasks of a queue are looked at in one pull",
-            TUNABLES,
-        ),
-        Setting::flag("fork_balance", false).says(
-            "whether a child starts on the idlest CPU; if not, on its parent's",
-            "SD_BALANCE_FORK is in no level of a header of 2.6.18 to 2.6.20, and in all of 2.6.28's; that of \
-             2.6.24 was not to be had",
-        ),
-    ]
-}
-
 /// How far behind a woken task must be to preempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Granularity {
@@ -171,64 +23,111 @@ pub(super) enum Granularity {
     Local { alpha: i64 },
 }
 
-/// The settings as they are in force on a machine; spans in ns.
-pub(super) struct Tunables {
-    pub(super) latency: i64,
-    pub(super) nr_latency: u64,
-    pub(super) wakeup_granularity: i64,
-    pub(super) granularity: Granularity,
-    pub(super) compat_yield: bool,
-    pub(super) child_runs_first: bool,
-    pub(super) fair_sleepers: bool,
-    pub(super) wakeup_preempt: bool,
-    pub(super) start_debit: bool,
-    pub(super) groups: bool,
-    pub(super) group_levels: u64,
-    pub(super) root_weight: u64,
-    pub(super) migration_cost: i64,
-    pub(super) nr_migrate: usize,
-    pub(super) fork_balance: bool,
+warmq_config::settings_of! {
+    /// The settings as they are in force on a machine of `cpus` CPUs; spans in ns.
+    pub(super) struct Tunables(chosen, cpus: u16) {
+        latency: i64 = limited(ns(chosen, "sched_latency"), factor(chosen, cpus)),
+        // The kernel computes it from what was set last, and not again when it scales.
+        nr_latency: u64 = {
+            let (latency, least) = (ns(chosen, "sched_latency"), ns(chosen, "min_granularity"));
+            (latency as u64).div_ceil((least as u64).max(1)).max(1)
+        },
+        wakeup_granularity: i64 = ns(chosen, "wakeup_granularity") * factor(chosen, cpus),
+        granularity: Granularity = match chosen.choice("granularity") {
+            "local" => Granularity::Local { alpha: ns(chosen, "alpha") },
+            _ => Granularity::Global,
+        },
+        groups: bool = chosen.choice("groups") == "on",
+    }
+
+    /// What can be set.
+    pub(crate) fn settings() {
+        "sched_latency", duration((Duration::from_us(100), Duration::from_s(1)), Duration::from_ms(20)),
+            "the period in which each task runs once, while few are runnable, and the most that a \
+             sleeper is credited with; for one CPU, at most 200 ms on larger machines",
+            TUNABLES;
+        "min_granularity", duration((Duration::from_us(100), Duration::from_s(1)), Duration::from_ms(4)),
+            "where more tasks are runnable than `sched_latency` has room for, each has so much of \
+             the period; for one CPU, at most 200 ms on larger machines",
+            TUNABLES;
+        "wakeup_granularity", duration((Duration::ZERO, Duration::from_s(1)), Duration::from_ms(10)),
+            "by how much CPU time of the running task a woken one must be behind to preempt it; \
+             for one CPU",
+            TUNABLES;
+        "batch_wakeup_granularity", duration((Duration::ZERO, Duration::from_s(1)), Duration::from_ms(10)),
+            "nothing: the kernel has it for SCHED_BATCH and never reads it, as SCHED_BATCH never \
+             preempts",
+            TUNABLES;
+        "tunable_scaling", choice(&["log", "none"]),
+            "`log`: the four spans above are multiplied by 1 + floor(log2 CPUs) at boot; `none`: \
+             they are as set, like values written to /proc/sys/kernel later",
+            "Linux 2.6.24, sched_init_granularity(); named as in later kernels";
+        "granularity", choice(&["global", "local"]),
+            "`global`: wakeups preempt by `wakeup_granularity`; `local`: by a granularity of the \
+             woken task, which grows with how often it sleeps",
+            "Al-Mane' 2009, chapter 5";
+        "alpha", duration((Duration::from_ns(1), Duration::from_ms(1)), Duration::from_us(1)),
+            "with `granularity = \"local\"`: the granularity of a nice 0 task that sleeps once a \
+             second; alpha * num_sleeps / (sched_period * weight)",
+            FORMULA_5_1;
+        "compat_yield" => compat_yield: bool, flag(false),
+            "whether sched_yield puts a task behind all that wait, as before CFS",
+            TUNABLES;
+        "child_runs_first" => child_runs_first: bool, flag(true),
+            "whether a child takes over its parent's vruntime if that is less than its own",
+            TUNABLES;
+        "new_fair_sleepers" => fair_sleepers: bool, flag(true),
+            "whether a woken task is credited with up to `sched_latency` of its sleep",
+            FEATURES;
+        "wakeup_preempt" => wakeup_preempt: bool, flag(true),
+            "whether wakeups preempt; if not, slices also end where nobody waits",
+            FEATURES;
+        "start_debit" => start_debit: bool, flag(true),
+            "whether a new task waits for one slice, so that forks win no time",
+            FEATURES;
+        "groups", choice(&["off", "on"]),
+            "`on`: a CPU is shared out to task groups by their weights, then to their tasks",
+            "the thesis names no users; Kconfig's default (a group for each user) is `on`";
+        "group_levels" => group_levels: u64, count((1, 16), 1, "levels"),
+            "how deep groups lie in one another; tasks of deeper ones count in the last level's",
+            "Linux 2.6.24, cpu_cgroup_create(): one level";
+        "root_weight" => root_weight: u64, count((2, 200_000), 2_048, "weight"),
+            "the weight, beside groups of 1024, of the tasks in no group and of kernel threads",
+            "Linux 2.6.24, INIT_TASK_GRP_LOAD with a group for each user; 1024 with cgroups";
+        "clock", choice(&["tsc", "jiffies"]),
+            "what CPU time is measured by, held to a tick past the last tick; `jiffies` counts \
+             ticks only",
+            "Linux 2.6.24, sched_clock(): jiffies only without a TSC";
+        "migration_cost" => migration_cost: i64, duration((Duration::ZERO, Duration::from_s(1)), Duration::from_us(500)),
+            "a task that ran less than this ago is cache-hot and is not pulled at first",
+            TUNABLES;
+        "nr_migrate" => nr_migrate: usize, count((0, 10_000), 32, "tasks"),
+            "how many tasks of a queue are looked at in one pull",
+            TUNABLES;
+        "fork_balance" => fork_balance: bool, flag(false),
+            "whether a child starts on the idlest CPU; if not, on its parent's",
+            "SD_BALANCE_FORK is in no level of a header of 2.6.18 to 2.6.20, and in all of 2.6.28's; that of \
+             2.6.24 was not to be had";
+    }
 }
 
 fn ns(chosen: &Chosen, name: &str) -> i64 {
-    i64::try_from(chosen.duration(name).as_ns()).unwrap_or(i64::MAX)
+    chosen.get(name)
+}
+
+/// By how much spans grow on a machine of `cpus` CPUs.
+fn factor(chosen: &Chosen, cpus: u16) -> i64 {
+    match chosen.choice("tunable_scaling") {
+        "none" => 1,
+        _ => scale(cpus),
+    }
+}
+
+fn limited(span: i64, factor: i64) -> i64 {
+    (span * factor).min(LIMIT.max(span))
 }
 
 impl Tunables {
-    /// What `chosen` is on a machine of `cpus` CPUs.
-    pub(super) fn new(chosen: &Chosen, cpus: u16) -> Tunables {
-        let factor = match chosen.choice("tunable_scaling") {
-            "none" => 1,
-            _ => scale(cpus),
-        };
-        let limited = |span: i64| (span * factor).min(LIMIT.max(span));
-        let (latency, least) = (ns(chosen, "sched_latency"), ns(chosen, "min_granularity"));
-        let granularity = match chosen.choice("granularity") {
-            "local" => Granularity::Local {
-                alpha: ns(chosen, "alpha"),
-            },
-            _ => Granularity::Global,
-        };
-        Tunables {
-            latency: limited(latency),
-            // The kernel computes it from what was set last, and not again when it scales.
-            nr_latency: (latency as u64).div_ceil((least as u64).max(1)).max(1),
-            wakeup_granularity: ns(chosen, "wakeup_granularity") * factor,
-            granularity,
-            compat_yield: chosen.flag("compat_yield"),
-            child_runs_first: chosen.flag("child_runs_first"),
-            fair_sleepers: chosen.flag("new_fair_sleepers"),
-            wakeup_preempt: chosen.flag("wakeup_preempt"),
-            start_debit: chosen.flag("start_debit"),
-            groups: chosen.choice("groups") == "on",
-            group_levels: chosen.count("group_levels"),
-            root_weight: chosen.count("root_weight"),
-            migration_cost: ns(chosen, "migration_cost"),
-            nr_migrate: chosen.count("nr_migrate") as usize,
-            fork_balance: chosen.flag("fork_balance"),
-        }
-    }
-
     /// The period in which each of `running` entities runs once, in ns (`__sched_period()`).
     pub(super) fn period(&self, running: u64) -> i64 {
         if running <= self.nr_latency {

@@ -14,7 +14,7 @@ use crate::affinity::Steering;
 use crate::fair::tree::EntityId;
 
 use super::effects::Effects;
-use super::rules::Rules;
+use super::settings::Rules;
 use super::settings::{Version, settings};
 use super::state::{
     Contribution, CpuState, Entity, GroupState, Queue, QueueId, State, TaskState, What,

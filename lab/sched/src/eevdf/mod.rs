@@ -92,7 +92,7 @@ use self::domains::{are_clustered, domains};
 use self::effects::Effects;
 use self::idle::Nohz;
 use self::queueing::Leaving;
-use self::rules::Rules;
+use self::settings::Rules;
 pub(crate) use self::settings::{Version, settings};
 use self::state::{CpuState, Queue, State};
 use self::wakeup::Woken;

@@ -19,7 +19,7 @@ use super::fits::Clamp;
 use super::idle::{Kick, Nohz};
 use super::load::CAPACITY;
 use super::pelt::{Average, Pace};
-use super::rules::Rules;
+use super::settings::Rules;
 use super::weights::NICE_0;
 
 /// Where virtual time begins in a new queue, in ns (`init_cfs_rq()`).

@@ -4,7 +4,7 @@
 //! first of them that is read, `has_cpu`, at 0x30 (`struct task_struct` of Linux 2.4.4 on x86).
 
 use warmq_coloring::{color_of, first_free_bit};
-use warmq_config::{Chosen, Setting};
+use warmq_config::{Chosen, Setting, settings};
 use warmq_kernel::{Attach, Context};
 use warmq_units::{Address, Bytes, TaskId};
 
@@ -43,23 +43,20 @@ enum Kind {
 
 /// The settings that [`Layout`] reads.
 pub(crate) fn settings() -> Vec<Setting> {
-    vec![
-        Setting::power_of_two("colors", (1, 256), 1, "colors").says(
+    settings! {
+        "colors", power_of_two((1, 256), 1, "colors"),
             "how many colors task structures take; 1 is the vanilla kernel",
-            "coloring paper, section on equation 1",
-        ),
-        Setting::count("first_bit", (0, 40), 0, "bit").says(
+            "coloring paper, section on equation 1";
+        "first_bit", count((0, 40), 0, "bit"),
             "the lowest bit of a block's address that makes its color; 0 takes the one right above \
              log2(cache size / associativity) of the level-2 cache. The paper's shift is this less \
              log2(line size)",
-            "coloring paper, equation 1",
-        ),
-        Setting::choice("layout", &["block", "slab"]).says(
+            "coloring paper, equation 1";
+        "layout", choice(&["block", "slab"]),
             "`block`: the structure shares its 8 KB block with the kernel stack; `slab`: structures \
              come from slabs whose starts are colored in the order of allocation",
-            "coloring paper; Spraul's slab coloring",
-        ),
-    ]
+            "coloring paper; Spraul's slab coloring";
+    }
 }
 
 impl Layout {

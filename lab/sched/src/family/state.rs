@@ -1,7 +1,7 @@
 //! What every scheduler of the family keeps besides its queues: where structures lie, slices, the
 //! kernel's variables, and costs.
 
-use warmq_config::{Chosen, Setting};
+use warmq_config::{Chosen, Setting, settings};
 use warmq_kernel::{Attach, Context, Mm, UnknownCost};
 use warmq_machine::Access;
 use warmq_units::{CpuId, Cycles, Duration, TaskId};
@@ -15,26 +15,21 @@ use super::slices::Slices;
 /// What can be set on every scheduler of the family.
 pub(crate) fn settings() -> Vec<Setting> {
     let mut settings = layout::settings();
-    settings.extend([
-        Setting::flag("pde", true).says(
+    settings.extend(settings! {
+        "pde", flag(true),
             "whether the walk's TLB misses read the page directory of the process on the CPU",
-            "coloring paper's machines: 8 TLB entries for the kernel's pages of 4 MB",
-        ),
-        Setting::flag("share", false).says(
+            "coloring paper's machines: 8 TLB entries for the kernel's pages of 4 MB";
+        "share", flag(false),
             "whether a fork halves the ticks that the parent has left; in 2.4.4 alone the child got all",
-            "Linux 2.4: shared up to 2.4.3 and from 2.4.5 on",
-        ),
-        Setting::duration("recalculates_after", (Duration::ZERO, Duration::from_s(100)), Duration::ZERO)
-            .says(
-                "when time starts, tasks have so many ticks left that this passes before all slices are \
-                 computed anew; 0: whole slices",
-                "ours: recalculations are seconds apart, and a short run should contain one as a long one does",
-            ),
-        Setting::flag("lockmeter", false).says(
+            "Linux 2.4: shared up to 2.4.3 and from 2.4.5 on";
+        "recalculates_after", duration((Duration::ZERO, Duration::from_s(100)), Duration::ZERO),
+            "when time starts, tasks have so many ticks left that this passes before all slices are \
+             computed anew; 0: whole slices",
+            "ours: recalculations are seconds apart, and a short run should contain one as a long one does";
+        "lockmeter", flag(false),
             "whether Lockmeter is compiled in, which touches a lock's word twice more while it is held",
-            "Lockmeter 1.5",
-        ),
-    ]);
+            "Lockmeter 1.5";
+    });
     settings
 }
 

@@ -1,6 +1,6 @@
 //! What can be set on the scheduler, and what was.
 
-use warmq_config::{Chosen, Setting};
+use warmq_config::{Chosen, Setting, settings};
 use warmq_units::Duration;
 
 use super::clock::Source;
@@ -15,110 +15,74 @@ const THESIS: &str = "starvation paper (thesis of 2009)";
 
 /// What can be set on the scheduler of 2.6.16.
 pub(crate) fn settings() -> Vec<Setting> {
-    let mut settings = kernel_2_6_16();
-    settings.extend(variants());
-    settings.extend(thresholds());
-    settings.push(
-        Setting::duration("cache_hot_time", (Duration::ZERO, Duration::from_s(10)), Duration::from_ms(4)).says(
+    settings! {
+        "hz", count((100, 1_000), 250, "Hz"),
+            "ticks of the kernel in a second, of which slices, sleeps and the clock are made",
+            "Linux 2.6.16's default, and Fedora Core 5's; 100 and 1000 are the others";
+        "clock", choice(&["jiffies", "tsc"]),
+            "what sleeps and runs are measured with: the count of jiffies, or a clock that is exact",
+            "Linux 2.6.16 on i386: sched_clock() counts jiffies where the clock is HPET or the ACPI timer";
+        "dynamic_priority", choice(&["on", "patch", "frozen"]),
+            "`patch`: the addition to sleep_avg is removed, but a long sleep still sets it; `frozen`: \
+             sleep_avg never grows",
+            KERNEL;
+        "activated", choice(&["source", "thesis"]),
+            "`source`: a wait after a wakeup in an interrupt counts whole as sleep, another by 30 %; \
+             `thesis`: the other way round",
+            KERNEL;
+        "interactive_delta", choice(&["source", "thesis"]),
+            "how much better than its static priority an interactive task is: nice / 4 + 2, or static \
+             priority / 4 - 28",
+            KERNEL;
+        "starvation_clock", choice(&["source", "thesis"]),
+            "`source`: the first slice that is used up starts the clock; `thesis`: the first task that \
+             expires does",
+            KERNEL;
+        "wrap32", flag(false),
+            "whether weighted sleeps and their sums are 32-bit nanoseconds, which wrap above 4295 ms",
+            "Linux 2.6.16 on i386; off as it matters for sleeps above 429 ms only";
+        "network_min_sleep", duration((Duration::ZERO, Duration::from_s(10)), Duration::ZERO),
+            "sleeps of no more whole milliseconds than this add nothing to sleep_avg; 0 turns it off",
+            THESIS;
+        "min_sleep_compares", choice(&["weighted", "raw"]),
+            "what network_min_sleep and local thresholds are compared with: what a sleep would add, or \
+             the sleep",
+            THESIS;
+        "local_percentile", count((0, 100), 0, "%"),
+            "the share of its recent sleeps that a network task's own threshold is above, which then \
+             replaces network_min_sleep; 0 turns it off",
+            "ours: the thesis takes about 90 % of the sleeps at all rates, beforehand";
+        "local_window", count((1, 10_000), 100, "sleeps"),
+            "how many recent sleeps a local threshold is estimated from",
+            "ours: the fewest of which a percentile is one sleep";
+        "cache_hot_time", duration((Duration::ZERO, Duration::from_s(10)), Duration::from_ms(4)),
             "a task that left its CPU less than this ago is not moved by balancing until two attempts \
              have failed",
-            "ours: 2.6.16 measures it at boot, in steps of 4 ms on the jiffy clock; nobody published it",
-        ),
-    );
-    settings
+            "ours: 2.6.16 measures it at boot, in steps of 4 ms on the jiffy clock; nobody published it";
+    }
 }
 
 /// What can be set on that of 2.6.4. The variants and thresholds of the thesis are of 2.6.16 only.
 pub(crate) fn of_2_6_4() -> Vec<Setting> {
-    vec![
-        Setting::count("hz", (100, 1_000), 1_000, "Hz").says(
+    settings! {
+        "hz", count((100, 1_000), 1_000, "Hz"),
             "ticks of the kernel in a second, of which slices, sleeps and the clock are made",
-            "Linux 2.6.4, asm-i386/param.h: 1000, and no choice",
-        ),
-        Setting::choice("clock", &["tsc", "jiffies"]).says(
+            "Linux 2.6.4, asm-i386/param.h: 1000, and no choice";
+        "clock", choice(&["tsc", "jiffies"]),
             "what sleeps and runs are measured with: a clock that is exact, or the count of jiffies",
-            "Linux 2.6.4 on i386: the time stamp counter, but for kernels with NUMA or another timer",
-        ),
-        Setting::choice("odd_task", &["all", "one"]).says(
+            "Linux 2.6.4 on i386: the time stamp counter, but for kernels with NUMA or another timer";
+        "odd_task", choice(&["all", "one"]),
             "what a busy CPU pulls from one that has one task more: all that may move, or one",
             "`all`: Linux 2.6.4, load_balance(), where half of 1 is 0, which is then counted down; `one`: \
-             ours, what was meant",
-        ),
-        Setting::choice("quarter_of", &["busiest", "own"]).says(
+             ours, what was meant";
+        "quarter_of", choice(&["busiest", "own"]),
             "of whose tasks an imbalance must be a quarter for a busy CPU to pull",
-            "`busiest`: Linux 2.6.4, find_busiest_queue(); `own`: affinity paper",
-        ),
-        Setting::duration("cache_hot_time", (Duration::ZERO, Duration::from_s(10)), Duration::from_ms(1)).says(
+            "`busiest`: Linux 2.6.4, find_busiest_queue(); `own`: affinity paper";
+        "cache_hot_time", duration((Duration::ZERO, Duration::from_s(10)), Duration::from_ms(1)),
             "a task that was queued or left its CPU at most this ago is not moved by a busy CPU",
             "Linux 2.6.4, cache_decay_ticks: size of L2 / 350 MB/s in whole ms, and one more: 1 ms for \
-             256 KB, 2 ms for 512 KB",
-        ),
-    ]
-}
-
-fn kernel_2_6_16() -> Vec<Setting> {
-    vec![
-        Setting::count("hz", (100, 1_000), 250, "Hz").says(
-            "ticks of the kernel in a second, of which slices, sleeps and the clock are made",
-            "Linux 2.6.16's default, and Fedora Core 5's; 100 and 1000 are the others",
-        ),
-        Setting::choice("clock", &["jiffies", "tsc"]).says(
-            "what sleeps and runs are measured with: the count of jiffies, or a clock that is exact",
-            "Linux 2.6.16 on i386: sched_clock() counts jiffies where the clock is HPET or the ACPI timer",
-        ),
-    ]
-}
-
-fn variants() -> Vec<Setting> {
-    vec![
-        Setting::choice("dynamic_priority", &["on", "patch", "frozen"]).says(
-            "`patch`: the addition to sleep_avg is removed, but a long sleep still sets it; `frozen`: \
-             sleep_avg never grows",
-            KERNEL,
-        ),
-        Setting::choice("activated", &["source", "thesis"]).says(
-            "`source`: a wait after a wakeup in an interrupt counts whole as sleep, another by 30 %; \
-             `thesis`: the other way round",
-            KERNEL,
-        ),
-        Setting::choice("interactive_delta", &["source", "thesis"]).says(
-            "how much better than its static priority an interactive task is: nice / 4 + 2, or static \
-             priority / 4 - 28",
-            KERNEL,
-        ),
-        Setting::choice("starvation_clock", &["source", "thesis"]).says(
-            "`source`: the first slice that is used up starts the clock; `thesis`: the first task that \
-             expires does",
-            KERNEL,
-        ),
-        Setting::flag("wrap32", false).says(
-            "whether weighted sleeps and their sums are 32-bit nanoseconds, which wrap above 4295 ms",
-            "Linux 2.6.16 on i386; off as it matters for sleeps above 429 ms only",
-        ),
-    ]
-}
-
-fn thresholds() -> Vec<Setting> {
-    vec![
-        Setting::duration("network_min_sleep", (Duration::ZERO, Duration::from_s(10)), Duration::ZERO).says(
-            "sleeps of no more whole milliseconds than this add nothing to sleep_avg; 0 turns it off",
-            THESIS,
-        ),
-        Setting::choice("min_sleep_compares", &["weighted", "raw"]).says(
-            "what network_min_sleep and local thresholds are compared with: what a sleep would add, or \
-             the sleep",
-            THESIS,
-        ),
-        Setting::count("local_percentile", (0, 100), 0, "%").says(
-            "the share of its recent sleeps that a network task's own threshold is above, which then \
-             replaces network_min_sleep; 0 turns it off",
-            "ours: the thesis takes about 90 % of the sleeps at all rates, beforehand",
-        ),
-        Setting::count("local_window", (1, 10_000), 100, "sleeps").says(
-            "how many recent sleeps a local threshold is estimated from",
-            "ours: the fewest of which a percentile is one sleep",
-        ),
-    ]
+             256 KB, 2 ms for 512 KB";
+    }
 }
 
 /// What was set.

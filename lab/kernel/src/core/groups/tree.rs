@@ -1,6 +1,5 @@
 //! Task groups: a tree, as of cgroups or autogroups.
 
-use warmq_trace::Comm;
 use warmq_units::{CpuId, CpuSet};
 
 use crate::core::groups::Bandwidth;
@@ -53,14 +52,8 @@ pub(crate) struct Groups(Vec<GroupState>);
 
 impl Groups {
     pub(crate) fn new() -> Groups {
-        Groups(vec![GroupState::new(Group {
-            name: Comm::new("root"),
-            parent: None,
-            weight: DEFAULT_WEIGHT,
-            idle: false,
-            autogroup: false,
-            limits: None,
-        })])
+        let root = Group::new("root", None, DEFAULT_WEIGHT);
+        Groups(vec![GroupState::new(root)])
     }
 
     /// Creates a group; its weight is clamped to its range.

@@ -102,7 +102,7 @@ impl CacheAware {
         }
         let line = attach.line();
         Some(CacheAware {
-            knobs: Knobs::chosen(chosen, threads.into_iter().max()?),
+            knobs: Knobs::new(chosen, threads.into_iter().max()?),
             sharing,
             tick: attach.tick().as_ns() as i64,
             line,

@@ -20,7 +20,7 @@ use Verdict::{Drawn, Forbidden, Free};
 
 fn knobs(threads: u64) -> Knobs {
     let chosen = Chosen::new(settings("process"), BTreeMap::new()).expect("its own defaults");
-    Knobs::chosen(&chosen, threads)
+    Knobs::new(&chosen, threads)
 }
 
 /// A cache of 16 CPUs that is so full, in parts of a hundred.
