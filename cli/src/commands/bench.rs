@@ -238,6 +238,7 @@ fn run_walk(arguments: &WalkArguments) -> Result<(), Failure> {
         title: section.title.clone(),
         subtitle: walk::on_what(&walk),
         command: section.command.clone(),
+        own: false,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         facts: Vec::new(),
         sections: vec![section],

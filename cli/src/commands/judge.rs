@@ -9,9 +9,9 @@ use warmq_units::printable;
 use crate::arguments::Trust;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::judge::tune::{self, Tuned};
+use crate::judge::tune::{self, Tuned, Tuning};
 use crate::judge::{self, JudgeSeeds, Wanted};
-use crate::{files, output, typed};
+use crate::{files, output, present, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,8 +74,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// Write a page with every figure (judge.html), and the lines of JSON (judge.jsonl), into this
-    /// folder.
-    #[arg(long, value_name = "DIR", conflicts_with = "tune")]
+    /// folder; with --tune the page of the settings (report.html), and its rows (rows.csv).
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print a line of JSON for each scheduler, and nothing else, on standard output.
     #[arg(long)]
@@ -101,12 +101,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         threads: arguments.jobs.map_or(0, NonZeroUsize::get),
         trust: arguments.trust,
     };
-    if !arguments.tune.is_empty() {
-        return output::print(&tune::run(&wanted, &arguments.tune)?);
-    }
-    let ring = judge::Ring::new(&wanted)?;
+    let tried = match arguments.tune.is_empty() {
+        true => arguments.schedulers.clone(),
+        false => tune::combinations(&arguments.schedulers, &arguments.tune)?,
+    };
+    let ring = judge::Ring::new(&Wanted {
+        schedulers: &tried,
+        ..wanted
+    })?;
     // Taken before anything is played, so that nothing is played in vain.
     let _taken = arguments.out.as_deref().map(files::folder).transpose()?;
+    if !arguments.tune.is_empty() {
+        return arguments.tuned(&ring);
+    }
     let played = ring.play()?;
     let judgements = ring
         .contest
@@ -140,25 +147,37 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
+    /// Tries all settings and says which are best.
+    fn tuned(&self, ring: &judge::Ring) -> Result<(), Failure> {
+        let tuning = Tuning::of(ring, &self.tune)?;
+        output::print(&tuning.text())?;
+        if let Some(folder) = &self.out {
+            let report = tuning.report(&self.again(&ring.contest.seeds));
+            present::files(&report, folder, false)?;
+        }
+        match tuning.recommended() {
+            Some(_) => Ok(()),
+            None => Err(Failure::Judged(Exit::ClaimFailed)),
+        }
+    }
+
     /// The command that judges the same again, with seeds that were drawn.
     fn again(&self, seeds: &[u64]) -> String {
-        let list = |name: &str, values: &[String]| match values.is_empty() {
-            true => Vec::new(),
-            false => typed::option(name, &values.join(",")),
-        };
         let mut drawn: Vec<String> = seeds.iter().map(u64::to_string).collect();
         if drawn.len() == 1 {
             drawn.push(String::new());
         }
         let against: Vec<String> = self.against.clone().into_iter().collect();
+        let tune: Vec<String> = self.tune.iter().map(Tuned::to_string).collect();
         let options = [
-            list("against", &against),
-            list("kernel", &self.kernel),
+            typed::list("against", &against),
+            typed::list("kernel", &self.kernel),
             typed::option("world", &self.world),
-            list("machine", &self.machine),
-            list("scenario", &self.scenario),
-            list("law", &self.law),
-            list("seeds", &drawn),
+            typed::list("machine", &self.machine),
+            typed::list("scenario", &self.scenario),
+            typed::list("law", &self.law),
+            typed::list("seeds", &drawn),
+            typed::list("tune", &tune),
         ];
         typed::line("judge", &[&self.schedulers.join(",")], &options.concat())
     }

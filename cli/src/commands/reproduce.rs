@@ -163,6 +163,7 @@ fn report(arguments: &Arguments, study: &Study) -> Report {
         title: title.to_owned(),
         subtitle: subtitle.to_owned(),
         command: typed::line("reproduce", &[name], &options),
+        own: false,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         facts: study.facts(),
         sections: study.sections(|name| typed::line("run", &[name], &typed)),

@@ -262,6 +262,7 @@ fn report(arguments: &Arguments, study: &Study) -> Result<Report, Failure> {
         }
         .to_owned(),
         command: command(arguments, &names),
+        own: false,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         facts: study.facts(),
         sections,

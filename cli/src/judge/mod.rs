@@ -162,18 +162,33 @@ impl Ring {
     /// # Errors
     /// A setting that there is not; what the operating system refuses.
     pub fn play(&self) -> Result<Played<'_>, Failure> {
-        let jobs = self.contest.jobs(&self.engine);
+        self.played(&self.contest, &self.laws, Runs::default())
+    }
+
+    /// Plays `laws` and a part of the contest, but what is `known`.
+    fn played<'r>(
+        &self,
+        contest: &'r Contest,
+        laws: &'r [Found],
+        mut known: Runs,
+    ) -> Result<Played<'r>, Failure> {
+        let jobs = contest.jobs(&self.engine);
         let jobs = jobs.map_err(Failure::Problems)?;
         let playing = Playing {
             threads: self.threads,
             ..Playing::default()
         };
-        let columns = &self.contest.columns;
-        let cells = match self.laws.is_empty() {
+        let cells = match laws.is_empty() {
             true => Vec::new(),
-            false => laws::judged(&self.laws, columns, &playing, None, &mut |_| Ok(()))?,
+            false => laws::judged(laws, &contest.columns, &playing, None, &mut |_| Ok(()))?,
         };
-        let runs = self.runs(jobs.all())?;
+        let mut new = jobs.all();
+        known
+            .0
+            .retain(|plan, _| new.iter().any(|job| job.plan == *plan));
+        new.retain(|job| !known.0.contains_key(&job.plan));
+        known.0.extend(self.runs(new)?.0);
+        let runs = known;
         Ok(Played { jobs, runs, cells })
     }
 
@@ -321,13 +336,11 @@ fn one_scenario(wanted: &Wanted<'_>, set: &Set, name: &str) -> Result<Scenario, 
         return Ok(known.clone());
     }
     if !scenario::is_named(name) && !name.ends_with(".toml") && !name.ends_with(".json") {
-        let known = set.scenarios.iter().map(|one| one.name.as_str());
-        let known = known.chain(scenario::shipped());
         return Err(Failure::usage(
             format!("no scenario is called {name}"),
             format!(
                 "{}; warmq scenarios lists them; or give a file",
-                did_you_mean(name, known)
+                did_you_mean(name, scenario::shipped())
             ),
         ));
     }
@@ -339,8 +352,13 @@ fn one_scenario(wanted: &Wanted<'_>, set: &Set, name: &str) -> Result<Scenario, 
 }
 
 fn laws_of(wanted: &Wanted<'_>) -> Result<Vec<Found>, Failure> {
-    if wanted.laws.iter().any(|name| name == NO_LAWS) {
-        return Ok(Vec::new());
+    match wanted.laws {
+        [name] if name == NO_LAWS => return Ok(Vec::new()),
+        laws if laws.iter().any(|name| name == NO_LAWS) => {
+            let what = format!("--law: `{NO_LAWS}` stands alone");
+            return Err(Failure::usage(what, "leave it out, or the names beside it"));
+        }
+        _ => {}
     }
     let laws = shipped::find(wanted.laws)?;
     for Found { law, text, .. } in &laws {

@@ -2,19 +2,25 @@
 //!
 //! Every combination of the values is a scheduler of its own. They are judged in rounds (successive
 //! halving): the first with one seed and no laws, each next with one seed more, and the better half
-//! goes on, until few are left; those are judged as anybody is. What breaks a law is in the table
-//! and is not recommended.
+//! goes on, with whichever is best in a scenario, until few are left; those are judged as anybody
+//! is. What breaks a law is in the table and is not recommended.
+
+mod page;
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::fmt;
 use std::str::FromStr;
 
 use comfy_table::Cell as Text;
-use warmq_experiment::judgement::{Family, Judgement};
+use warmq_experiment::Runs;
+use warmq_experiment::judgement::{Contest, Family, Judgement, Ratio};
+use warmq_law::Column;
+use warmq_units::{Duration, printable};
 
-use super::text::{name, shown};
-use super::{JudgeSeeds, NO_LAWS, Ring, Wanted};
+use super::Ring;
+use super::text::{name, place, shown};
 use crate::failure::Failure;
-use crate::seeds::Seeds;
 use crate::{listing, output};
 
 /// So many candidates are judged whole.
@@ -23,6 +29,10 @@ const LAST: usize = 4;
 const STEPS: u32 = 5;
 /// More combinations take hours.
 const MOST: usize = 256;
+/// What the mark in the table means.
+const FRONT: &str = "* no other one is better in throughput, latency and fairness";
+/// In place of a recommendation.
+const NOTHING: &str = "Nothing is recommended: each breaks a law that the base keeps, or fails.";
 
 /// A setting and the values that are tried: `slice_us=500..8000`, `keep=true|false`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,15 +66,30 @@ impl FromStr for Tuned {
     }
 }
 
-/// Whole numbers with one unit: `500us..8000us`.
+/// As it is read: with all values.
+impl fmt::Display for Tuned {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}={}", self.key, self.values.join("|"))
+    }
+}
+
+/// Whole numbers, alone or with units: `500..8000`, `1..16ms`, `250us..1ms`.
 fn between(least: &str, most: &str) -> Option<Vec<String>> {
     let split = |text: &str| -> Option<(u64, String)> {
         let digits = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
         let number = text[..text.len() - digits.len()].parse().ok()?;
         Some((number, digits.to_owned()))
     };
-    let ((least, unit), (most, last_unit)) = (split(least)?, split(most)?);
-    if least == 0 || least >= most || !(unit.is_empty() || unit == last_unit) {
+    let ((least, unit), (count, last_unit)) = (split(least)?, split(most)?);
+    let (unit, most) = match (unit.as_str(), last_unit.as_str()) {
+        (first, last) if first == last || first.is_empty() => (last_unit, count),
+        (first, _) => {
+            let one: Duration = format!("1{first}").parse().ok()?;
+            let most: Duration = most.parse().ok()?;
+            (unit, most.0 / one.0.max(1))
+        }
+    };
+    if least == 0 || least >= most {
         return None;
     }
     let step = (most as f64 / least as f64).powf(1.0 / f64::from(STEPS - 1));
@@ -74,53 +99,39 @@ fn between(least: &str, most: &str) -> Option<Vec<String>> {
     Some(
         values
             .iter()
-            .map(|value| format!("{value}{last_unit}"))
+            .map(|value| format!("{value}{unit}"))
             .collect(),
     )
 }
 
-/// Tries all of `tuned` on the only scheduler of `wanted`; the table, and what is recommended.
+/// The scheduler of `wanted` with each combination of the values of `tuned`.
 ///
 /// # Errors
-/// What cannot be played; several schedulers, or too many combinations.
-pub fn run(wanted: &Wanted<'_>, tuned: &[Tuned]) -> Result<String, Failure> {
-    let [scheduler] = wanted.schedulers else {
+/// Several schedulers; a setting that is named twice; too many combinations.
+pub fn combinations(schedulers: &[String], tuned: &[Tuned]) -> Result<Vec<String>, Failure> {
+    let [scheduler] = schedulers else {
         let what = "--tune is about one scheduler";
         return Err(Failure::usage(what, "name one"));
     };
-    let mut candidates = combinations(scheduler, tuned)?;
-    let (mut seeds, tried) = (1, candidates.len());
-    while candidates.len() > LAST {
-        let kept = candidates.len().div_ceil(2).max(LAST);
-        output::say(&format!(
-            "warmq: {} candidates, {seeds} seeds each; the best {kept} go on",
-            candidates.len()
+    let (name, set) = scheduler.split_once(':').unwrap_or((scheduler, ""));
+    let set = set.split(';').filter_map(|pair| pair.split_once('='));
+    let keys = tuned.iter().map(|one| one.key.as_str());
+    let mut keys = set.map(|(key, _)| key).chain(keys);
+    let mut seen = BTreeSet::new();
+    if let Some(key) = keys.find(|key| !seen.insert(*key)) {
+        let what = format!("--tune: `{key}` of {name} is set twice");
+        return Err(Failure::usage(
+            what,
+            "give all its values at once, as in KEY=VALUE|VALUE",
         ));
-        candidates = better(wanted, &candidates, seeds, kept)?;
-        seeds += 1;
     }
-    let last = Wanted {
-        schedulers: &candidates,
-        ..*wanted
-    };
-    let ring = Ring::new(&last)?;
-    let played = ring.play()?;
-    let judged = ring
-        .contest
-        .judged(&played.jobs, &played.runs, &played.cells);
-    Ok(format!(
-        "{tried} combinations, of which {} were judged whole.\n\n{}\n\n{}",
-        judged.len() - 1,
-        table(&judged[1..]),
-        best(&judged[1..])
-    ))
-}
-
-fn combinations(scheduler: &str, tuned: &[Tuned]) -> Result<Vec<String>, Failure> {
-    let count: usize = tuned.iter().map(|one| one.values.len()).product();
-    if count > MOST {
-        let what = format!("--tune: these are {count} combinations");
-        return Err(Failure::usage(what, format!("try at most {MOST}")));
+    let counts = tuned.iter().map(|one| one.values.len());
+    if counts.fold(1, usize::saturating_mul) > MOST {
+        let what = format!("--tune: these are more than {MOST} combinations");
+        return Err(Failure::usage(
+            what,
+            "try fewer settings or values at a time",
+        ));
     }
     let first = if scheduler.contains('=') { ";" } else { ":" };
     let mut all = vec![scheduler.to_owned()];
@@ -135,105 +146,228 @@ fn combinations(scheduler: &str, tuned: &[Tuned]) -> Result<Vec<String>, Failure
     Ok(all)
 }
 
-/// The `kept` of the candidates with the best scores, without laws, in `seeds` seeds.
-fn better(
-    wanted: &Wanted<'_>,
-    candidates: &[String],
-    seeds: u64,
-    kept: usize,
-) -> Result<Vec<String>, Failure> {
-    let (none, seeds) = ([NO_LAWS.to_owned()], warmq_experiment::seeds(seeds));
-    let seeds = JudgeSeeds::Given(Seeds(seeds));
-    let ring = Ring::new(&Wanted {
-        schedulers: candidates,
-        laws: &none,
-        seeds: Some(&seeds),
-        ..*wanted
-    })?;
-    let played = ring.play()?;
-    let judged = ring
-        .contest
-        .judged(&played.jobs, &played.runs, &played.cells);
-    let mut judged: Vec<&Judgement<'_>> = judged[1..].iter().collect();
-    judged.sort_by(|one, other| descending(one.score, other.score));
-    let best = judged.into_iter().take(kept);
-    Ok(best.map(|one| one.column.scheduler.clone()).collect())
+/// All that was tried.
+pub struct Tuning<'r> {
+    /// What was asked for.
+    contest: &'r Contest,
+    /// Each round; the last one has the laws.
+    rounds: Vec<Vec<Tried>>,
+}
+
+/// A candidate in a round.
+pub struct Tried {
+    column: Column,
+    /// Those that were tried, and the same as people write them.
+    settings: Vec<(String, String)>,
+    label: String,
+    /// As in a [`Judgement`].
+    families: Vec<(Family, Ratio)>,
+    score: f64,
+    /// What it breaks that the base keeps; nothing, if that is nothing.
+    breaks: String,
+    /// Its mean ratio in each scenario.
+    scenarios: Vec<(String, f64)>,
+    /// How many seeds it was played with.
+    seeds: usize,
+}
+
+impl Tried {
+    fn of(judged: &Judgement<'_>, tuned: &[Tuned], seeds: usize) -> Tried {
+        let names = judged.figures.iter().map(|one| &one.setup.scenario.name);
+        let mut names: Vec<&String> = names.collect();
+        names.dedup();
+        let ratio = |name: &String| (name.clone(), judged.of_scenario(name).unwrap_or(0.0));
+        let absent = judged.absent().next().map(|one| match &one.why {
+            Some(why) => format!("no {}: {why}", place(one)),
+            None => format!("no {}", place(one)),
+        });
+        let breaks: Vec<String> = judged
+            .laws
+            .regressed
+            .iter()
+            .cloned()
+            .chain(absent)
+            .collect();
+        let mut settings = judged.column.settings().unwrap_or_default();
+        settings.retain(|pair| tuned.iter().any(|one| one.key == pair.key));
+        let text = |text: &str| printable(text).to_string();
+        let settings = settings
+            .iter()
+            .map(|pair| (text(&pair.key), text(&pair.value)));
+        let settings: Vec<(String, String)> = settings.collect();
+        let label = settings.iter().map(|(key, value)| format!("{key}={value}"));
+        Tried {
+            column: judged.column.clone(),
+            label: label.collect::<Vec<_>>().join(";"),
+            settings,
+            families: judged.families.clone(),
+            score: judged.score,
+            breaks: breaks.join(", "),
+            scenarios: names.into_iter().map(ratio).collect(),
+            seeds,
+        }
+    }
+
+    fn ratio(&self, family: Family) -> Option<Ratio> {
+        let found = self.families.iter().find(|(known, _)| *known == family);
+        found.map(|(_, ratio)| *ratio)
+    }
+
+    /// Whether it is at least as good as `other` in throughput, latency and fairness, and better in
+    /// one.
+    fn beats(&self, other: &Tried) -> bool {
+        let mid = |one: &Tried, family| one.ratio(family).map_or(1.0, |ratio| ratio.mid);
+        let families = [Family::Throughput, Family::Latency, Family::Fairness];
+        let pairs = families.map(|family| (mid(self, family), mid(other, family)));
+        pairs.iter().all(|(own, other)| own >= other)
+            && pairs.iter().any(|(own, other)| own > other)
+    }
+}
+
+impl<'r> Tuning<'r> {
+    /// Tries all schedulers of `ring`, which [`combinations`] made of `tuned`. What a run gave in a
+    /// round is known in the next.
+    ///
+    /// # Errors
+    /// As [`Ring::play`].
+    pub fn of(ring: &'r Ring, tuned: &[Tuned]) -> Result<Tuning<'r>, Failure> {
+        let (contest, all) = (&ring.contest, ring.contest.seeds.len());
+        let (base, columns) = contest.columns.split_at(1);
+        let (mut columns, mut known) = (columns.to_vec(), Runs::default());
+        let (mut rounds, mut kept) = (Vec::new(), columns.len());
+        loop {
+            let (seeds, laws) = match kept <= LAST {
+                true => (all, &ring.laws[..]),
+                false => (all.min(rounds.len() + 1), &[][..]),
+            };
+            let part = Contest {
+                columns: base.iter().chain(&columns).cloned().collect(),
+                seeds: contest.seeds[..seeds].to_vec(),
+                ..contest.clone()
+            };
+            let played = ring.played(&part, laws, known)?;
+            let judged = part.judged(&played.jobs, &played.runs, &played.cells);
+            let round = judged[1..].iter().map(|one| Tried::of(one, tuned, seeds));
+            rounds.push(round.collect());
+            if kept <= LAST {
+                return Ok(Tuning { contest, rounds });
+            }
+            known = played.runs;
+            kept = kept.div_ceil(2).max(LAST);
+            let before = columns.len();
+            columns = going_on(&rounds[rounds.len() - 1], kept);
+            let go_on = columns.len();
+            output::say(&format!(
+                "warmq: {before} candidates, seeds {seeds}: {go_on} go on"
+            ));
+        }
+    }
+
+    /// Those that were judged whole, the best score first.
+    fn whole(&self) -> Vec<&Tried> {
+        by_score(self.rounds.last().map_or(&[], Vec::as_slice))
+    }
+
+    /// Those of them that break nothing.
+    fn lawful(&self) -> impl Iterator<Item = &Tried> {
+        self.whole().into_iter().filter(|one| one.breaks.is_empty())
+    }
+
+    /// The best of them.
+    pub fn recommended(&self) -> Option<&Tried> {
+        self.lawful().next()
+    }
+
+    /// Whether one that was judged whole breaks nothing and nobody beats it who breaks nothing.
+    fn is_front(&self, one: &Tried) -> bool {
+        one.breaks.is_empty() && !self.lawful().any(|other| other.beats(one))
+    }
+
+    /// Of each scenario the settings that are best in it among those that break nothing, with
+    /// their ratio and that of what is recommended. Those are named where none is better by more
+    /// than what counts as a difference.
+    fn by_scenario(&self) -> Vec<(&str, &Tried, [f64; 2])> {
+        let least = 1.0 / (1.0 - self.contest.set.margins.difference);
+        let of_each = |recommended: &'_ Tried| recommended.scenarios.len();
+        let scenarios = 0..self.recommended().map_or(0, of_each);
+        let each = scenarios.filter_map(|at| {
+            let (usual, of) = (self.recommended()?, |one: &Tried| one.scenarios[at].1);
+            let best = self
+                .lawful()
+                .min_by(|one, other| descending(of(one), of(other)))?;
+            let is_better = of(best) > of(usual) * least;
+            let best = if is_better { best } else { usual };
+            Some((usual.scenarios[at].0.as_str(), best, [of(best), of(usual)]))
+        });
+        each.collect()
+    }
+
+    /// The table of those that were judged whole, what is recommended, and what is best where.
+    pub fn text(&self) -> String {
+        let (tried, whole) = (self.rounds[0].len(), self.whole().len());
+        let best = self.recommended();
+        let best = best.map(|best| format!("Recommended: {}", name(&best.column)));
+        let first = format!("{tried} combinations, of which {whole} were judged whole.");
+        let mut parts = vec![first, self.table(), best.unwrap_or(NOTHING.to_owned())];
+        let mut table = listing::table();
+        table.set_header(["scenario", "best settings", "ratio", "recommended"]);
+        for (scenario, best, ratios) in self.by_scenario() {
+            let [ratio, usual] = ratios.map(|ratio| format!("{ratio:.2}"));
+            table.add_row([
+                &printable(scenario).to_string(),
+                &best.label,
+                &ratio,
+                &usual,
+            ]);
+        }
+        parts.extend((!table.is_empty()).then(|| table.trim_fmt()));
+        parts.join("\n\n")
+    }
+
+    /// A row each; those that no other one beats are marked.
+    fn table(&self) -> String {
+        let mut table = listing::table();
+        let families = Family::ALL.iter().map(|(name, _)| *name);
+        let head = ["", "settings"].into_iter().chain(families);
+        table.set_header(head.chain(["score", "breaks"]));
+        for row in self.whole() {
+            let mark = if self.is_front(row) { "*" } else { "" };
+            let ratio = |family| row.ratio(family).map_or("–".to_owned(), shown);
+            let families = Family::ALL.iter().map(|(_, family)| ratio(*family));
+            let head = [mark.to_owned(), row.label.clone()].into_iter();
+            let last = [format!("{:.3}", row.score), row.breaks.clone()];
+            table.add_row(head.chain(families).chain(last).map(Text::new));
+        }
+        format!("{}\n{FRONT}", table.trim_fmt())
+    }
+}
+
+fn by_score(round: &[Tried]) -> Vec<&Tried> {
+    let mut all: Vec<&Tried> = round.iter().collect();
+    all.sort_by(|one, other| descending(one.score, other.score));
+    all
+}
+
+/// The `kept` of a round with the best scores, and whichever is best in a scenario.
+fn going_on(round: &[Tried], kept: usize) -> Vec<Column> {
+    let all = by_score(round);
+    let scenarios = 0..all.first().map_or(0, |tried| tried.scenarios.len());
+    let best = scenarios.filter_map(|at| {
+        let whole = all.iter().filter(|tried| tried.breaks.is_empty());
+        let of = |tried: &&&Tried| tried.scenarios[at].1;
+        whole.min_by(|one, other| descending(of(one), of(other)))
+    });
+    let mut columns: Vec<Column> = Vec::new();
+    for tried in all.iter().take(kept).chain(best) {
+        if !columns.contains(&tried.column) {
+            columns.push(tried.column.clone());
+        }
+    }
+    columns
 }
 
 fn descending(one: f64, other: f64) -> Ordering {
     other.partial_cmp(&one).unwrap_or(Ordering::Equal)
-}
-
-/// A row each, the best score first; those that no other one beats in throughput, latency and
-/// fairness at once are marked.
-fn table(judged: &[Judgement<'_>]) -> String {
-    let mut table = listing::table();
-    let families = Family::ALL.iter().map(|(name, _)| *name);
-    let head = ["", "settings"].into_iter().chain(families);
-    table.set_header(head.chain(["score", "laws"]));
-    let mut rows: Vec<&Judgement<'_>> = judged.iter().collect();
-    rows.sort_by(|one, other| descending(one.score, other.score));
-    for row in rows {
-        let mark = if is_beaten(row, judged) { "" } else { "*" };
-        let families = Family::ALL.iter().map(|(_, family)| {
-            let found = row.families.iter().find(|(known, _)| known == family);
-            found.map_or("–".to_owned(), |(_, ratio)| shown(*ratio))
-        });
-        let laws = match row.laws.regressed.len() {
-            0 => "kept".to_owned(),
-            count => format!("{count} regressed"),
-        };
-        let head = [mark.to_owned(), name(row.column)].into_iter();
-        let last = [format!("{:.3}", row.score), laws];
-        table.add_row(head.chain(families).chain(last).map(Text::new));
-    }
-    format!(
-        "{}\n* no other one is better in throughput, latency and fairness",
-        table.trim_fmt()
-    )
-}
-
-/// Whether another one that keeps the laws is at least as good in each of the three, and better in
-/// one.
-fn is_beaten(row: &Judgement<'_>, all: &[Judgement<'_>]) -> bool {
-    let figures = |judged: &Judgement<'_>| {
-        [Family::Throughput, Family::Latency, Family::Fairness].map(|family| {
-            let found = judged.families.iter().find(|(known, _)| *known == family);
-            found.map_or(1.0, |(_, ratio)| ratio.mid)
-        })
-    };
-    let own = figures(row);
-    let beats = |other: &Judgement<'_>| {
-        let pairs = || figures(other).into_iter().zip(own);
-        pairs().all(|(other, own)| other >= own) && pairs().any(|(other, own)| other > own)
-    };
-    row.is_regression()
-        || all
-            .iter()
-            .any(|other| !other.is_regression() && beats(other))
-}
-
-/// What is recommended, and which is best in each scenario.
-fn best(judged: &[Judgement<'_>]) -> String {
-    let lawful = || judged.iter().filter(|one| !one.is_regression());
-    let Some(best) = lawful().min_by(|one, other| descending(one.score, other.score)) else {
-        return "Nothing is recommended: each breaks a law that the base keeps, or fails."
-            .to_owned();
-    };
-    let mut lines = vec![format!("Recommended: {}", name(best.column))];
-    let setups = best
-        .figures
-        .iter()
-        .map(|figure| &figure.setup.scenario.name);
-    let mut scenarios: Vec<&String> = setups.collect();
-    scenarios.dedup();
-    for scenario in scenarios {
-        let of = |judged: &Judgement<'_>| judged.of_scenario(scenario).unwrap_or(0.0);
-        let best = lawful().min_by(|one, other| descending(of(one), of(other)));
-        let best = best.map(|best| format!("{} ({:.2})", name(best.column), of(best)));
-        lines.push(format!("  {scenario}: {}", best.unwrap_or_default()));
-    }
-    lines.join("\n")
 }
 
 #[cfg(test)]
@@ -254,6 +388,11 @@ mod tests {
             values("slice=1ms..16ms"),
             ["1ms", "2ms", "4ms", "8ms", "16ms"]
         );
+        assert_eq!(
+            values("slice=250us..1ms"),
+            ["250us", "354us", "500us", "707us", "1000us"]
+        );
+        assert_eq!(values("slice=1..2ms"), ["1ms", "2ms"]);
         assert_eq!(values("n=1..3"), ["1", "2", "3"]);
         assert_eq!(values("keep=true|false"), ["true", "false"]);
         for text in [
@@ -272,10 +411,12 @@ mod tests {
 
     #[test]
     fn every_combination_is_a_scheduler_with_its_settings() {
-        let tuned = ["a=1|2", "b=x|y"].map(|text| text.parse().unwrap());
-        let all = combinations("mine", &tuned).unwrap();
+        let combined = |name: &str, texts: &[&str]| {
+            let tuned: Vec<Tuned> = texts.iter().map(|text| text.parse().unwrap()).collect();
+            combinations(&[name.to_owned()], &tuned)
+        };
         assert_eq!(
-            all,
+            combined("mine", &["a=1|2", "b=x|y"]).unwrap(),
             [
                 "mine:a=1;b=x",
                 "mine:a=1;b=y",
@@ -283,11 +424,12 @@ mod tests {
                 "mine:a=2;b=y"
             ]
         );
-        assert_eq!(
-            combinations("mine:c=1", &tuned[..1]).unwrap()[0],
-            "mine:c=1;a=1"
-        );
-        let many = ["a=1..99", "b=1..99", "c=1..99", "d=1..99"].map(|text| text.parse().unwrap());
-        assert!(combinations("mine", &many).is_err());
+        assert_eq!(combined("mine:c=1", &["a=1"]).unwrap(), ["mine:c=1;a=1"]);
+        for twice in [["a=1|2", "a=3"], ["b=1", "c=2"]] {
+            assert!(combined("mine:c=1", &twice).is_err(), "{twice:?}");
+        }
+        let many: Vec<String> = (0..40).map(|key| format!("k{key}=1..99")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert!(combined("mine", &many).is_err());
     }
 }

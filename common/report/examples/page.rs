@@ -14,6 +14,7 @@ const COLORED: [f64; 8] = [6.0, 7.5, 6.8, 7.2, 6.6, 7.4, 11.1, 13.7];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let report = Report {
+        own: false,
         title: "Cache coloring, reproduced".into(),
         subtitle: "Speeding Up Kernel Scheduler by Reducing Cache Misses (Yamamura et al., \
                    USENIX 2002, FREENIX track), simulated from its own parameters. \

@@ -62,6 +62,8 @@ pub enum Kind {
     Bars,
     /// Many narrow bars without gaps, one a bin; x are numbers in ascending, even steps.
     Histogram,
+    /// Markers alone: each point is a thing of its own, and no value is between two.
+    Points,
 }
 
 /// One thing over the horizontal axis.

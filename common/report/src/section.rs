@@ -19,6 +19,8 @@ pub struct Report {
     pub version: String,
     /// Short facts of the whole report: how many seeds, on which machine, how long.
     pub facts: Vec<Fact>,
+    /// Nothing in it is claimed or published by others: it needs no summary of that.
+    pub own: bool,
     /// One section an experiment, in reading order. Their ids differ.
     pub sections: Vec<Section>,
 }

@@ -184,6 +184,53 @@ fn a_page_where_nothing_was_checked_does_not_say_that_all_is_well() {
 }
 
 #[test]
+fn what_is_nobody_elses_has_no_summary_of_claims_and_its_sections_count_from_one() {
+    let section = Section {
+        id: "part".into(),
+        ..Section::default()
+    };
+    let text = page(&Report {
+        own: true,
+        sections: vec![section],
+        ..Report::default()
+    });
+    assert!(!text.contains("Summary"), "{text}");
+    assert!(text.contains("href=\"#part\""), "{text}");
+}
+
+#[test]
+fn points_have_no_line_and_no_zero_beside_them() {
+    let of = |kind| {
+        let points = [(0.89, 1.5), (0.9, 1.6), (0.91, 1.7)];
+        let points = points.map(|(x, y)| PlotPoint::exact(x.into(), y));
+        let series = Series {
+            name: "mine".into(),
+            points: points.into(),
+            ..Series::default()
+        };
+        let plot = Plot {
+            kind,
+            series: vec![series],
+            ..Plot::default()
+        };
+        page(&Report {
+            sections: vec![Section {
+                plots: vec![plot],
+                ..Section::default()
+            }],
+            ..Report::default()
+        })
+    };
+    let thick = |page: &str| page.matches("stroke-width=\"22\"").count();
+    let (lines, points) = (of(Kind::Lines), of(Kind::Points));
+    assert!(thick(&points) < thick(&lines), "{points}");
+    // A tick of an axis from 0 on, and one of an axis that has the values alone.
+    let has = |page: &str, tick: &str| page.lines().any(|line| line == tick);
+    assert!(has(&lines, "0.5") && !has(&lines, "1.6"), "{lines}");
+    assert!(has(&points, "1.6") && !has(&points, "0.5"), "{points}");
+}
+
+#[test]
 fn an_empty_report_is_a_page_too() {
     assert!(page(&Report::default()).contains("Summary"));
 }

@@ -28,7 +28,7 @@ impl Experiment {
         for spec in &self.plots {
             let series = match spec.kind {
                 Kind::Histogram => self.histogram(spec, options, runs),
-                Kind::Lines | Kind::Bars => self.series(spec, outcome),
+                Kind::Lines | Kind::Bars | Kind::Points => self.series(spec, outcome),
             };
             plots.push(plot(spec, series));
         }

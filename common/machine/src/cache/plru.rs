@@ -62,13 +62,20 @@ impl Caches {
 }
 
 impl<const WAYS: usize> Plru<'_, WAYS> {
+    /// The place of the way of `line`, if it is here.
+    #[inline(always)]
+    pub(crate) fn find(&self, line: Line) -> Option<super::Slot> {
+        let start = self.extent.start(line);
+        let way = position_fixed(&self.sets[start / WAYS], self.extent.key(line))?;
+        Some(super::Slot(start + way))
+    }
+
     /// Uses `line`: the place of its way, if it is here.
     #[inline(always)]
     pub(crate) fn hit(self, line: Line) -> Option<super::Slot> {
-        let start = self.extent.start(line);
-        let way = position_fixed(&self.sets[start / WAYS], self.extent.key(line))?;
-        use_way::<WAYS>(&mut self.trees[self.extent.tree(line)], way);
-        Some(super::Slot(start + way))
+        let slot = self.find(line)?;
+        use_way::<WAYS>(&mut self.trees[self.extent.tree(line)], slot.0 % WAYS);
+        Some(slot)
     }
 
     /// Takes in `line`, which is not held. If the set was full, the line that left is the answer.

@@ -125,7 +125,10 @@ impl Hierarchy {
             None if modified => self.write_back(cache, line, request.now),
             None => {}
         }
-        self.forget_if_gone(group, line);
+        match inclusive && next.is_none() {
+            true => self.presence.clear(line, group), // nothing nearer has it, and nothing is behind
+            false => self.forget_if_gone(group, line),
+        }
     }
 
     /// A line that a nearer cache evicted in `state` comes to `cache`.

@@ -10,7 +10,7 @@ use super::build::Shape;
 use super::others::{Others, SOMEBODY};
 use super::private::Miss;
 use super::{Access, Hierarchy, Outcome, Request, Served};
-use crate::cache::{Cache, Caches, Extent, Line, LineState, Taken};
+use crate::cache::{Cache, Caches, Extent, Line, LineState, Slot, Taken};
 use crate::coherence::{Held, Links};
 
 use warmq_units::Duration;
@@ -140,12 +140,13 @@ impl Hierarchy {
         } = request;
         self.counts.note_miss(cpu, 0, access);
         let pair = &self.pairs[cpu];
-        let row = self.presence.row(line);
-        if row[pair.group / WORD] >> (pair.group % WORD) & 1 == 1 {
-            // Level 2 has what the two of them have and level 1 does not.
+        // Level 2 is asked first, because its set is needed in any case: of what it has, nothing
+        // else is read from the host's memory.
+        if let Some(slot) = self.caches.plru::<FAR>(pair.place.far).hit(line) {
             self.counts.note_access(cpu, 1, access);
-            return self.take_from_far::<NEAR, FAR>(request);
+            return self.take_from_far::<NEAR, FAR>(request, slot);
         }
+        let row = self.presence.row(line);
         let (own, root) = self.shape.own_and_root(cpu);
         let held = Held::of(row, own, root);
         if held.own {
@@ -159,7 +160,7 @@ impl Hierarchy {
                 row[pair.group / WORD] |= 1 << (pair.group % WORD);
                 self.counts.inner_supplies += 1;
                 self.fill_level_2::<FAR>(request, LineState::Shared);
-                self.fill_level_1::<NEAR>(request, LineState::Shared);
+                self.fill_level_1::<NEAR, FAR>(request, LineState::Shared);
                 Outcome {
                     takes,
                     served: Served::Cache,
@@ -169,15 +170,14 @@ impl Hierarchy {
         }
     }
 
-    /// Level 2 has the line, and level 1 does not.
+    /// Level 2 has the line in `slot`, and level 1 does not have it.
     #[inline(always)]
-    fn take_from_far<const NEAR: usize, const FAR: usize>(&mut self, request: Request) -> Outcome {
-        let pair = &self.pairs[request.cpu];
-        let far = self.caches.plru::<FAR>(pair.place.far);
-        let Some(slot) = far.hit(request.line) else {
-            unreachable!("a group was said to have a line that none of its caches has")
-        };
-        let takes = pair.latency;
+    fn take_from_far<const NEAR: usize, const FAR: usize>(
+        &mut self,
+        request: Request,
+        slot: Slot,
+    ) -> Outcome {
+        let takes = self.pairs[request.cpu].latency;
         let shared = self.caches.state_at(slot) == LineState::Shared;
         let state = match request.access {
             Access::Write if shared => return self.write(request, 1),
@@ -185,7 +185,7 @@ impl Hierarchy {
             Access::Read if shared => LineState::Shared,
             Access::Read => LineState::Exclusive,
         };
-        self.fill_level_1::<NEAR>(request, state);
+        self.fill_level_1::<NEAR, FAR>(request, state);
         Outcome {
             takes,
             served: Served::Level(2),
@@ -203,7 +203,7 @@ impl Hierarchy {
             self.presence.set(request.line, group);
             self.fill_level_2::<FAR>(request, state);
         }
-        self.fill_level_1::<NEAR>(request, near_state);
+        self.fill_level_1::<NEAR, FAR>(request, near_state);
     }
 
     /// Level 2 takes in the line.
@@ -218,7 +218,11 @@ impl Hierarchy {
 
     /// Level 1 takes in the line, which level 2 has.
     #[inline(always)]
-    fn fill_level_1<const NEAR: usize>(&mut self, request: Request, state: LineState) {
+    fn fill_level_1<const NEAR: usize, const FAR: usize>(
+        &mut self,
+        request: Request,
+        state: LineState,
+    ) {
         let pair = &self.pairs[request.cpu];
         let near = self.caches.plru::<NEAR>(pair.place.near);
         let Some(Taken { line, state }) = near.insert(request.line, state) else {
@@ -227,7 +231,10 @@ impl Hierarchy {
         if pair.inclusive && state != LineState::Modified {
             return; // level 2 has the line, and needs not know
         }
-        self.victim_left(pair.near, line, state, request);
+        match self.caches.plru::<FAR>(pair.place.far).find(line) {
+            Some(slot) => self.caches.modify_if(slot, state == LineState::Modified),
+            None => self.victim_left(pair.near, line, state, request),
+        }
     }
 
     fn invalidate_trees<const NEAR: usize, const FAR: usize>(&mut self, line: Line) -> Others {

@@ -59,10 +59,15 @@ impl<'a> Layout<'a> {
         let points = plot.series.iter().flat_map(|series| &series.points);
         let heights = points.flat_map(|point| [point.y, point.low, point.high]);
         let heights = heights.chain(plot.y.holds.iter().copied());
+        // Points are compared with each other and not with nothing.
+        let up = match plot.kind {
+            Kind::Points => Spread::horizontal(&plot.y, &ascending(heights), 5, 0.06),
+            _ => Spread::vertical(&plot.y, heights, 5),
+        };
         Layout {
             plot,
             across: Across::new(plot, frame),
-            up: Spread::vertical(&plot.y, heights, 5),
+            up,
             names,
         }
     }
@@ -139,18 +144,10 @@ impl Across {
             }
             return Across::Categories(names);
         }
-        let mut values: Vec<f64> = places()
-            .filter_map(|x| {
-                if let X::Number(value) = x {
-                    Some(*value)
-                } else {
-                    None
-                }
-            })
-            .filter(|value| value.is_finite())
-            .collect();
-        values.sort_by(f64::total_cmp);
-        values.dedup();
+        let values = ascending(places().filter_map(|x| match x {
+            X::Number(value) => Some(*value),
+            X::Category(_) => None,
+        }));
         let air = if plot.kind == Kind::Histogram {
             0.005
         } else {
@@ -185,6 +182,14 @@ impl Across {
             }
         }
     }
+}
+
+/// The finite ones of some values, each once.
+fn ascending(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    values
 }
 
 /// What a place along the horizontal axis is called.

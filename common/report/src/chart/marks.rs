@@ -25,9 +25,13 @@ pub(crate) fn draw(layout: &Layout, canvas: &Canvas) -> Drawn {
             band(layout, canvas, series)?;
         }
     }
-    for series in by_origin(false) {
+    let mut own: Vec<&Series> = by_origin(false).collect();
+    if layout.plot.kind == Kind::Points {
+        own.reverse(); // what is named first is covered by nothing
+    }
+    for series in own {
         match layout.plot.kind {
-            Kind::Lines => line(layout, canvas, series)?,
+            Kind::Lines | Kind::Points => line(layout, canvas, series)?,
             Kind::Bars => bars(layout, canvas, series)?,
             Kind::Histogram => histogram(layout, canvas, series)?,
         }
@@ -60,19 +64,21 @@ fn band(layout: &Layout, canvas: &Canvas, series: &Series) -> Drawn {
 fn line(layout: &Layout, canvas: &Canvas, series: &Series) -> Drawn {
     let name = layout.name(series);
     let measured = series.origin == Origin::Measured;
+    let alone = layout.plot.kind == Kind::Points;
     for run in runs(layout, &series.points) {
         let spots = run.iter().filter_map(|point| spot(layout, canvas, point));
         let spots: Vec<Spot> = spots.collect();
         if measured {
             canvas.dashes(&spots, color(name), 20)?;
-        } else {
+        } else if !alone {
             canvas.line(&spots, color(name), 22)?;
         }
         for (point, at) in run.iter().zip(&spots) {
             if measured {
                 whisker(layout, canvas, point, at.0, name)?;
             }
-            canvas.marker(*at, name, if measured { FILLED * 1.3 } else { FILLED })?;
+            let size = if measured || alone { 1.3 } else { 1.0 };
+            canvas.marker(*at, name, FILLED * size)?;
         }
     }
     Ok(())

@@ -105,6 +105,7 @@ fn meaning(plot: &Plot, origin: Origin) -> Option<&'static str> {
         (Origin::Simulated, Kind::Lines, false) => "line: simulated",
         (Origin::Simulated, Kind::Bars, true) => "bar and whisker: simulated, range over seeds",
         (Origin::Simulated, Kind::Bars | Kind::Histogram, _) => "bar: simulated",
+        (_, Kind::Points, _) => return None,
         (Origin::Measured, Kind::Lines, true) => "dashes and whiskers: measured, with its spread",
         (Origin::Measured, Kind::Lines, false) => "dashes: measured",
         (Origin::Measured, Kind::Bars | Kind::Histogram, _) => "pale bar: measured",
@@ -125,6 +126,7 @@ fn swatch(kind: Kind, origin: Origin, name: usize) -> Markup {
     html! {
         svg class=(if boxed { "swatch boxed" } else { "swatch" }) viewBox=(view) aria-hidden="true" {
             @match (origin, kind) {
+                (_, Kind::Points) => polygon points=(shape(52.0)) fill=(color) {},
                 (Origin::Published, _) => {
                     polygon points=(shape(52.0)) fill="#FEFEFE" stroke=(color) stroke-width="20" {}
                 }

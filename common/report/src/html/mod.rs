@@ -48,10 +48,9 @@ fn page(report: &Report) -> Result<Markup, WriteError> {
         main {
             (head(report))
             // What claims nothing and is compared with nothing published needs no summary.
-            @if report.sections.is_empty() || !report.sections.iter().all(|section| section.together) {
-                (summary::summary(report, &anchors))
-                (contents(report, &anchors))
-            }
+            @let claims = !report.own && (report.sections.is_empty() || !report.sections.iter().all(|section| section.together));
+            @if claims { (summary::summary(report, &anchors)) }
+            @if claims || report.own { (contents(report, &anchors, claims)) }
             @for section in &sections { (section) }
             footer { p { "Made by WarmQ " (report.version) ". Equal digests, equal runs." } }
         }
@@ -77,12 +76,12 @@ fn head(report: &Report) -> Markup {
     }
 }
 
-fn contents(report: &Report, anchors: &[String]) -> Markup {
+fn contents(report: &Report, anchors: &[String], claims: bool) -> Markup {
     html! {
         nav.contents aria-labelledby="contents" {
             h2 #contents { "Contents" }
             ol {
-                li.first { a href="#summary" { "Summary" } }
+                @if claims { li.first { a href="#summary" { "Summary" } } }
                 @for (section, anchor) in report.sections.iter().zip(anchors) {
                     li {
                         a href=(format!("#{anchor}")) {

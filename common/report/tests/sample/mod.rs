@@ -157,6 +157,7 @@ pub fn report() -> Report {
         ..Section::default()
     };
     Report {
+        own: false,
         title: "Coloring".into(),
         subtitle: "A sample.".into(),
         command: "warmq reproduce coloring".into(),

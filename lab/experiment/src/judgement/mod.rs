@@ -49,6 +49,7 @@ pub struct Setup {
 }
 
 /// What is played.
+#[derive(Clone)]
 pub struct Contest {
     /// The version of the set, its margins and its bound.
     pub set: Set,
