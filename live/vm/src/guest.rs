@@ -17,7 +17,7 @@ use crate::watch::{Streams, watch};
 /// How long a guest may take by default.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How often a guest is booted at most when [the emulator breaks its boot](Outcome::emulator_broke).
+/// How often a guest is booted at most if [the emulator breaks the boot](Outcome::emulator_broke).
 const MOST_BOOTS: usize = 3;
 
 /// The kernel and its first programs need about this much beside the guest's files.

@@ -55,8 +55,8 @@ impl Outcome {
         }
     }
 
-    /// Whether the emulator broke the boot: a breakpoint (`int3`) that nobody set, before the command
-    /// began.
+    /// Whether the emulator broke the boot: a breakpoint (`int3`) that nobody set, before the
+    /// command began.
     ///
     /// A kernel that patches its own code puts breakpoints there for a moment. Where the CPUs of
     /// an emulator are threads (seen with QEMU 7.2), one of them may come upon a breakpoint that
