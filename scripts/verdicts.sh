@@ -31,11 +31,11 @@ kinds() { # KERNEL CPUS SCENARIO OPTIONS...
     "$warmq" diagnose "$trace" --json | { grep -o '"kind":"[^"]*","tasks"' || true; } | cut -d'"' -f4 | sort -u | tr '\n' ' ' | sed 's/ $//'
 }
 
-expect() { # KINDS KERNEL CPUS SCENARIO OPTIONS...
+expect() { # KINDS[|KINDS] KERNEL CPUS SCENARIO OPTIONS...
     local wanted=$1 found
     shift
     found=$(kinds "$@")
-    if [ "$found" = "$wanted" ]; then
+    if [[ "|$wanted|" = *"|$found|"* ]]; then
         passed=$((passed + 1))
         echo "verdicts: $1 $3: ${found:-none}"
     else
@@ -83,8 +83,9 @@ for kernel in $of_slices; do
     expect slices-short "$kernel" 1 $stories/slices-short.toml
 done
 
-# LAW:LENGTH:KINDS. Where kinds are named, the law itself has a least weight, more tasks than CPUs, a quota, or somebody who is woken often
-# and waits for some turns of others.
+# LAW:LENGTH:KINDS[|KINDS]. Where kinds are named, the law itself has a least weight, more tasks than CPUs, a quota, or somebody who is
+# woken often and waits for some turns of others. In short-naps the wait beside the heavy group falls at the wakeup or within the 4 ms of
+# work, as ticks of 4 ms fall: late at wakeups is who waits there.
 for kernel in $kernels; do
     [ -z "$quick" ] || break
     while IFS=: read -r law seconds wanted; do
@@ -98,7 +99,7 @@ for kernel in $kernels; do
 		group-moves:4s:
 		forks:2s:$(late "$kernel")
 		frequent-sleepers:2s:too-many
-		short-naps:4s:
+		short-naps:4s:outweighed|
 		short-beside-long:4s:
 		pipe-reader:2s:
 		quota-sleepers:5s:quota
