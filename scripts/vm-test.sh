@@ -113,6 +113,25 @@ without_tracefs() {
 say "a machine without tracefs: warmq watch records by BPF"
 without_tracefs || failed=1
 
+# This machine as a world, which a guest is here: a scheduler is loaded for as long as it plays, and no longer.
+loaded_here() {
+    local printed
+    printed=$("$bin/warmq" vm run --cpus 1 --memory 3072 --timeout 300 --file "$bin/warmq:/bin/warmq" \
+        --file "$bin/warmq-player:/bin/warmq-player" --file "$bin/scx_warmq:/bin/scx_warmq" -- sh -c "
+            warmq run periodic --world host --scheduler kernel,scx_warmq --seeds 1 --time 300ms;
+            echo scheduler: \$(cat /sys/kernel/sched_ext/state)" 2>&1) || true
+    echo "$printed" | sed 's/^/loaded here: /'
+    if grep -q "^ figure .* kernel .* scx_warmq" <<< "$printed" && grep -q "^ work_per_second .* [1-9]" <<< "$printed" &&
+        grep -qx "scheduler: disabled" <<< "$printed"; then
+        echo "test result: ok. 1 passed; 0 failed; 0 ignored; a scheduler that is loaded while it plays"
+    else
+        echo "test result: FAILED. 0 passed; 1 failed; 0 ignored; a scheduler that is loaded while it plays"
+        return 1
+    fi
+}
+say "a machine under another scheduler for as long as something is played"
+loaded_here || failed=1
+
 # Counted guests of several CPUs let them take turns of up to 100 ms. So what is judged in them is who runs where and who gets how
 # much over seconds; waits are judged by upper bounds alone, which turns can only make harder to keep. Who preempts whom, and
 # when, is judged with one CPU, whose time is exact.

@@ -15,7 +15,7 @@ use warmq_vm::{Cache, Ending, Guest, Hardware, Kernel, VmError};
 
 use crate::guest::kernel::Reporter;
 
-use super::player::{arguments, played, refused};
+use super::player::{OPTIONS, arguments, options, played, refused};
 use super::programs::{self, PLAYER};
 use super::scheduler::{Program, in_guest, series, temporary};
 use super::tunables;
@@ -59,10 +59,7 @@ impl World for Guests {
                 "the kernel's preemption model",
                 "preempt= of its command line; which there are depends on the kernel",
             ),
-            ours(
-                Setting::text("options", ""),
-                "options of the scheduler's program, separated by spaces",
-            ),
+            options(),
             ours(
                 Setting::text("tunables", ""),
                 "what is written into files of /proc and /sys before the run, as FILE=VALUE, \
@@ -192,7 +189,7 @@ impl Guests {
         command.extend(arguments(plan, &scenario));
         if let Some(program) = &scheduler {
             let name = in_guest(&program.file);
-            let options = text(&plan.world, "options");
+            let options = text(&plan.world, OPTIONS);
             program.takes(options)?;
             guest = program.give(guest, &name)?;
             command.extend(["--load".to_owned(), name]);

@@ -1,5 +1,6 @@
 //! This machine as a world.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::path::Path;
@@ -9,14 +10,15 @@ use warmq_config::{Setting, Value};
 use warmq_experiment::{AnyObserver, Measured, Play, Played, RunError, World};
 use warmq_scenario::World as Kind;
 
-use super::player::{arguments, played, refused};
-use super::programs::{self, OWN, PLAYER};
+use super::player::{OPTIONS, arguments, options, played, refused};
+use super::programs::{self, PLAYER};
 use crate::machines::HOST;
 
 /// The setting that says whether the kernel's records are taken.
 const RECORD: &str = "record";
 
-/// This machine, with the scheduler that it runs.
+/// This machine: under the scheduler that it runs, or under one of sched_ext that is loaded for as
+/// long as it plays.
 pub struct Host;
 
 impl World for Host {
@@ -25,20 +27,24 @@ impl World for Host {
     }
 
     fn settings(&self) -> Vec<Setting> {
-        vec![Setting::flag(RECORD, true).says(
-            "whether what the kernel does is recorded; without it a switch takes 1.2 us less, and there are no \
-             figures of switches, wakeups and waiting",
-            "ours",
-        )]
+        vec![
+            Setting::flag(RECORD, true).says(
+                "whether what the kernel does is recorded; without it a switch takes 1.2 us less, and there are no \
+                 figures of switches, wakeups and waiting",
+                "ours",
+            ),
+            options(),
+        ]
     }
 
     fn takes_scheduler(&self, name: &str) -> Result<(), String> {
-        match name {
-            OWN => Ok(()),
-            _ => Err(format!(
-                "this machine keeps the scheduler that it runs, \"{OWN}\" (load another one before, \
-                 or use world = \"guest\")"
+        let program = programs::scheduler(name)?;
+        match program.is_some_and(|file| file.extension() == Some(OsStr::new("o"))) {
+            true => Err(format!(
+                "{name} is an object alone: on this machine a scheduler is loaded by its program \
+                 (world = \"guest\" loads objects)"
             )),
+            false => Ok(()),
         }
     }
 
@@ -64,12 +70,22 @@ impl World for Host {
 fn done(request: &Play<'_>) -> Result<Played, RunError> {
     let player = programs::ours(PLAYER).map_err(refused)?;
     let file = written(request).map_err(|error| refused(format!("a file for it: {error}")))?;
+    let scheduler = &request.plan.scheduler;
+    let program = programs::scheduler(&scheduler.name).map_err(refused)?;
+    // Of a program this only makes sure that nothing is set which the program alone can set.
+    request.packed(&scheduler.name, "", "")?;
     let silent = request.plan.world.settings.get(RECORD) == Some(&Value::Bool(false));
     let mut command = Command::new(player);
     command
         .args(arguments(request.plan, &file.path().to_string_lossy()))
         .args(["--parent", &std::process::id().to_string()])
         .args(silent.then_some("--no-record"));
+    if let Some(program) = program {
+        let options = request.plan.world.settings.get(OPTIONS);
+        let options = options.map(ToString::to_string).unwrap_or_default();
+        command.arg("--load").arg(program);
+        command.arg(format!("--options={options}"));
+    }
     let unplayed = |error| refused(format!("start the player: {error}"));
     let output = ended(command).map_err(unplayed)?;
     let status = output.status.code();

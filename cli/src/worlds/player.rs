@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warmq_config::Value;
+use warmq_config::{Setting, Value};
 use warmq_experiment::{Cause, Parameter, Plan, Played, RunError};
 use warmq_trace::file::Reader;
 use warmq_units::Duration;
@@ -11,6 +11,17 @@ use warmq_units::Duration;
 const BAD_INPUT: u8 = 2;
 const ENDED_EARLY: u8 = 3;
 const SCHEDULER_THROWN_OUT: u8 = 5;
+
+/// The setting with what a scheduler's program is given.
+pub const OPTIONS: &str = "options";
+
+/// Its description.
+pub fn options() -> Setting {
+    Setting::text(OPTIONS, "").says(
+        "options of the scheduler's program, separated by spaces",
+        "ours",
+    )
+}
 
 /// The arguments that let it play `plan` from the file `scenario`, with its trace on standard
 /// output.

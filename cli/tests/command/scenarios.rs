@@ -253,7 +253,7 @@ fn what_cannot_be_played_is_refused() {
             "--world lab --scheduler scx_nobodys",
             "there is no scheduler",
         ),
-        ("--world host --scheduler linux24", "keeps the scheduler"),
+        ("--world host --scheduler linux24", "no scheduler linux24"),
         ("--world host --machine tiny-2cpu", "this machine"),
         ("--set knights=3", "knights"),
         ("--chart never", "--chart"),

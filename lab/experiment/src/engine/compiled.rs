@@ -392,7 +392,7 @@ impl Programs {
         let mut set = known.iter().filter(|one| !is_usual(one));
         match set.find(|one| !is_cost(&one.name)) {
             Some(one) => Err(setting(format!(
-                "{name} is a program, and in a guest only it can set `{}`: give it its options, as \
+                "{name} is a program, and under a real kernel only it can set `{}`: give it its options, as \
                  in --set options='--NAME VALUE', or give the object alone",
                 one.name
             ))),
