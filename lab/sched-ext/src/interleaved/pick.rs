@@ -223,15 +223,15 @@ impl On {
     /// Who ran and still could goes back to the program (`put_prev_task_scx()`).
     async fn put_back(&self, task: TaskId, next: Option<TaskId>) {
         self.stop(task).await;
-        let (flags, immediate) = self.with(|machine, _| {
-            let enq = machine.state.enq;
-            let last = if next.is_none() { enq.last } else { 0 };
-            let immediate = machine.state.task(task).immediate;
-            (if immediate { enq.reenqueued } else { last }, immediate)
+        let (enq, immediate) = self.with(|machine, _| {
+            let state = &machine.state;
+            (state.enq, state.task(task).immediate)
         });
+        let last = if next.is_none() { enq.last } else { 0 };
         match (self.has_slice(Some(task)), immediate) {
+            (true, true) => self.give(task, enq.reenqueued).await,
             (true, false) => self.with(|machine, at| machine.here(at).keep_first(task, self.cpu)),
-            _ => self.give(task, flags).await,
+            (false, _) => self.give(task, last).await,
         }
         self.with(|machine, _| {
             let on = machine.state.task(task).on;
