@@ -121,6 +121,20 @@ fn a_larger_level_2_takes_more_blocks() {
     );
 }
 
+/// Where level 2 holds all of them as they are, and level 1 does not.
+#[test]
+fn blocks_that_are_stored_to_have_colors_against_waiting_loads() {
+    let caches = [cache(48, 12, 64), cache(2 << 10, 16, 64)];
+    let colors = |count| {
+        let blocks = Blocks::new(count, 68 << 10).with_hot_lines(3);
+        Coloring::of(blocks.that_are_stored_to(), &caches).colors()
+    };
+    assert_eq!(
+        [12, 90, 200, 512, 600, 3_148].map(colors),
+        [1, 32, 16, 16, 8, 1]
+    );
+}
+
 /// Strides of an odd number of pages use all pages of a way, and need fewer colors.
 #[test]
 fn an_odd_stride_colors_pages_by_itself() {

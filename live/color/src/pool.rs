@@ -16,7 +16,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use warmq_coloring::{Blocks, Cache, Coloring, LAST_LEVEL};
+use warmq_coloring::{Blocks, Cache, Coloring};
 
 use crate::error::Error;
 use crate::machine;
@@ -40,11 +40,6 @@ const KEEP: usize = 256;
 /// Lines that a fiber touches when it is switched to: what the switch saved, and a small frame.
 const HOT_LINES: u64 = 2;
 
-/// Colors of stacks that level 2 holds as they are and level 1 does not. A switch stores at the top
-/// of a stack, and loads of the next one wait for stores to the same place of another page. Eight
-/// colors free nearly all of them, and 16 gain no more (docs/coloring.md).
-const AGAINST_WAITING: u64 = 16;
-
 /// How a pool makes its stacks.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -59,8 +54,7 @@ pub struct Options {
 
 impl Options {
     /// For about `fibers` fibers that run in turn: [`Coloring::of`] chooses the colors by this
-    /// number, and 16 where level 2 holds them as they are and level 1 does not, as their loads
-    /// would wait for each other's stores. Without it, half of the lines of a page are used, so
+    /// number, for stacks that are stored to. Without it, half of the lines of a page are used, so
     /// that frames of up to half a page end in the page that they begin in.
     pub fn fibers(self, fibers: u64) -> Options {
         Options { fibers, ..self }
@@ -202,16 +196,7 @@ fn coloring(options: &Options, stride: u64, page: u64) -> Coloring {
     let blocks = Blocks::new(options.fibers, stride).with_hot_lines(options.hot_lines);
     match options.colors {
         Some(colors) => Coloring::new(colors, stride, *nearest),
-        None if options.fibers > 0 => {
-            let mut levels = caches.iter().take(LAST_LEVEL);
-            let held = levels.find_map(|cache| Some((cache, blocks.worthwhile(*cache)?)));
-            match held {
-                Some((cache, 1)) if cache != nearest => {
-                    Coloring::new(AGAINST_WAITING, stride, *nearest)
-                }
-                _ => Coloring::of(blocks, &caches),
-            }
-        }
+        None if options.fibers > 0 => Coloring::of(blocks.that_are_stored_to(), &caches),
         None => Coloring::new(page / 2 / nearest.line(), stride, *nearest),
     }
 }
