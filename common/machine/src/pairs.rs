@@ -20,11 +20,6 @@ warmq_units::named! {
 }
 
 impl PairKind {
-    /// Two CPUs of this kind, in words.
-    pub fn words(self) -> &'static str {
-        self.name()
-    }
-
     /// The time of [`Coherence::Directory`] that a line takes between two such CPUs, as
     /// [`Coherence::times`] names it. Siblings share all caches, so that no line goes from one to
     /// the other.

@@ -42,7 +42,7 @@ pub fn measure(
     let watch = Watch::over("kinds of pairs of CPUs", PairKind::ALL.len());
     let mut seen = Vec::new();
     for (done, kind) in PairKind::ALL.into_iter().enumerate() {
-        watch.see(done, PairKind::ALL.len(), kind.words());
+        watch.see(done, PairKind::ALL.len(), kind.name());
         let pairs = machine.pairs(kind, &usable, PAIRS).into_iter();
         let takes =
             pairs.map(|(one, other)| transfer_ns(online[one.index()], online[other.index()]));
@@ -70,7 +70,7 @@ fn set(
             let source = format!(
                 "{by}: loads of lines that another CPU wrote last, {} of {}, {least} to {most}",
                 pairs(transfer.pairs.len()),
-                kind.words()
+                kind.name()
             );
             transfer.before = machine.set_transfer(kind, takes, source);
         }
@@ -102,7 +102,7 @@ impl Transfer {
             Some(before) => (before.to_string(), takes.to_string()),
             None => Default::default(),
         };
-        let what = format!("line, {}", self.kind.words());
+        let what = format!("line, {}", self.kind.name());
         Some([what, before, now, takes.to_string(), most.to_string()])
     }
 
@@ -111,7 +111,7 @@ impl Transfer {
         let ns = |span: Duration| span.0 as f64 / 1e3;
         let (takes, (least, most)) = (self.takes()?, self.range()?);
         Some(json!({
-            "transfer": self.kind.words(), "sets": self.before.and(self.kind.time()),
+            "transfer": self.kind.name(), "sets": self.before.and(self.kind.time()),
             "ns": ns(takes), "least_ns": ns(least), "most_ns": ns(most),
             "pairs": self.pairs.len(), "before_ns": self.before.map(ns),
         }))
@@ -123,7 +123,7 @@ pub fn missing(transfers: &[Transfer]) -> Option<String> {
     let missing = transfers
         .iter()
         .filter(|transfer| transfer.pairs.is_empty());
-    let missing: Vec<&str> = missing.map(|transfer| transfer.kind.words()).collect();
+    let missing: Vec<&str> = missing.map(|transfer| transfer.kind.name()).collect();
     (!missing.is_empty()).then(|| {
         format!(
             "Not measured, as there is no such pair of CPUs: what a line takes between {}.",
