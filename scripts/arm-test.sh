@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests of common/ and lab/ for 64-bit Arm, in emulation: a quarter of an hour on two free cores. Whatever is calculated
-# must come out as on x86-64: digests, snapshots, figures.
+# The tests of common/ and lab/ for 64-bit Arm, in emulation. Whatever is calculated must come out as on x86-64: digests,
+# snapshots, figures.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/install.sh

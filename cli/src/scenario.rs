@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use warmq_config::read_text;
-use warmq_experiment::{Change, LAB, Part, Trial, papers};
+use warmq_experiment::{Change, KERNEL, LAB, Part, Trial, papers};
 use warmq_metrics::answers;
 use warmq_play::{workload, workloads};
 use warmq_scenario::Scenario;
@@ -21,8 +21,6 @@ use crate::typed;
 
 /// How long it is played before it is measured, and how long that takes.
 const USUAL: (Duration, Duration) = (Duration::from_ms(200), Duration::from_s(1));
-/// Who plays it.
-const SCHEDULER: &str = "kernel";
 /// What is shown of the machine.
 const OF_CPUS: [&str; 3] = [
     "switches_per_second",
@@ -89,7 +87,7 @@ pub fn trial(name: &str, worlds: &Worlds) -> Result<Trial, Failure> {
         title => title,
     };
     let parts = [(Part::Machine, HOST), (Part::Workload, name)];
-    let sweep = [(Part::World, LAB), (Part::Scheduler, SCHEDULER)];
+    let sweep = [(Part::World, LAB), (Part::Scheduler, KERNEL)];
     let names = scenario.names();
     let shown = answers(&names).into_iter();
     let (warmup, time) = USUAL;

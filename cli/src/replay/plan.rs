@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use warmq_config::{Pair, Value};
-use warmq_experiment::{Engine, Part, Trial, nearest_release};
+use warmq_experiment::{Engine, KERNEL, Part, Trial, nearest_release};
 use warmq_machine::{MachineDescription, builtin_names, read_toml};
 use warmq_replay::Taken;
 use warmq_sched::{COMPILED, Entry, backports};
@@ -17,8 +17,6 @@ use crate::worlds;
 
 /// Whose scheduler is played where nobody knows of which kernel a recording is.
 const USUAL: &str = "6.18";
-/// How people and recordings call the scheduler of whatever kernel runs.
-const KERNEL: &str = "kernel";
 
 /// What the command line says.
 #[derive(Clone, Debug, Default)]

@@ -57,6 +57,10 @@ impl World for Host {
         }
     }
 
+    fn starts_schedulers(&self) -> bool {
+        true
+    }
+
     fn play(
         &self,
         play: &Play<'_>,

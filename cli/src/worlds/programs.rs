@@ -3,8 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The scheduler that the kernel has itself.
-pub const OWN: &str = "kernel";
+use warmq_experiment::KERNEL;
 
 /// The program that plays.
 pub const PLAYER: &str = "warmq-player";
@@ -42,12 +41,12 @@ fn on_path(name: &str) -> Option<PathBuf> {
 /// # Errors
 /// There is no such program.
 pub fn scheduler(name: &str) -> Result<Option<PathBuf>, String> {
-    if name == OWN {
+    if name == KERNEL {
         return Ok(None);
     }
     compiled(name).map(Some).ok_or_else(|| {
         format!(
-            "no scheduler {name} is found: give \"{OWN}\", the path of a sched_ext scheduler's \
+            "no scheduler {name} is found: give \"{KERNEL}\", the path of a sched_ext scheduler's \
              program or object, or the name of one on PATH (scx_warmq is built by `cargo build --release -p \
              scx_warmq`)"
         )

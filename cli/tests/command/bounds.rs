@@ -1,14 +1,14 @@
 //! What is far too much of something: it is refused or cut short in a sentence, and nothing else is
 //! lost with it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufWriter;
 
 use warmq_trace::file::Writer;
 use warmq_trace::{Comm, Header, Observer, Record};
 use warmq_units::{CpuId, Instant, TaskId};
 
-use super::support::{Folder, Ran};
+use super::support::{FAULTS, Folder, Ran};
 
 const HOG: &str = "[task.hog]\nbody = [{ run = \"1ms\" }]\n";
 /// Options of a short run.
@@ -255,6 +255,18 @@ fn scenarios_that_are_not_trusted_write_no_file_and_start_no_program() {
         ] {
             assert!(ran.err.contains(what), "{command}: {}", ran.err);
         }
+    }
+    let started = "run --untrusted hog.toml --world host --scheduler ./evil";
+    let file = "title = \"t\"\npaper = \"p\"\nworld = \"host\"\nmachine = \"host\"\nscheduler = \"./evil\"\n\
+                workload = \"./hog.toml\"\nseeds = [1]\n[run]\ntime = \"1ms\"\n";
+    let folder = folder.with("theirs.toml", file);
+    fs::copy(FAULTS, folder.0.join("evil")).unwrap();
+    for command in [started, "run --untrusted theirs.toml"] {
+        let ran = folder.run(command);
+        let refused = ran
+            .err
+            .contains("--untrusted starts no program on this machine");
+        assert!(ran.code == 2 && refused, "{command}: {}", ran.err);
     }
     for command in [
         "check --untrusted hog.toml".to_owned(),

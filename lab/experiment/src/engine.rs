@@ -191,13 +191,18 @@ impl Engine {
     }
 
     /// The same engine, which refuses scenarios in files that write to files of the machine or
-    /// start programs on it.
+    /// start programs on it, and schedulers that are programs of this machine.
     #[must_use]
     pub fn untrusted(self) -> Engine {
         Engine {
             workloads: Arc::new(Workloads::untrusted()),
             ..self
         }
+    }
+
+    /// Whether `world` would start a program of this machine that nobody trusts.
+    fn would_start(&self, world: &dyn World, scheduler: &str) -> bool {
+        self.workloads.are_untrusted() && world.starts_schedulers() && scheduler != KERNEL
     }
 
     /// The machine called `name`: one that comes with WarmQ, a path to a description in TOML or to
@@ -656,6 +661,9 @@ impl Simulator for Engine {
             return Ok(());
         };
         match part {
+            Part::Scheduler if self.would_start(world, name) => Err(format!(
+                "--untrusted starts no program on this machine, and {name} is one; leave it out"
+            )),
             Part::Scheduler => world.takes_scheduler(name),
             Part::Machine => world.takes_machine(name),
             Part::Workload if !world.plays_programs() => self.is_a_scenario(world, name),

@@ -43,6 +43,11 @@ pub trait World: Send + Sync {
         false
     }
 
+    /// Whether a scheduler but the kernel's own is a program that this machine starts.
+    fn starts_schedulers(&self) -> bool {
+        false
+    }
+
     /// Whether other runs would disturb this one.
     fn needs_quiet(&self, _plan: &Plan) -> bool {
         true

@@ -46,6 +46,11 @@ impl Workloads {
         }
     }
 
+    /// Whether it does.
+    pub(super) fn are_untrusted(&self) -> bool {
+        self.untrusted
+    }
+
     /// Makes the scenario in `text` known as `name`.
     pub(super) fn add(&self, name: &str, text: &str) -> Result<(), PartError> {
         let entry = self.read(name, text)?;
