@@ -48,6 +48,8 @@ pub use setting::{Chosen, Kind, Setting};
 pub use suggestion::{did_you_mean, most_like, nearest};
 pub use table::OfValue;
 pub use value::{Value, quoted};
+#[doc(hidden)]
+pub use warmq_units::named; // for `choices!`
 
 /// Name and text of files that a program contains: `texts! { "../laws/": "nice" "quota" }` is of
 /// `nice.toml` and `quota.toml` in that folder, as seen from the file that says so.

@@ -107,30 +107,26 @@ macro_rules! settings_of {
     };
 }
 
-/// Enumerations of which a setting names one: each with its name.
+/// Enumerations of which a setting names one: those of [`named!`](warmq_units::named).
 #[macro_export]
 macro_rules! choices {
     ($(
         $(#[$about:meta])*
-        $seen:vis enum $of:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)* }
+        $seen:vis enum $of:ident { $($variants:tt)* }
     )*) => {$(
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        $seen enum $of {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl $of {
-            /// The names, in their order.
-            $seen const NAMES: &[&str] = &[$($name),*];
+        $crate::named! {
+            $(#[$about])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            $seen enum $of { $($variants)* }
         }
 
         impl $crate::OfValue for $of {
             fn of_value(value: &$crate::Value) -> Option<$of> {
-                match value {
-                    $($crate::Value::Text(name) if name == $name => Some($of::$variant),)*
-                    _ => None,
-                }
+                let $crate::Value::Text(name) = value else {
+                    return None;
+                };
+                let found = $of::NAMES.into_iter().find(|(known, _)| known == name);
+                found.map(|(_, of)| of)
             }
         }
     )*};

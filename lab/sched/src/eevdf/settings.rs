@@ -100,7 +100,7 @@ warmq_config::settings_of! {
             "`log`: base_slice is multiplied by 1 + floor(log2 CPUs), of 8 CPUs at most; `linear`: by the \
              number of CPUs, 8 at most",
             TUNABLES;
-        "reweight" => reweight: Reweight, choice_of(Reweight::NAMES, match version {
+        "reweight" => reweight: Reweight, choice_of(&Reweight::WORDS, match version {
             V6_18 => "places-again",
             _ => "keeps-average",
         }),
@@ -108,7 +108,7 @@ warmq_config::settings_of! {
              sleep and wake: `keeps-average` scales its lag; `places-again` places it as if it had just \
              joined, even if it runs, and starves other groups. With `flat` it is always the first",
             "6d71a9c61604 (6.13), reverted by 101f3498b4bd (7.1, 6.18.45)";
-        "lag_limit" => lag_limit: LagLimit, choice_of(LagLimit::NAMES, match version {
+        "lag_limit" => lag_limit: LagLimit, choice_of(&LagLimit::WORDS, match version {
             V6_12 | V6_18 => "own-slice",
             _ => "longest-slice",
         }),
@@ -130,7 +130,7 @@ warmq_config::settings_of! {
         "yield_forfeits" => yield_forfeits: bool, flag(true),
             "whether sched_yield also gives away what is left of the slice; if not, it only puts off the deadline",
             "79104becf42b (6.17; in 6.12 since a release between .56 and .63)";
-        "protection" => protection: Protection, choice_of(Protection::NAMES, match version {
+        "protection" => protection: Protection, choice_of(&Protection::WORDS, match version {
             V6_12 => "deadline",
             _ => "shortest-slice",
         }),
@@ -143,7 +143,7 @@ warmq_config::settings_of! {
         "run_to_parity" => run_to_parity: bool, flag(true),
             "whether a picked entity is protected at all; if not, for 0.7 ms from 6.17 on",
             FEATURES;
-        "wakeup_test" => wakeup_test: WakeupTest, choice_of(WakeupTest::NAMES, match version {
+        "wakeup_test" => wakeup_test: WakeupTest, choice_of(&WakeupTest::WORDS, match version {
             V6_12 => "6.12",
             V6_18 => "6.18",
             _ => "6.19",
@@ -188,7 +188,7 @@ warmq_config::settings_of! {
             "85570f10a4c6 (7.3), read as version 3 of the patch, with the later fix that the running task is \
              charged whatever its group (1719d035a6fa); protection and short slices are as in 7.1, as what \
              7.3 changed in them was not read";
-        "cgroup_mode" => cgroup_mode: CgroupMode, choice_of(CgroupMode::NAMES, match version {
+        "cgroup_mode" => cgroup_mode: CgroupMode, choice_of(&CgroupMode::WORDS, match version {
             V7_3 => "concur",
             _ => "smp",
         }),
