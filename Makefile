@@ -2,7 +2,7 @@
 #
 #   make run    builds, reproduces the papers quickly, walks this machine's own caches: report/report.html
 #               (with scx_warmq where it is built already: `cargo build --release -p scx_warmq`)
-#   make test   formatting, lints, all tests and doc tests, the Python package, a dozen laws in guests
+#   make test   formatting, lints, all tests and doc tests, the Python package, ten laws in guests
 #   make test-all   then 10,000 mutated schedulers, all else that scx_warmq must do in guests (vm-test), warmq-color under the address
 #               sanitizer; the laboratory for Windows and macOS, and the crates as a registry would have them, are compiled
 #   make python-test  the Python package: a wheel in a virtual environment of its own

@@ -12,21 +12,22 @@ cd "$(dirname "$0")/.."
 
 quick=
 [ "${1:-}" = --quick ] && quick=yes
-# The packages that vm-test.sh builds, too: others would have other features, and all would be compiled again.
-cargo build -q -p warmq -p warmq-player -p scx_warmq -p warmq-drill -p warmq-record-bpf
+# As vm-test.sh does: with other packages or without tests, features differ, and all is compiled again.
+cargo build -q --workspace --bins --tests
 warmq=${CARGO_TARGET_DIR:-target}/debug/warmq
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 passed=0 failed=0
 
-# How long each scenario is played.
+# Where, and how long each scenario is played.
+machine=small-smt
 length="--time 1s --warmup 200ms"
 
 # The kinds of verdicts on what KERNEL plays of SCENARIO, sorted.
 kinds() { # KERNEL CPUS SCENARIO OPTIONS...
     local kernel=$1 cpus=$2 scenario=$3 trace=$folder/it.warmq
     shift 3
-    "$warmq" run "$scenario" --world guest --kernel "$kernel" --machine small-smt --set "cpus=$cpus" --seeds 1 $length \
+    "$warmq" run "$scenario" --world guest --kernel "$kernel" --machine "$machine" --set "cpus=$cpus" --seeds 1 $length \
         --trace "$trace" "$@" > "$folder/said" 2>&1 || { cat "$folder/said" >&2; echo "no run"; return; }
     "$warmq" diagnose "$trace" --json | { grep -o '"kind":"[^"]*","tasks"' || true; } | cut -d'"' -f4 | sort -u | tr '\n' ' ' | sed 's/ $//'
 }
@@ -69,10 +70,22 @@ for kernel in $kernels; do
     # Loopback's packets are taken in softirqs of CPU 0, as those of a card whose interrupts it has.
     expect interrupts "$kernel" 2 $stories/softirqs.toml --set "tunables=/sys/class/net/lo/queues/rx-0/rps_cpus=1"
     expect affinity "$kernel" 2 $stories/affinity.toml
+    expect quota-stranded "$kernel" 2 $stories/quota-stranded.toml --set tunables=/proc/sys/kernel/sched_cfs_bandwidth_slice_us=90000
+    # An emulated CPU is too slow for a thousand datagrams a second: the receiver is late, and that is said, too.
     case $kernel in
-        6.18) expect group-starved "$kernel" 2 receiver --preempt full ;;
-        *) expect "" "$kernel" 2 receiver --preempt full ;;
+        6.18) expect "group-starved|group-starved latency" "$kernel" 2 receiver --preempt full ;;
+        *) expect "|latency" "$kernel" 2 receiver --preempt full ;;
     esac
+done
+
+# A scheduler that is wrong about who runs where, or who runs next.
+misplaces=lab/sched-ext/tests/programs/misplaces.bpf.o
+for kernel in 6.18 7.3; do
+    [ -n "$quick" ] && [ "$kernel" != 6.18 ] && continue
+    expect unexplained "$kernel" 1 $stories/three-hogs.toml --scheduler "$misplaces:way=2"
+    [ -n "$quick" ] && continue
+    expect idle-beside "$kernel" 2 $stories/three-hogs.toml --scheduler "$misplaces:way=0"
+    machine=tiny-2cpu expect moves "$kernel" 2 $stories/pair.toml --scheduler "$misplaces:way=1"
 done
 
 # Requests for slices, by sched_setattr(2).

@@ -1,6 +1,7 @@
 //! Files that are there whole or not at all, and folders with one writer: `warmq_output` with the
 //! failures of this program.
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -37,6 +38,15 @@ impl Unfinished {
     }
 
     fn for_whom(path: &Path, access: Access) -> Result<(Unfinished, BufWriter<File>), Failure> {
+        if is_named_again(path, std::env::args_os().skip(1)) {
+            return Err(Failure::usage(
+                format!(
+                    "{} is read by this command, too: it would be lost",
+                    printable(path)
+                ),
+                "write to another file",
+            ));
+        }
         let begun = Output::begin(path, access);
         let (output, file) = begun.map_err(|why| refused(path, &why))?;
         let name = printable(path).to_string();
@@ -53,6 +63,24 @@ impl Unfinished {
         let finished = self.output.finish(out.get_ref());
         finished.map_err(|why| not_written(&self.name, &why))
     }
+}
+
+/// Whether more than one of `arguments` names the file that is at `path`, alone or in a list: what
+/// is written there is read, too.
+fn is_named_again(path: &Path, arguments: impl Iterator<Item = OsString>) -> bool {
+    let Ok(here) = path.canonicalize() else {
+        return false;
+    };
+    let is_here = |name: &str| {
+        Path::new(name)
+            .canonicalize()
+            .is_ok_and(|file| file == here)
+    };
+    let names = |argument: &OsString| {
+        let argument = argument.to_string_lossy();
+        is_here(&argument) || argument.split([',', '=', ':']).any(is_here)
+    };
+    here.is_file() && arguments.filter(names).count() > 1
 }
 
 /// Writes all of `bytes` to `path`.
@@ -96,4 +124,42 @@ pub fn refused(path: &Path, why: &dyn Display) -> Failure {
 
 fn not_written(name: &str, why: &dyn Display) -> Failure {
     Failure::System(format!("write {name}"), why.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_read_and_written_is_named_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.toml");
+        let name = path.to_str().unwrap();
+        let other = format!("{}/./mine.toml", folder.path().display());
+        let is_again = |arguments: &[&str]| {
+            let arguments = arguments.iter().map(OsString::from);
+            is_named_again(&path, arguments)
+        };
+        assert!(
+            !is_again(&["run", name, "--trace", name]),
+            "it is not there yet"
+        );
+        std::fs::write(&path, "").unwrap();
+        assert!(!is_again(&["run", "nice", "--trace", name]));
+        assert!(is_again(&["run", &other, "--trace", name]));
+        assert!(is_again(&[
+            "run",
+            "nice",
+            &format!("--machine=4cpus,{name}"),
+            "--trace",
+            name
+        ]));
+        assert!(is_again(&[
+            "run",
+            "nice",
+            &format!("--trace={name}"),
+            "--scheduler",
+            &format!("{other}:slice=1")
+        ]));
+    }
 }

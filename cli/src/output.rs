@@ -99,17 +99,6 @@ pub fn json_of(value: &impl serde::Serialize) -> Result<String, Failure> {
     text.map_err(|error| Failure::System("write JSON".to_owned(), error.to_string()))
 }
 
-/// Writes `value` as a line of JSON to standard output.
-///
-/// # Errors
-/// When standard output refuses.
-pub fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    write(|out| {
-        serde_json::to_writer(&mut *out, &Versioned::of(value))?;
-        out.write_all(b"\n")
-    })
-}
-
 /// Writes a message to standard error; if that fails, nothing changes.
 pub fn say(text: &str) {
     let text = shown(text, Screen::of_messages().colors);

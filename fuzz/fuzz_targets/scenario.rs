@@ -1,7 +1,7 @@
 //! What must hold of a scenario that was read, and of the reasons why one was refused.
 
 use warmq_config::{Chosen, Problems};
-use warmq_scenario::{Scenario, Site, World};
+use warmq_scenario::{Scenario, Site, WorldKind};
 use warmq_units::Bytes;
 
 /// One CPU, and a server: a scenario need not work on either, but binding it answers.
@@ -32,7 +32,7 @@ pub fn check(text: &str, read: Result<Scenario, Problems>) {
             for site in &SITES {
                 let _ = scenario.bind(&defaults, site);
             }
-            scenario.fidelity(World::Host);
+            scenario.fidelity(WorldKind::Host);
             let remarks = scenario.remarks();
             assert!(remarks.iter().all(|remark| text.get(remark.span.clone()).is_some()));
         }

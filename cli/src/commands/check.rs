@@ -9,7 +9,7 @@ use warmq_config::{Chosen, read_text};
 use warmq_experiment::{Experiment, Options, fidelity, fidelity_of_schedulers};
 use warmq_law::Found;
 use warmq_law::shown::asked;
-use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
+use warmq_scenario::{Bound, Scenario, Site, TaskKindId, WorldKind};
 use warmq_trace::{Header, Record};
 use warmq_units::Instant;
 
@@ -143,7 +143,7 @@ fn contents(name: &str, kind: &str, scenario: &Scenario) -> String {
         scenario.settings().len(),
         scenario.spans().len(),
     )];
-    let of_worlds = World::ALL
+    let of_worlds = WorldKind::ALL
         .into_iter()
         .flat_map(|world| fidelity(scenario, world));
     let notes = fidelity_of_schedulers(scenario)

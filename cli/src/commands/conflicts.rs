@@ -1,11 +1,9 @@
 //! `warmq conflicts`: which hot addresses of a process share the sets of a cache.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use warmq_conflicts::{UserBlocks, UserSymbol};
-use warmq_units::{Duration, printable};
+use warmq_units::printable;
 
 use crate::conflicts::{self, Asked};
 use crate::failure::Failure;
@@ -32,35 +30,14 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
-    /// The process.
-    #[arg(value_name = "PID", conflicts_with = "command")]
-    pid: Option<u32>,
-    /// Blocks at ADDRESS, one every STRIDE bytes.
-    #[arg(long, value_name = "ADDRESS,STRIDE,COUNT")]
-    blocks: Vec<UserBlocks>,
-    /// An array of the program by the name of its symbol [default: as many blocks as it has room
-    /// for].
-    #[arg(long, value_name = "NAME,STRIDE[,COUNT]")]
-    symbol: Vec<UserSymbol>,
-    /// Addresses that a profiler sampled: perf.data (of the process, or of that with most samples),
-    /// or text, a line each in hex, as `perf script -F addr` writes them; - is standard input.
-    #[arg(long, value_name = "FILE")]
-    samples: Option<PathBuf>,
-    /// Measure visits of copies of the addresses on this machine, as they are and colored.
-    #[arg(long)]
-    measure: bool,
-    /// Let the command run for so long before looking at it [default: 1s].
-    #[arg(long, value_name = "TIME")]
-    after: Option<Duration>,
+    #[command(flatten)]
+    asked: Asked,
     /// Print one line of JSON.
     #[arg(long)]
     json: bool,
     /// Write conflicts.html, a page, and conflicts.json into this folder, too.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Start this command, look at it, and end it.
-    #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
 }
 
 /// Looks, and prints what was found.
@@ -68,21 +45,13 @@ pub struct Arguments {
 /// # Errors
 /// No such process, no permission, names of nothing, a command that has ended by itself.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if arguments.after.is_some() && arguments.command.is_empty() {
+    let asked = &arguments.asked;
+    if asked.after.is_some() && asked.command.is_empty() {
         let help = "give the command after `--`, or leave the option out";
         return Err(Failure::usage("--after: no command is started", help));
     }
-    let asked = Asked {
-        pid: arguments.pid,
-        command: &arguments.command,
-        after: arguments.after.unwrap_or(Duration::from_s(1)),
-        blocks: &arguments.blocks,
-        symbols: &arguments.symbol,
-        samples: arguments.samples.as_deref(),
-        measure: arguments.measure,
-    };
     let _taken = arguments.out.as_deref().map(files::folder).transpose()?;
-    let found = conflicts::find(&asked)?;
+    let found = conflicts::find(asked)?;
     match arguments.json {
         true => output::print_json(&found)?,
         false => output::print(&conflicts::text(&found))?,

@@ -10,7 +10,7 @@ use crate::arguments::Trust;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::judge::tune::{self, Tuned, Tuning};
-use crate::judge::{self, JudgeSeeds, Wanted};
+use crate::judge::{self, Wanted};
 use crate::{files, output, present, typed};
 
 const EXAMPLES: &str = "\
@@ -30,35 +30,8 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Schedulers: `kernel`, one of the lab, or a program or an object of sched_ext; with settings
-    /// as NAME:KEY=VALUE;KEY=VALUE.
-    #[arg(required = true, value_name = "SCHEDULER", value_delimiter = ',')]
-    schedulers: Vec<String>,
-    /// The scheduler that they are judged against [default: the kernel's own: of 7.3 in the lab, of
-    /// the same kernel elsewhere].
-    #[arg(long, value_name = "SCHEDULER")]
-    against: Option<String>,
-    /// Kernels whose own scheduler `kernel` is, and those of guests: series (6.12, 7.3) [default:
-    /// 6.18].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    kernel: Vec<String>,
-    /// Who plays: lab, guest (a real kernel in QEMU), host (this machine).
-    #[arg(long, value_name = "WORLD", default_value = "lab")]
-    world: String,
-    /// Machines of the set (2cpus, smt, 4llc, 12llc, 24llc, 2nodes), or others by name or file
-    /// [default: all of the set].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    machine: Vec<String>,
-    /// Scenarios of the set, or others by name or file [default: all of the set].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    scenario: Vec<String>,
-    /// Laws by name or file, or `none` [default: all that come with warmq].
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    law: Vec<String>,
-    /// How many seeds (3), which (4,7; a single one with a comma: 7,), or `fresh`: as many as
-    /// usual, drawn anew and printed [default: 3; of real kernels 5 repetitions].
-    #[arg(long, value_name = "N|LIST|fresh")]
-    seeds: Option<JudgeSeeds>,
+    #[command(flatten)]
+    wanted: Wanted,
     /// Say of each loss who waited for whom, with the profile of the scheduler's callbacks.
     #[arg(long)]
     explain: bool,
@@ -89,26 +62,12 @@ pub struct Arguments {
 /// # Errors
 /// What cannot be played; a regression.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let wanted = Wanted {
-        schedulers: &arguments.schedulers,
-        against: arguments.against.as_deref(),
-        kernels: &arguments.kernel,
-        world: &arguments.world,
-        machines: &arguments.machine,
-        scenarios: &arguments.scenario,
-        laws: &arguments.law,
-        seeds: arguments.seeds.as_ref(),
-        threads: arguments.jobs.map_or(0, NonZeroUsize::get),
-        trust: arguments.trust,
-    };
-    let tried = match arguments.tune.is_empty() {
-        true => arguments.schedulers.clone(),
-        false => tune::combinations(&arguments.schedulers, &arguments.tune)?,
-    };
-    let ring = judge::Ring::new(&Wanted {
-        schedulers: &tried,
-        ..wanted
-    })?;
+    let mut wanted = arguments.wanted.clone();
+    if !arguments.tune.is_empty() {
+        wanted.schedulers = tune::combinations(&wanted.schedulers, &arguments.tune)?;
+    }
+    let threads = arguments.jobs.map_or(0, NonZeroUsize::get);
+    let ring = judge::Ring::new(&wanted, arguments.trust, threads)?;
     // Taken before anything is played, so that nothing is played in vain.
     let _taken = arguments.out.as_deref().map(files::folder).transpose()?;
     if !arguments.tune.is_empty() {
@@ -167,18 +126,19 @@ impl Arguments {
         if drawn.len() == 1 {
             drawn.push(String::new());
         }
-        let against: Vec<String> = self.against.clone().into_iter().collect();
+        let wanted = &self.wanted;
+        let against: Vec<String> = wanted.against.clone().into_iter().collect();
         let tune: Vec<String> = self.tune.iter().map(Tuned::to_string).collect();
         let options = [
             typed::list("against", &against),
-            typed::list("kernel", &self.kernel),
-            typed::option("world", &self.world),
-            typed::list("machine", &self.machine),
-            typed::list("scenario", &self.scenario),
-            typed::list("law", &self.law),
+            typed::list("kernel", &wanted.kernel),
+            typed::option("world", &wanted.world),
+            typed::list("machine", &wanted.machine),
+            typed::list("scenario", &wanted.scenario),
+            typed::list("law", &wanted.law),
             typed::list("seeds", &drawn),
             typed::list("tune", &tune),
         ];
-        typed::line("judge", &[&self.schedulers.join(",")], &options.concat())
+        typed::line("judge", &[&wanted.schedulers.join(",")], &options.concat())
     }
 }

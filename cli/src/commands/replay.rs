@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use warmq_config::Pair;
 use warmq_units::{Duration, Instant};
 
 use crate::diagnose::Span;
@@ -33,20 +32,8 @@ pub struct Arguments {
     /// The trace.
     #[arg(value_name = "TRACE")]
     file: PathBuf,
-    /// The scheduler, or the file of a compiled one [default: that of the recording, or the lab's
-    /// model of it].
-    #[arg(long, value_name = "NAME")]
-    scheduler: Option<String>,
-    /// The machine: a name, a .toml or hwloc .xml file, or `host` [default: that of the recording
-    /// if the lab has it, else one like this].
-    #[arg(long, value_name = "NAME|FILE|host")]
-    machine: Option<String>,
-    /// How many of its CPUs are used [default: as many as were recorded, if it has them].
-    #[arg(long, value_name = "N")]
-    cpus: Option<u16>,
-    /// Set a setting of the machine, the kernel or the scheduler.
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<Pair>,
+    #[command(flatten)]
+    on: On,
     /// Play what happened from this time of the trace on [default: its beginning].
     #[arg(long, value_name = "TIME")]
     from: Option<Duration>,
@@ -71,13 +58,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         from: Instant::START + arguments.from.unwrap_or(Duration::ZERO),
         until: until.unwrap_or(Instant(u64::MAX)),
     };
-    let on = On {
-        scheduler: arguments.scheduler.clone(),
-        machine: arguments.machine.clone(),
-        cpus: arguments.cpus,
-        settings: arguments.set.clone(),
-    };
-    let replayed = replay::of_file(&arguments.file, span, &on, arguments.out.as_deref())?;
+    let out = arguments.out.as_deref();
+    let replayed = replay::of_file(&arguments.file, span, &arguments.on, out)?;
     replay::print(&replayed, arguments.json)?;
     recording::cut(&arguments.file, replayed.contents.as_ref())
 }

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use serde::Serialize;
 use tempfile::NamedTempFile;
 use warmq_coloring::Coloring;
@@ -42,27 +43,37 @@ const MIN_TIME: Duration = Duration::from_ms(2);
 const MANY: usize = 100_000;
 
 /// What is to be looked at.
-pub struct Asked<'a> {
-    /// A process that runs.
+#[derive(Args, Debug)]
+pub struct Asked {
+    /// The process.
+    #[arg(value_name = "PID", conflicts_with = "command")]
     pub pid: Option<u32>,
-    /// A command to start; empty: none.
-    pub command: &'a [OsString],
-    /// How long the command runs before.
-    pub after: Duration,
-    /// Blocks by address.
-    pub blocks: &'a [UserBlocks],
-    /// Blocks by symbol.
-    pub symbols: &'a [UserSymbol],
-    /// A file of sampled addresses.
-    pub samples: Option<&'a Path>,
-    /// Whether visits are measured.
+    /// Blocks at ADDRESS, one every STRIDE bytes.
+    #[arg(long, value_name = "ADDRESS,STRIDE,COUNT")]
+    pub blocks: Vec<UserBlocks>,
+    /// An array of the program by the name of its symbol [default: as many blocks as it has room
+    /// for].
+    #[arg(long, value_name = "NAME,STRIDE[,COUNT]")]
+    pub symbol: Vec<UserSymbol>,
+    /// Addresses that a profiler sampled: perf.data (of the process, or of that with most samples),
+    /// or text, a line each in hex, as `perf script -F addr` writes them; - is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub samples: Option<PathBuf>,
+    /// Measure visits of copies of the addresses on this machine, as they are and colored.
+    #[arg(long)]
     pub measure: bool,
+    /// Let the command run for so long before looking at it [default: 1s].
+    #[arg(long, value_name = "TIME")]
+    pub after: Option<Duration>,
+    /// Start this command, look at it, and end it.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
-impl Asked<'_> {
+impl Asked {
     /// Whether no address is asked for.
     fn is_empty(&self) -> bool {
-        let named = self.blocks.len() + self.symbols.len() + self.command.len();
+        let named = self.blocks.len() + self.symbol.len() + self.command.len();
         named == 0 && self.pid.is_none() && self.samples.is_none()
     }
 }
@@ -126,7 +137,7 @@ struct Visited {
 ///
 /// # Errors
 /// No such process, no permission, names of nothing, a command that ended by itself.
-pub fn find(asked: &Asked<'_>) -> Result<Found, Failure> {
+pub fn find(asked: &Asked) -> Result<Found, Failure> {
     if asked.is_empty() {
         let help = "give a PID, a command after `--`, --blocks or --samples";
         return Err(Failure::usage("there is nothing to look at", help));
@@ -136,18 +147,20 @@ pub fn find(asked: &Asked<'_>) -> Result<Found, Failure> {
     let line = levels.first().map_or(64, |level| level.cache.line());
     let sampled = asked
         .samples
+        .as_deref()
         .map(|file| sampled(file, asked.pid))
         .transpose()?
         .unwrap_or_default();
-    let child = Looked::start(asked.command, asked.after)?;
+    let after = asked.after.unwrap_or(Duration::from_s(1));
+    let child = Looked::start(&asked.command, after)?;
     let pid = asked.pid.or(child.as_ref().map(Looked::pid));
     let process = pid
         .map(|pid| Process::look(Path::new("/"), pid))
         .transpose()?;
     let mut layouts = process.as_ref().map_or(Vec::new(), Process::layouts);
     layouts.extend(asked.blocks.iter().map(|blocks| blocks.layout()));
-    layouts.extend(named(asked.symbols, process.as_ref())?);
-    if let Some(file) = asked.samples {
+    layouts.extend(named(&asked.symbol, process.as_ref())?);
+    if let Some(file) = &asked.samples {
         let of = asked.pid.map(|pid| format!(" of process {pid}"));
         let name = format!("{}{}", printable(file), of.unwrap_or_default());
         let addresses = sampled.iter().map(|touched| touched.address);

@@ -11,12 +11,13 @@ use std::hash::{BuildHasher, Hasher};
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
+use clap::Args;
 use warmq_config::did_you_mean;
 use warmq_experiment::judgement::{Contest, Jobs, Judgement, Machine, Scenario, Set, Setup};
 use warmq_experiment::laws::{Playing, check};
 use warmq_experiment::{Engine, Job, Progress, Runs, seeds};
 use warmq_law::{Cell, Column, Columns, Found};
-use warmq_scenario::World;
+use warmq_scenario::WorldKind;
 
 use crate::arguments::Trust;
 use crate::failure::Failure;
@@ -68,29 +69,38 @@ impl JudgeSeeds {
     }
 }
 
-/// What was asked for.
-#[derive(Clone, Copy)]
-pub struct Wanted<'w> {
-    /// Who is judged.
-    pub schedulers: &'w [String],
-    /// The base.
-    pub against: Option<&'w str>,
-    /// Kernels.
-    pub kernels: &'w [String],
-    /// Who plays.
-    pub world: &'w str,
-    /// Machines of the set or others; none: all of the set.
-    pub machines: &'w [String],
-    /// Scenarios of the set or others; none: all of the set.
-    pub scenarios: &'w [String],
-    /// Laws; none: all.
-    pub laws: &'w [String],
-    /// Seeds; none: as many as the set says.
-    pub seeds: Option<&'w JudgeSeeds>,
-    /// Runs at the same time; 0: one per CPU.
-    pub threads: usize,
-    /// Whether files are trusted.
-    pub trust: Trust,
+/// What is asked for.
+#[derive(Args, Clone, Debug)]
+pub struct Wanted {
+    /// Schedulers: `kernel`, one of the lab, or a program or an object of sched_ext; with settings
+    /// as NAME:KEY=VALUE;KEY=VALUE.
+    #[arg(required = true, value_name = "SCHEDULER", value_delimiter = ',')]
+    pub schedulers: Vec<String>,
+    /// The scheduler that they are judged against [default: the kernel's own: of 7.3 in the lab, of
+    /// the same kernel elsewhere].
+    #[arg(long, value_name = "SCHEDULER")]
+    pub against: Option<String>,
+    /// Kernels whose own scheduler `kernel` is, and those of guests: series (6.12, 7.3) [default:
+    /// 6.18].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub kernel: Vec<String>,
+    /// Who plays: lab, guest (a real kernel in QEMU), host (this machine).
+    #[arg(long, value_name = "WORLD", default_value = "lab")]
+    pub world: String,
+    /// Machines of the set (2cpus, smt, 4llc, 12llc, 24llc, 2nodes), or others by name or file
+    /// [default: all of the set].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub machine: Vec<String>,
+    /// Scenarios of the set, or others by name or file [default: all of the set].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub scenario: Vec<String>,
+    /// Laws by name or file, or `none` [default: all that come with warmq].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub law: Vec<String>,
+    /// How many seeds (3), which (4,7; a single one with a comma: 7,), or `fresh`: as many as
+    /// usual, drawn anew and printed [default: 3; of real kernels 5 repetitions].
+    #[arg(long, value_name = "N|LIST|fresh")]
+    pub seeds: Option<JudgeSeeds>,
 }
 
 /// A contest, and what plays it.
@@ -117,29 +127,29 @@ impl Ring {
     ///
     /// # Errors
     /// What there is not.
-    pub fn new(wanted: &Wanted<'_>) -> Result<Ring, Failure> {
+    pub fn new(wanted: &Wanted, trust: Trust, threads: usize) -> Result<Ring, Failure> {
         let columns = columns(wanted)?;
         let set = Set::shipped()?;
-        let setups = setups(wanted, &set)?;
-        let usual = match wanted.world == World::Lab.name() {
+        let setups = setups(wanted, trust, &set)?;
+        let usual = match wanted.world == WorldKind::Lab.name() {
             true => set.seeds,
             false => REPETITIONS,
         };
-        let seeds = match wanted.seeds {
+        let seeds = match &wanted.seeds {
             Some(given) => given.all(usual),
             None => seeds(usual),
         };
-        if wanted.seeds == Some(&JudgeSeeds::Fresh) {
+        if wanted.seeds == Some(JudgeSeeds::Fresh) {
             let drawn: Vec<String> = seeds.iter().map(u64::to_string).collect();
             output::say(&format!(
                 "warmq: the same again: --seeds {}",
                 drawn.join(",")
             ));
         }
-        let is_here = |column: &Column| column.world == World::Host;
+        let is_here = |column: &Column| column.world == WorldKind::Host;
         let names_host = setups.iter().any(|setup| setup.machine.is == HOST);
         let engine = machines::engine_of(names_host || columns.iter().any(is_here))?;
-        let engine = wanted.trust.engine(engine);
+        let engine = trust.engine(engine);
         for column in &columns {
             check(column, &engine)?;
         }
@@ -152,8 +162,8 @@ impl Ring {
         Ok(Ring {
             contest,
             engine,
-            laws: laws_of(wanted)?,
-            threads: wanted.threads,
+            laws: laws_of(&wanted.law, trust)?,
+            threads,
         })
     }
 
@@ -214,14 +224,14 @@ impl Ring {
 }
 
 /// The base, and whoever is judged; each once.
-fn columns(wanted: &Wanted<'_>) -> Result<Vec<Column>, Failure> {
+fn columns(wanted: &Wanted) -> Result<Vec<Column>, Failure> {
     if wanted.schedulers.iter().any(|name| name.trim().is_empty()) {
         let what = "one of the schedulers has an empty name";
         return Err(Failure::usage(what, "write NAME or NAME,NAME"));
     }
     let of = |schedulers: &[String], kernels: &[String]| {
         let columns = Columns {
-            world: vec![wanted.world.to_owned()],
+            world: vec![wanted.world.clone()],
             scheduler: schedulers.to_vec(),
             kernel: kernels.to_vec(),
             ..Columns::default()
@@ -229,13 +239,13 @@ fn columns(wanted: &Wanted<'_>) -> Result<Vec<Column>, Failure> {
         let all = columns.all();
         all.map_err(|what| Failure::usage(what, "use lab, guest or host"))
     };
-    let base_kernel = match (wanted.world == World::Lab.name(), wanted.kernels) {
+    let base_kernel = match (wanted.world == WorldKind::Lab.name(), &wanted.kernel) {
         (true, _) => vec![NEWEST.to_owned()],
         (false, kernels) => kernels.iter().take(1).cloned().collect(),
     };
-    let against: Vec<String> = wanted.against.map(str::to_owned).into_iter().collect();
+    let against: Vec<String> = wanted.against.clone().into_iter().collect();
     let mut columns = of(&against, &base_kernel)?;
-    let given = of(wanted.schedulers, wanted.kernels)?;
+    let given = of(&wanted.schedulers, &wanted.kernel)?;
     let base = columns[0].clone();
     columns.extend(given.into_iter().filter(|column| *column != base));
     match columns.len() {
@@ -249,16 +259,16 @@ fn columns(wanted: &Wanted<'_>) -> Result<Vec<Column>, Failure> {
 
 /// Each scenario on each of its machines. Where both are named, or a machine is not of the set,
 /// each scenario is played on each.
-fn setups(wanted: &Wanted<'_>, set: &Set) -> Result<Vec<Setup>, Failure> {
+fn setups(wanted: &Wanted, trust: Trust, set: &Set) -> Result<Vec<Setup>, Failure> {
     let machines = machines_of(wanted, set)?;
-    let scenarios = match wanted.scenarios {
+    let scenarios = match &wanted.scenario[..] {
         [] => set.scenarios.clone(),
         names => names
             .iter()
-            .map(|name| one_scenario(wanted, set, name))
+            .map(|name| one_scenario(trust, set, name))
             .collect::<Result<_, _>>()?,
     };
-    let both_named = !wanted.machines.is_empty() && !wanted.scenarios.is_empty();
+    let both_named = !wanted.machine.is_empty() && !wanted.scenario.is_empty();
     let is_played = |scenario: &Scenario, machine: &Machine| {
         both_named || scenario.machines.contains(&machine.name) || !set.machines.contains(machine)
     };
@@ -281,12 +291,12 @@ fn setups(wanted: &Wanted<'_>, set: &Set) -> Result<Vec<Setup>, Failure> {
 
 /// The machines that were named, or all of the set that this world can have: guests of as many CPUs
 /// as this machine has cores, and for --world host this machine alone.
-fn machines_of(wanted: &Wanted<'_>, set: &Set) -> Result<Vec<Machine>, Failure> {
+fn machines_of(wanted: &Wanted, set: &Set) -> Result<Vec<Machine>, Failure> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let is_of = |world: World| wanted.world == world.name();
-    match wanted.machines {
-        [] if is_of(World::Host) => Ok(vec![machine(set, HOST)?]),
-        [] if is_of(World::Guest) => {
+    let is_of = |world: WorldKind| wanted.world == world.name();
+    match &wanted.machine[..] {
+        [] if is_of(WorldKind::Host) => Ok(vec![machine(set, HOST)?]),
+        [] if is_of(WorldKind::Guest) => {
             let all = set.machines.iter();
             let sized = all.map(|machine| Ok((cpus(machine)?, machine)));
             let sized = sized.collect::<Result<Vec<_>, Failure>>()?.into_iter();
@@ -294,7 +304,7 @@ fn machines_of(wanted: &Wanted<'_>, set: &Set) -> Result<Vec<Machine>, Failure> 
             Ok(fits.map(|(_, machine)| machine.clone()).collect())
         }
         [] => Ok(set.machines.clone()),
-        _ if is_of(World::Host) => Err(Failure::usage(
+        _ if is_of(WorldKind::Host) => Err(Failure::usage(
             "--machine: with --world host there is this machine alone",
             "leave it out",
         )),
@@ -331,7 +341,7 @@ fn machine(set: &Set, name: &str) -> Result<Machine, Failure> {
     }
 }
 
-fn one_scenario(wanted: &Wanted<'_>, set: &Set, name: &str) -> Result<Scenario, Failure> {
+fn one_scenario(trust: Trust, set: &Set, name: &str) -> Result<Scenario, Failure> {
     if let Some(known) = set.scenarios.iter().find(|known| known.name == name) {
         return Ok(known.clone());
     }
@@ -346,13 +356,13 @@ fn one_scenario(wanted: &Wanted<'_>, set: &Set, name: &str) -> Result<Scenario, 
     }
     let workload = scenario::find(name)?;
     if !scenario::is_shipped_as(name) {
-        wanted.trust.admits(&workload)?;
+        trust.admits(&workload)?;
     }
     Ok(Scenario::of_file(name, &workload))
 }
 
-fn laws_of(wanted: &Wanted<'_>) -> Result<Vec<Found>, Failure> {
-    match wanted.laws {
+fn laws_of(laws: &[String], trust: Trust) -> Result<Vec<Found>, Failure> {
+    match laws {
         [name] if name == NO_LAWS => return Ok(Vec::new()),
         laws if laws.iter().any(|name| name == NO_LAWS) => {
             let what = format!("--law: `{NO_LAWS}` stands alone");
@@ -360,10 +370,10 @@ fn laws_of(wanted: &Wanted<'_>) -> Result<Vec<Found>, Failure> {
         }
         _ => {}
     }
-    let laws = shipped::find(wanted.laws)?;
+    let laws = shipped::find(laws)?;
     for Found { law, text, .. } in &laws {
         if !shipped::is_shipped(text) {
-            wanted.trust.admits(&law.scenario)?;
+            trust.admits(&law.scenario)?;
         }
     }
     Ok(laws)

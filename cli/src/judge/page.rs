@@ -44,7 +44,7 @@ fn table(judgements: &[Judgement<'_>]) -> Markup {
             thead { tr {
                 th { "scheduler" }
                 @for name in ["laws kept", "broken", "regressed"] { th class="number" { (name) } }
-                @for (name, _) in Family::ALL { th class="number" { (name) } }
+                @for name in Family::WORDS { th class="number" { (name) } }
                 th class="number" { "score" }
                 th { "verdict" }
             } }
@@ -64,7 +64,7 @@ fn row(place: usize, judged: &Judgement<'_>) -> Markup {
         tr {
             th scope="row" { (text::name(judged.column)) }
             @for count in [holds, broken, judged.laws.regressed.len()] { td class="number" { (count) } }
-            @for (_, family) in Family::ALL {
+            @for family in Family::ALL {
                 td class="number" {
                     @match judged.families.iter().find(|(known, _)| known == &family) {
                         Some((_, ratio)) => (text::brief(*ratio)),

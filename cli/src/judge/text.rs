@@ -34,14 +34,13 @@ pub fn all(contest: &Contest, judgements: &[Judgement<'_>], each: bool) -> Strin
 
 fn table(judgements: &[Judgement<'_>]) -> String {
     let mut table = listing::table();
-    let families = Family::ALL.iter().map(|(name, _)| *name);
     let head = ["scheduler", "laws kept", "broken", "regressed"].into_iter();
-    table.set_header(head.chain(families).chain(["score", "verdict"]));
+    table.set_header(head.chain(Family::WORDS).chain(["score", "verdict"]));
     for (place, judged) in judgements.iter().enumerate() {
         let [holds, broken, ..] = judged.laws.counts;
         let regressed = judged.laws.regressed.len();
         let counts = [holds, broken, regressed].map(|count| Text::new(count.to_string()));
-        let families = Family::ALL.iter().map(|(_, family)| {
+        let families = Family::ALL.iter().map(|family| {
             let found = judged.families.iter().find(|(known, _)| known == family);
             Text::new(found.map_or("–".to_owned(), |(_, ratio)| brief(*ratio)))
         });

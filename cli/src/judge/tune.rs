@@ -327,13 +327,12 @@ impl<'r> Tuning<'r> {
     /// A row each; those that no other one beats are marked.
     fn table(&self) -> String {
         let mut table = listing::table();
-        let families = Family::ALL.iter().map(|(name, _)| *name);
-        let head = ["", "settings"].into_iter().chain(families);
+        let head = ["", "settings"].into_iter().chain(Family::WORDS);
         table.set_header(head.chain(["score", "breaks"]));
         for row in self.whole() {
             let mark = if self.is_front(row) { "*" } else { "" };
             let ratio = |family| row.ratio(family).map_or("–".to_owned(), shown);
-            let families = Family::ALL.iter().map(|(_, family)| ratio(*family));
+            let families = Family::ALL.map(ratio).into_iter();
             let head = [mark.to_owned(), row.label.clone()].into_iter();
             let last = [format!("{:.3}", row.score), row.breaks.clone()];
             table.add_row(head.chain(families).chain(last).map(Text::new));

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use warmq_experiment::laws::{self, Playing, Trace};
 use warmq_law::{Cell, Column, Found};
-use warmq_scenario::World;
+use warmq_scenario::WorldKind;
 use warmq_trace::{Observer, Perfetto};
 
 use crate::failure::Failure;
@@ -32,7 +32,7 @@ pub fn judged<'l>(
     folder: Option<&Path>,
     sink: &mut dyn FnMut(&Cell<'l>) -> Result<(), Failure>,
 ) -> Result<Vec<Cell<'l>>, Failure> {
-    let on_host = |column: &Column| column.world == World::Host;
+    let on_host = |column: &Column| column.world == WorldKind::Host;
     let of_host = |found: &Found| found.law.machine == machines::HOST;
     let engine = machines::engine_of(columns.iter().any(on_host) || laws.iter().any(of_host))?;
     let watch = OfRuns::default();

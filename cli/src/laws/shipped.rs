@@ -1,5 +1,6 @@
 //! Laws by name and by file; and scenarios that are compared like them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use warmq_config::read_text;
@@ -26,18 +27,32 @@ pub fn is_shipped(text: &str) -> bool {
 /// The laws called `names`, or all that come with WarmQ.
 ///
 /// # Errors
-/// No such law; what is wrong with its file.
+/// No such law; what is wrong with its file; two of one name.
 pub fn find(names: &[String]) -> Result<Vec<Found>, Failure> {
+    let found: Result<Vec<_>, _> = names.iter().map(|name| one(name, &[])).collect();
     match names {
         [] => Ok(all_shipped()?),
-        names => names.iter().map(|name| one(name, &[])).collect(),
+        _ => unlike(found?),
+    }
+}
+
+/// Cells and files are known by the names of their laws.
+fn unlike(laws: Vec<Found>) -> Result<Vec<Found>, Failure> {
+    let mut names = BTreeSet::new();
+    let twice = laws.iter().find(|found| !names.insert(&found.law.name));
+    match twice {
+        Some(twice) => Err(Failure::usage(
+            format!("two of the laws are called {}", twice.law.name),
+            "judge one at a time, or rename a file",
+        )),
+        None => Ok(laws),
     }
 }
 
 /// For a comparison: the laws and scenarios called `names`, or all that come with WarmQ.
 ///
 /// # Errors
-/// No such law or scenario; what is wrong with its file.
+/// No such law or scenario; what is wrong with its file; two of one name.
 pub fn find_alike(names: &[String]) -> Result<Vec<Found>, Failure> {
     let scenarios: Vec<_> = workloads().iter().flat_map(scenarios_of).collect();
     if names.is_empty() {
@@ -56,7 +71,7 @@ pub fn find_alike(names: &[String]) -> Result<Vec<Found>, Failure> {
         }
     });
     let named = named.collect::<Result<Vec<_>, Failure>>()?;
-    Ok(named.into_iter().flatten().collect())
+    unlike(named.into_iter().flatten().collect())
 }
 
 /// A scenario that comes with WarmQ, on each number of CPUs: `schbench-1cpu`, `schbench-2cpus`.
@@ -172,6 +187,12 @@ mod tests {
         assert_eq!(cpus, [1, 2]);
         let law = found[0].law.name.clone();
         assert!(law.starts_with("mine") && law.ends_with("-1cpu"), "{law}");
+        let path = file.path().to_string_lossy().into_owned();
+        assert!(
+            find_alike(&[path.clone(), path]).is_err(),
+            "two of one name"
+        );
+        assert!(find(&["nice".to_owned(), "nice".to_owned()]).is_err());
         let error = find_alike(&["hackbnch-2cpus".to_owned()]).unwrap_err();
         let error = format!("{error:?}");
         assert!(error.contains("hackbench-2cpus"), "{error}");

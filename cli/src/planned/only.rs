@@ -107,6 +107,6 @@ impl<'e> Only<'e> {
     }
 
     fn print(&self, run: &PlannedRun, result: &Result<Measured, RunError>) -> Result<(), Failure> {
-        output::json(&self.planning.line(run, &self.build, result))
+        output::print_json(&self.planning.line(run, &self.build, result))
     }
 }

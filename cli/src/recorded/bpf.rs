@@ -4,9 +4,8 @@
 //! It records until its standard input ends, so it ends with this process, however that dies. It is
 //! in a process group of its own, so that Ctrl-C does not reach it.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use warmq_record::Recording;
@@ -14,6 +13,7 @@ use warmq_units::printable;
 
 use super::recorder::Stopped;
 use crate::failure::Failure;
+use crate::worlds::programs;
 
 /// Its name.
 const PROGRAM: &str = "warmq-record";
@@ -40,7 +40,7 @@ impl Bpf {
     /// # Errors
     /// It is not there, or does not record.
     pub fn start(buffer_kb: u32) -> Result<Bpf, Refused> {
-        let program = program();
+        let program = programs::find(PROGRAM).ok_or_else(absent)?;
         let started = Command::new(&program)
             .arg(format!("--buffer={buffer_kb}"))
             .stdin(Stdio::piped())
@@ -48,12 +48,9 @@ impl Bpf {
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn();
-        let mut child = started.map_err(|error| match error.kind() {
-            ErrorKind::NotFound => absent(),
-            _ => Refused {
-                why: format!("cannot start {}: {error}", printable(&program)),
-                fix: String::new(),
-            },
+        let mut child = started.map_err(|error| Refused {
+            why: format!("cannot start {}: {error}", printable(&program)),
+            fix: String::new(),
         })?;
         let said = BufReader::new(child.stderr.take().expect("it is piped"));
         let mut bpf = Bpf { child, said };
@@ -109,14 +106,6 @@ impl Drop for Bpf {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Where it is: beside this program, or where PATH says.
-fn program() -> PathBuf {
-    let here = std::env::current_exe().ok();
-    let beside = here.map(|here| here.with_file_name(PROGRAM));
-    let beside = beside.filter(|path| path.exists());
-    beside.unwrap_or_else(|| PROGRAM.into())
 }
 
 fn absent() -> Refused {

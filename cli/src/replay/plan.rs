@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::Args;
 use warmq_config::{Pair, Value};
 use warmq_experiment::{Engine, KERNEL, Part, Trial, nearest_release};
 use warmq_machine::{MachineDescription, builtin_names, read_toml};
@@ -19,16 +20,22 @@ use crate::worlds;
 const USUAL: &str = "6.18";
 
 /// What the command line says.
-#[derive(Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct On {
-    /// The scheduler.
+    /// The scheduler, or the file of a compiled one [default: that of the recording, or the lab's
+    /// model of it].
+    #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,
-    /// The machine.
+    /// The machine: a name, a .toml or hwloc .xml file, or `host` [default: that of the recording
+    /// if the lab has it, else one like this].
+    #[arg(long, value_name = "NAME|FILE|host")]
     pub machine: Option<String>,
-    /// How many of its CPUs are used.
+    /// How many of its CPUs are used [default: as many as were recorded, if it has them].
+    #[arg(long, value_name = "N")]
     pub cpus: Option<u16>,
-    /// Settings.
-    pub settings: Vec<Pair>,
+    /// Set a setting of the machine, the kernel or the scheduler.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<Pair>,
 }
 
 /// Where a recording is played again.
@@ -98,7 +105,7 @@ impl Place {
             scheduler: name.to_owned(),
             preempt: has_model.then(|| recorded.clone()),
             of_release: release.map(backports).unwrap_or_default(),
-            settings: on.settings.clone(),
+            settings: on.set.clone(),
             notes,
         })
     }
@@ -275,10 +282,10 @@ mod tests {
         assert_eq!((entry, &*note), ("eevdf-6.18", ""));
         assert!(changes.contains(&"reweight".to_owned()), "{changes:?}");
         let (entry, _, note) = found(None, "5.15.0-91-generic", KERNEL);
-        assert_eq!(entry, "eevdf-6.12");
+        assert_eq!(entry, "eevdf-6.6");
         assert_eq!(
             note,
-            "the lab has no kernel 5.15.0-91-generic: it is played under eevdf-6.12"
+            "the lab has no kernel 5.15.0-91-generic: it is played under eevdf-6.6"
         );
         assert_eq!(found(Some(KERNEL), "7.1.2", "scx_mine").0, "eevdf-7.1");
     }

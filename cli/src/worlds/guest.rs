@@ -2,16 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use warmq_config::{Chosen, Setting, Value};
-use warmq_experiment::{
-    AnyObserver, Chosen as Named, Measured, Plan, Play, Played, RunError, World,
-};
+use warmq_experiment::{AnyObserver, Configured, Measured, Plan, Play, Played, RunError, World};
 use warmq_machine::MachineDescription;
-use warmq_scenario::{Scenario, SchedulerChoice, Set, Site, TaskKindId, World as Kind};
-use warmq_vm::{Cache, Ending, Guest, Hardware, Kernel, VmError};
+use warmq_scenario::{Scenario, SchedulerChoice, Set, Site, TaskKindId, WorldKind};
+use warmq_vm::{Boots, Cache, Ending, Guest, Hardware, Kernel, VmError};
 
 use crate::guest::kernel::Reporter;
 
@@ -39,13 +37,17 @@ const QUIET: &str = "damon_stat.enabled=0 sysctl.vm.stat_interval=3600 \
 const SLOWEST: u32 = 60;
 const LONGEST_BOOT: Duration = Duration::from_secs(120);
 
-/// Guests, with the kernels that were looked for so far: each once, whether it was found or not.
+/// Guests.
 #[derive(Default)]
-pub struct Guests(Mutex<BTreeMap<String, Result<Kernel, String>>>);
+pub struct Guests {
+    /// The kernels that were looked for so far: each once, whether it was found or not.
+    kernels: Mutex<BTreeMap<String, Result<Kernel, String>>>,
+    boots: Arc<Boots>,
+}
 
 impl World for Guests {
-    fn kind(&self) -> Kind {
-        Kind::Guest
+    fn kind(&self) -> WorldKind {
+        WorldKind::Guest
     }
 
     fn settings(&self) -> Vec<Setting> {
@@ -142,8 +144,11 @@ impl Guests {
         }
         // Where instructions are counted the clock does not run meanwhile.
         if self.needs_quiet(request.plan) {
+            let ran = outcome
+                .total
+                .saturating_sub(outcome.boot.unwrap_or_default());
             let delay = outcome.cpu_delay.unwrap_or_default();
-            played.delay = warmq_units::Duration::from_ns(delay.as_nanos() as u64);
+            played.delay_per_second = delay.as_secs_f64() / ran.as_secs_f64().max(1e-3);
         }
         let wanted = text(&request.plan.world, "preempt");
         match played.header.preemption.as_str() {
@@ -173,6 +178,7 @@ impl Guests {
         let longest = Duration::from_nanos(simulated.as_ns()) * SLOWEST;
         let mut guest = Guest::new(kernel)
             .hardware(hardware(request))
+            .boots(&self.boots)
             .timeout(LONGEST_BOOT + longest)
             // The kernel tests its ciphers in the first seconds, beside what is measured.
             .append("cryptomgr.notests=1")
@@ -194,6 +200,7 @@ impl Guests {
             guest = program.give(guest, &name)?;
             command.extend(["--load".to_owned(), name]);
             command.push(format!("--options={options}"));
+            command.push(format!("--counters={}", request.counters()));
         }
         let others = changed_to(request).into_iter();
         let others = others.map(|name| Program::of(request, &name, &series).map(|one| (name, one)));
@@ -209,7 +216,7 @@ impl Guests {
     }
 
     fn kernel(&self, named: &str) -> Result<Kernel, Refusal> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.entry(named.to_owned());
         let found = found.or_insert_with(|| kernel(named).map_err(|error| not_found(named, error)));
         found.clone().map_err(Refusal::Kernel)
@@ -304,7 +311,7 @@ fn threads_per_core(machine: &MachineDescription) -> u32 {
 }
 
 /// Whether the guest's time is a count of its instructions.
-fn counts(world: &Named, cpus: usize) -> bool {
+fn counts(world: &Configured, cpus: usize) -> bool {
     match text(world, "clock") {
         "instructions" => true,
         "wall" => false,
@@ -312,7 +319,7 @@ fn counts(world: &Named, cpus: usize) -> bool {
     }
 }
 
-fn text<'p>(world: &'p Named, setting: &str) -> &'p str {
+fn text<'p>(world: &'p Configured, setting: &str) -> &'p str {
     match world.settings.get(setting) {
         Some(Value::Text(text)) => text,
         _ => "",

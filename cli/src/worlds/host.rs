@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use warmq_config::{Setting, Value};
 use warmq_experiment::{AnyObserver, Measured, Play, Played, RunError, World};
-use warmq_scenario::World as Kind;
+use warmq_scenario::WorldKind;
 
 use super::player::{OPTIONS, arguments, options, played, refused};
 use super::programs::{self, PLAYER};
@@ -22,8 +22,8 @@ const RECORD: &str = "record";
 pub struct Host;
 
 impl World for Host {
-    fn kind(&self) -> Kind {
-        Kind::Host
+    fn kind(&self) -> WorldKind {
+        WorldKind::Host
     }
 
     fn settings(&self) -> Vec<Setting> {
@@ -89,6 +89,7 @@ fn done(request: &Play<'_>) -> Result<Played, RunError> {
         let options = options.map(ToString::to_string).unwrap_or_default();
         command.arg("--load").arg(program);
         command.arg(format!("--options={options}"));
+        command.arg(format!("--counters={}", request.counters()));
     }
     let unplayed = |error| refused(format!("start the player: {error}"));
     let output = ended(command).map_err(unplayed)?;

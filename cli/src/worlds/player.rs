@@ -72,7 +72,7 @@ pub fn played(status: u8, trace: &[u8], said: &str) -> Result<Played, RunError> 
         header,
         records,
         notes: notes.map(str::to_owned).collect(),
-        delay: Duration::ZERO,
+        delay_per_second: 0.0,
     })
 }
 

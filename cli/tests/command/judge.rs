@@ -202,7 +202,7 @@ fn what_cannot_be_judged_is_said_with_a_fix() {
         ("judge broken --law none,nice", "`none` stands alone"),
         ("judge broken --seeds 1..5", "write how many"),
         ("judge broken --world moon", "use lab, guest or host"),
-        ("judge kernel --kernel 5.4", "6.12"),
+        ("judge kernel --kernel 5.4", "6.6"),
         ("judge broken,", "empty"),
         ("judge broken --tune fault", "is no range"),
         ("judge broken --tune x=5..1", "that ascends"),

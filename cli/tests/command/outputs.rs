@@ -33,6 +33,22 @@ fn after(first: &str, command: &Command, folder: &Folder) -> Ran {
 }
 
 #[test]
+fn what_a_command_reads_is_not_written_over() {
+    let folder = scene("outputs-inputs");
+    folder.run(TRACED).fine();
+    for (command, file) in [
+        ("run trial.toml --quick --trace trial.toml", "trial.toml"),
+        ("replay it.warmq --out ./it.warmq", "it.warmq"),
+    ] {
+        let before = fs::read(folder.0.join(file)).unwrap();
+        let ran = folder.run(command);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains("write to another file"), "{}", ran.err);
+        assert_eq!(fs::read(folder.0.join(file)).unwrap(), before);
+    }
+}
+
+#[test]
 fn a_pipe_and_an_open_descriptor_are_written_into_and_a_link_stays() {
     let folder = scene("outputs-streams");
     folder.run(TRACED).fine();

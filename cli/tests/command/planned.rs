@@ -79,6 +79,7 @@ fn a_digest_changes_with_whatever_the_run_depends_on() {
     for other in [
         "--seeds 7,",
         "--set scheduler.colors=4",
+        "--set ticks=drawn",
         "--machine tiny-2cpu",
     ] {
         assert_ne!(usual, first(&format!("trial.toml {other}")), "{other}");

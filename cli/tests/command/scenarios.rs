@@ -68,6 +68,42 @@ fn a_span_that_begins_when_its_round_is_due_has_what_the_rounds_before_took() {
     assert!((9_000.0..9_100.0).contains(&longest), "{longest}");
 }
 
+/// 1 ms of work counts 1. One phase goes on, another one ends while it is measured.
+#[test]
+fn what_is_counted_in_the_warm_up_is_of_no_phase() {
+    let task = "work = \"done\"\n[task.hog]\nbody = [{ run = \"1ms\" }, { count = \"done\" }]\n";
+    let phases =
+        ["50ms", "150ms"].map(|at| format!("[[phase]]\nname = \"p{at}\"\nat = \"{at}\"\n"));
+    let [one, two] = [&phases[..1], &phases].map(|phases| format!("{task}{}", phases.concat()));
+    let folder = folder("phases")
+        .with("one.toml", &one)
+        .with("two.toml", &two);
+    for (file, phase) in [("one", "p50ms"), ("two", "p50ms"), ("two", "p150ms")] {
+        let ran = folder.run(&format!(
+            "run {file}.toml --seeds 1 --time 100ms --warmup 100ms --machine tiny-1cpu --json --all"
+        ));
+        let rate = figure(
+            &figures(&ran.fine(), "lab"),
+            &format!("{phase}.work_per_second"),
+        );
+        assert!((940.0..=1_000.0).contains(&rate), "{file}, {phase}: {rate}");
+    }
+}
+
+/// docs/starvation-today.md
+#[test]
+fn requests_that_interrupt_both_cpus_starve_a_container_under_6_18_and_not_under_7_2() {
+    let share = |kernel: &str| {
+        let ran = folder("containers").run(&format!(
+            "run containers --kernel {kernel} --machine small-4llc --set cpus=2 --seeds 1 --warmup 500ms \
+             --time 1s --json"
+        ));
+        figure(&figures(&ran.fine(), "lab"), "batch_share")
+    };
+    let (starved, fair) = (share("6.18"), share("7.2"));
+    assert!(starved <= 2.0 && fair >= 90.0, "{starved} and {fair}");
+}
+
 /// A task that never runs has a row: 0 is the answer there.
 #[test]
 fn what_a_scenario_names_is_shown_where_it_is_nothing() {

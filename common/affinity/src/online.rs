@@ -341,7 +341,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_task_is_where_its_group_is(seed: u64) {
-            let instance = draw(&Shape::with_changes(), seed);
+            let instance = draw(&Shape { changes: true, ..Shape::default() }, seed);
             let policy = Policy::usual(&instance);
             let mut play = Play::new(&instance, &policy);
             play.start();
@@ -363,7 +363,7 @@ mod tests {
 
         #[test]
         fn no_cpu_idles_beside_an_unmanaged_task_that_waits(seed: u64) {
-            let instance = draw(&Shape::with_changes(), seed);
+            let instance = draw(&Shape { changes: true, ..Shape::default() }, seed);
             let policy = Policy::usual(&instance);
             let mut play = Play::new(&instance, &policy);
             play.start();

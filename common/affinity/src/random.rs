@@ -42,14 +42,6 @@ impl Shape {
             ..self
         }
     }
-
-    /// The usual shape, with tasks that change their fragment.
-    pub fn with_changes() -> Shape {
-        Shape {
-            changes: true,
-            ..Shape::default()
-        }
-    }
 }
 
 /// Lines of a drawn cache.

@@ -88,9 +88,7 @@ fn instance(fields: &Fields<'_>) -> Option<Instance> {
         ("lines", Penalty::Lines),
         ("whole-cache", Penalty::WholeCache),
     ];
-    let penalty = fields
-        .item("penalty")
-        .map_or(Some(Penalty::Lines), |item| item.choice(&penalties));
+    let penalty = fields.or("penalty", Penalty::Lines, |item| item.choice(&penalties));
     let fragments = fields.item("fragment");
     let tasks = fields.required(
         "task",
@@ -120,9 +118,7 @@ fn instance(fields: &Fields<'_>) -> Option<Instance> {
 }
 
 fn costs(table: &Fields<'_>) -> Option<Costs> {
-    let lines = table
-        .item("lines")
-        .map_or(Some(1), |item| item.integer(1..=MOST_LINES));
+    let lines = table.or("lines", 1, |item| item.integer(1..=MOST_LINES));
     let fill = table.required("fill", "say how long it takes to fill a line: fill = 4");
     let help = "say how long it takes to write a line back: write_back = 4";
     let write_back = table.required("write_back", help);

@@ -154,6 +154,8 @@ pub struct Map {
     pub key_size: u32,
     /// Bytes.
     pub value_size: u32,
+    /// The type of its values; 0: none.
+    pub value_type: u32,
     /// Values of arrays; the most that a hash or a queue holds; pages of an arena.
     pub max_entries: u32,
     /// `BPF_F_...`.

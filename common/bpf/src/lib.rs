@@ -17,6 +17,7 @@
 mod btf;
 mod bytes;
 mod core_relo;
+mod counters;
 mod elf;
 mod ext;
 mod fit;
@@ -31,6 +32,7 @@ mod ops;
 mod variables;
 
 pub use btf::{Btf, Composite, Kind, Member, Type, essential};
+pub use counters::Counter;
 pub use image::{
     Function, Image, Insn, Line, Map, MapKind, Program, ProgramKind, Special, SpecialKind,
     StructOps, To,

@@ -82,7 +82,7 @@ fn declaration(btf: &Btf, variable: u32, levels: usize) -> Map {
             "key" => map.key_size = btf.size(typed(btf, member)) as u32,
             "value" => {
                 let of = typed(btf, member);
-                map.value_size = btf.size(of) as u32;
+                (map.value_type, map.value_size) = (of, btf.size(of) as u32);
                 special(btf, of, 0, DEPTH, &mut map.special);
             }
             "values" => map.inner = inner(btf, member, levels).map(Box::new),

@@ -41,6 +41,20 @@ impl Variables {
         self.all.insert(name, (map, offset, of));
     }
 
+    /// Where a variable is: map, offset, type.
+    pub(crate) fn get(&self, name: &str) -> Option<(u32, u64, u32)> {
+        self.all.get(name).copied()
+    }
+
+    /// The variable that a byte of a map belongs to: its name, offset and type.
+    pub(crate) fn at(&self, btf: &Btf, map: u32, at: u64) -> Option<(&str, u64, u32)> {
+        let mut within = self.all.iter().filter(|(_, (of, from, id))| {
+            *of == map && (*from..from.saturating_add(btf.size(*id))).contains(&at)
+        });
+        let (name, (_, from, id)) = within.next()?;
+        Some((name, *from, *id))
+    }
+
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.all.keys().map(String::as_str)
     }
@@ -52,14 +66,10 @@ impl Image {
     /// # Errors
     /// What of the path is not there.
     pub fn variable(&self, path: &str) -> Result<Place, String> {
-        let mut parts = path
-            .split(['.', '['])
-            .map(|part| part.trim_end_matches(']'));
+        let mut parts = parts(path);
         let name = parts.next().unwrap_or_default();
-        let found = self.variables.all.get(name);
-        let (map, mut offset, mut of) = found
-            .copied()
-            .ok_or_else(|| format!("there is no {name}"))?;
+        let found = self.variables.get(name);
+        let (map, mut offset, mut of) = found.ok_or_else(|| format!("there is no {name}"))?;
         for part in parts {
             let (more, inner) =
                 step(&self.btf, of, part).ok_or_else(|| format!("{path}: there is no {part}"))?;
@@ -84,8 +94,14 @@ impl Image {
     }
 }
 
+/// The name of a variable, then those of members and indexes.
+pub(crate) fn parts(path: &str) -> impl Iterator<Item = &str> {
+    let parts = path.split(['.', '[']);
+    parts.map(|part| part.trim_end_matches(']'))
+}
+
 /// A member of a struct, or one of an array: how far it is, and its type.
-fn step(btf: &Btf, of: u32, part: &str) -> Option<(u64, u32)> {
+pub(crate) fn step(btf: &Btf, of: u32, part: &str) -> Option<(u64, u32)> {
     if let Kind::Array(of, count) = btf.kind(of) {
         let index: u32 = part.parse().ok().filter(|index| index < count)?;
         return Some((u64::from(index).saturating_mul(btf.size(*of)), *of));

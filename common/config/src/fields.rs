@@ -70,6 +70,26 @@ impl<'a> Fields<'a> {
         item
     }
 
+    /// What `read` makes of `key`, or `usual` where it is not there; `None` where it is wrong,
+    /// which `read` reports.
+    pub fn or<T>(
+        &self,
+        key: &'static str,
+        usual: T,
+        read: impl FnOnce(&Item<'a>) -> Option<T>,
+    ) -> Option<T> {
+        self.item(key).map_or(Some(usual), |item| read(&item))
+    }
+
+    /// As [`Fields::or`], of a key without a usual value.
+    pub fn if_given<T>(
+        &self,
+        key: &'static str,
+        read: impl FnOnce(&Item<'a>) -> Option<T>,
+    ) -> Option<Option<T>> {
+        self.or(key, None, |item| read(item).map(Some))
+    }
+
     /// A text.
     pub fn text(&self, key: &'static str) -> Option<String> {
         self.item(key)?.text()

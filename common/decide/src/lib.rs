@@ -10,11 +10,9 @@
 //! is the weight of a task at nice 0.
 //!
 //! ```
-//! use warmq_decide::{Policy, WEIGHT_NICE_0, delta_vruntime, wakeup_granularity};
+//! use warmq_decide::{WEIGHT_NICE_0, delta_vruntime};
 //! // At half the weight, vruntime grows twice as fast.
 //! assert_eq!(delta_vruntime(2_000_000, WEIGHT_NICE_0 / 2), 4_000_000);
-//! // Ten sleeps in a period of 20 ms are 500 a second, of 1 us each: formula 5-1.
-//! assert_eq!(wakeup_granularity(&Policy::default(), 10, WEIGHT_NICE_0), 500_000);
 //! ```
 
 // Integers decide; floats only describe.
@@ -25,14 +23,12 @@ mod groups;
 mod nodes;
 mod power;
 mod vruntime;
-mod wakeup;
 
 pub use cores::*;
 pub use groups::*;
 pub use nodes::*;
 pub use power::*;
 pub use vruntime::*;
-pub use wakeup::*;
 
 /// CPUs that share a last-level cache (`struct warmq_domain`).
 #[repr(C)]

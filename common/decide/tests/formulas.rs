@@ -1,6 +1,11 @@
 //! Each formula with worked numbers, under the default policy unless said.
 
+#[path = "support/wakeup.rs"]
+mod wakeup;
+
 use warmq_decide::*;
+
+use wakeup::*;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;

@@ -1,7 +1,12 @@
 //! What holds for any numbers, those near the end of 64 bits included.
 
+#[path = "support/wakeup.rs"]
+mod wakeup;
+
 use proptest::prelude::*;
 use warmq_decide::*;
+
+use wakeup::*;
 
 /// Lags are shorter than this: a million seconds.
 const FAR: u64 = 1_000_000_000_000_000;

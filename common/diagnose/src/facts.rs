@@ -307,6 +307,13 @@ impl<'w> Facts<'w> {
         weight::of_task(who.policy(), who.nice)
     }
 
+    /// Whether what is known of its nice value, policy, group and CPUs, which is what they were
+    /// last, says how it was scheduled: not of a task that sets them all the time.
+    pub fn is_settled(&self, id: TaskId) -> bool {
+        let changes = self.task(id).who.changes;
+        rate(changes.saturating_sub(1), self.watcher.measured()) == 0
+    }
+
     /// Why `id` could run where `waiter` waited, in some words.
     pub fn why_it_could(&self, id: TaskId, waiter: TaskId) -> String {
         let preference = self.preference(id, waiter);

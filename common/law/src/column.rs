@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warmq_config::Pair;
-use warmq_scenario::World;
+use warmq_scenario::WorldKind;
 
 use crate::law::Law;
 
@@ -35,8 +35,8 @@ pub struct Columns {
 pub struct Column {
     /// The world.
     #[serde(with = "by_name")]
-    pub world: World,
-    /// Its kernel; of guests, and of the lab where that has the kernel's own scheduler.
+    pub world: WorldKind,
+    /// Its kernel; of guests, and of the lab beside guests or with the kernel's own scheduler.
     pub kernel: Option<String>,
     /// Its preemption model, where one was asked for; this machine's is as it is.
     pub preempt: Option<String>,
@@ -50,20 +50,20 @@ pub struct Column {
 /// A world in a line of JSON.
 mod by_name {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
-    use warmq_scenario::World;
+    use warmq_scenario::WorldKind;
 
-    pub fn serialize<S: Serializer>(world: &World, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(world: &WorldKind, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(world.name())
     }
 
-    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<World, D::Error> {
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<WorldKind, D::Error> {
         let name = String::deserialize(from)?;
         super::world(&name).map_err(D::Error::custom)
     }
 }
 
-fn world(name: &str) -> Result<World, String> {
-    let mut all = World::ALL.into_iter();
+fn world(name: &str) -> Result<WorldKind, String> {
+    let mut all = WorldKind::ALL.into_iter();
     let known = all.find(|world| world.name() == name);
     known.ok_or_else(|| format!("no world is called {name}"))
 }
@@ -74,7 +74,7 @@ impl Columns {
     /// # Errors
     /// That.
     pub fn all(&self) -> Result<Vec<Column>, String> {
-        let worlds = or(&self.world, World::Lab.name());
+        let worlds = or(&self.world, WorldKind::Lab.name());
         let mut columns = Vec::new();
         for name in &worlds {
             let world = world(name)?;
@@ -83,10 +83,10 @@ impl Columns {
                 for preempt in self.models(world) {
                     let of_scheduler = |scheduler: &String| Column {
                         world,
-                        // The lab's other schedulers are the same whatever the kernel.
-                        kernel: kernel
-                            .clone()
-                            .filter(|_| world == World::Guest || scheduler == OF_KERNEL),
+                        // Alone the lab's other schedulers are the same whatever the kernel.
+                        kernel: kernel.clone().filter(|_| {
+                            world == WorldKind::Guest || self.is_alike() || scheduler == OF_KERNEL
+                        }),
                         preempt: preempt.clone(),
                         scheduler: scheduler.clone(),
                         alike: self.is_alike(),
@@ -104,20 +104,22 @@ impl Columns {
 
     /// Whether lab and guests are played for a comparison.
     pub fn is_alike(&self) -> bool {
-        let has = |world: World| self.world.iter().any(|name| name == world.name());
-        self.alike || has(World::Lab) && has(World::Guest)
+        let has = |world: WorldKind| self.world.iter().any(|name| name == world.name());
+        self.alike || has(WorldKind::Lab) && has(WorldKind::Guest)
     }
 
-    fn kernels(&self, world: World) -> Vec<Option<String>> {
+    fn kernels(&self, world: WorldKind) -> Vec<Option<String>> {
         match world {
-            World::Guest | World::Lab => or(&self.kernel, KERNEL).into_iter().map(Some).collect(),
-            World::Host => vec![None],
+            WorldKind::Guest | WorldKind::Lab => {
+                or(&self.kernel, KERNEL).into_iter().map(Some).collect()
+            }
+            WorldKind::Host => vec![None],
         }
     }
 
-    fn models(&self, world: World) -> Vec<Option<String>> {
+    fn models(&self, world: WorldKind) -> Vec<Option<String>> {
         match (world, self.preempt.as_slice()) {
-            (World::Guest | World::Lab, [_, ..]) => {
+            (WorldKind::Guest | WorldKind::Lab, [_, ..]) => {
                 self.preempt.iter().cloned().map(Some).collect()
             }
             _ => vec![None],
@@ -135,7 +137,7 @@ fn or(list: &[String], usual: &str) -> Vec<String> {
 impl fmt::Display for Column {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheduler = self.scheduler.rsplit('/').next().unwrap_or_default();
-        if self.world == World::Lab && self.kernel.is_some() {
+        if self.world == WorldKind::Lab && self.kernel.is_some() {
             write!(formatter, "lab ")?;
         }
         match &self.kernel {
@@ -198,18 +200,18 @@ impl Column {
     pub fn is_by_the_clock(&self, law: &Law) -> bool {
         let counted = law.counted && !(self.alike && law.cpus <= CORES);
         match self.world {
-            World::Lab => false,
-            World::Guest => law.cpus > 1 && !counted,
-            World::Host => true,
+            WorldKind::Lab => false,
+            WorldKind::Guest => law.cpus > 1 && !counted,
+            WorldKind::Host => true,
         }
     }
 
     fn split(&self) -> Option<(&str, &str)> {
         let (name, settings) = self.scheduler.split_once(':')?;
         let is_set = match self.world {
-            World::Lab => true,
-            World::Guest => settings.contains('='),
-            World::Host => false,
+            WorldKind::Lab => true,
+            WorldKind::Guest => settings.contains('='),
+            WorldKind::Host => false,
         };
         is_set.then_some((name, settings))
     }
@@ -269,8 +271,9 @@ mod tests {
         let shown: Vec<String> = shown.iter().map(Column::to_string).collect();
         let expected = [
             "lab 6.12 kernel, full",
-            "lab scx_warmq, full",
+            "lab 6.12 scx_warmq, full",
             "lab 7.2 kernel, full",
+            "lab 7.2 scx_warmq, full",
             "6.12 kernel, full",
             "6.12 scx_warmq, full",
             "7.2 kernel, full",

@@ -1,7 +1,7 @@
 //! A law as data.
 
 use serde::{Deserialize, Serialize};
-use warmq_scenario::{Scenario, World};
+use warmq_scenario::{Scenario, WorldKind};
 use warmq_units::Duration;
 
 use crate::release::Release;
@@ -29,7 +29,7 @@ pub struct Law {
     /// How long it is measured.
     pub time: Duration,
     /// Worlds in which it says nothing, and why.
-    pub skipped: Vec<(World, String)>,
+    pub skipped: Vec<(WorldKind, String)>,
     /// The fault under which the lab's scheduler `broken` breaks it; all shipped laws that the lab
     /// plays have one.
     pub broken_by: Option<String>,

@@ -1,6 +1,6 @@
 //! The lab beside guests, figure by figure: what it predicts and what real kernels do.
 
-use warmq_scenario::{Object, ObjectKind, World};
+use warmq_scenario::{Object, ObjectKind, WorldKind};
 
 use crate::beside::{Kind, Spread};
 use crate::cell::Cell;
@@ -43,20 +43,17 @@ pub fn predictions<'c>(labs: &'c [Cell<'_>], guests: &'c [Cell<'_>]) -> Vec<Pred
         let cells = cells.iter();
         cells.filter(move |cell: &&Cell<'_>| cell.column.world == world)
     };
-    let pairs = of(guests, World::Guest).filter_map(|guest| {
+    let pairs = of(guests, WorldKind::Guest).filter_map(|guest| {
         let is_same = |lab: &&Cell<'_>| {
-            // A guest of one CPU is played alike in any case; but for the kernel's own, a scheduler
-            // of the lab belongs to no kernel.
-            let kernel = lab.column.kernel.clone();
+            // A guest of one CPU is played alike in any case.
             let of_lab = Column {
-                world: World::Guest,
+                world: WorldKind::Guest,
                 alike: guest.column.alike,
-                kernel: kernel.or_else(|| guest.column.kernel.clone()),
                 ..lab.column.clone()
             };
             lab.law.name == guest.law.name && of_lab == *guest.column
         };
-        Some((of(labs, World::Lab).find(is_same)?, guest))
+        Some((of(labs, WorldKind::Lab).find(is_same)?, guest))
     });
     pairs.flat_map(|(lab, guest)| figures(lab, guest)).collect()
 }

@@ -2,7 +2,7 @@
 
 use warmq_config::{Document, Fields, Item, NodeKind, Problems};
 use warmq_metrics::{Described, described};
-use warmq_scenario::{Scenario, World};
+use warmq_scenario::{Scenario, WorldKind};
 use warmq_units::Duration;
 
 use crate::law::{Bound, Family, Law, Limit, Side};
@@ -98,10 +98,8 @@ fn law_of(
     let family = fields.required("family", "say what it is about: family = \"shares\"");
     let because = fields.required("because", "say why a decent scheduler keeps its bounds");
     let machine = fields.text("machine").unwrap_or_else(|| MACHINE.to_owned());
-    let cpus = fields.item("cpus");
-    let cpus = cpus.map_or(Some(CPUS), |item| item.integer(1..=4096));
-    let counted = fields.item("counted");
-    let counted = counted.map_or(Some(false), |item| item.flag());
+    let cpus = fields.or("cpus", CPUS, |item| item.integer(1..=4096));
+    let counted = fields.or("counted", false, Item::flag);
     let warmup = span(fields, "warmup", WARMUP);
     let time = span(fields, "time", TIME);
     let skipped = fields.table("skip").map(|table| skipped(&table));
@@ -143,13 +141,8 @@ fn span(fields: &Fields<'_>, key: &'static str, usual: Duration) -> Option<Durat
     Some(span)
 }
 
-fn skipped(table: &Fields<'_>) -> Vec<(World, String)> {
-    let keys = [
-        ("lab", World::Lab),
-        ("guest", World::Guest),
-        ("host", World::Host),
-    ];
-    let named = keys.into_iter().filter_map(|(key, world)| {
+fn skipped(table: &Fields<'_>) -> Vec<(WorldKind, String)> {
+    let named = WorldKind::NAMES.into_iter().filter_map(|(key, world)| {
         let why = table.item(key)?.text()?;
         Some((world, why))
     });
@@ -179,7 +172,7 @@ fn of_figure(table: &Fields<'_>, figures: &[Described]) -> Option<Vec<Bound>> {
     let sides = [("at_least", Side::AtLeast), ("at_most", Side::AtMost)];
     let sides = sides.map(|(key, side)| table.item(key).map(|item| (item, side)));
     let since = table.table("since");
-    let figure = known(&figure?, figures)?;
+    let figure = &known(&figure?, figures)?;
     let given: Vec<_> = sides.into_iter().flatten().collect();
     if given.is_empty() {
         table.report("nothing bounds this figure", "write at_least or at_most");
@@ -291,7 +284,7 @@ fn limit(item: &Item<'_>, figure: &Described, figures: &[Described]) -> Option<L
             return None;
         };
         let other = other.trim();
-        let Some(found) = figures.iter().find(|figure| figure.name == other) else {
+        let Some(found) = find(other, figures) else {
             let names = figures.iter().map(|figure| figure.name.as_str());
             item.unknown("no figure is called that", other, names);
             return None;
@@ -320,9 +313,16 @@ fn text_of<'i>(item: &'i Item<'_>) -> Option<&'i str> {
     }
 }
 
-fn known<'f>(item: &Item<'_>, figures: &'f [Described]) -> Option<&'f Described> {
+/// The figure of a name. What a scheduler counts is known only when it is played.
+fn find(name: &str, figures: &[Described]) -> Option<Described> {
+    let mut known = figures.iter().filter(|figure| figure.name == name);
+    let counter = || Described::of_scheduler(name);
+    known.next().cloned().or_else(counter)
+}
+
+fn known(item: &Item<'_>, figures: &[Described]) -> Option<Described> {
     let name = item.text()?;
-    let found = figures.iter().find(|figure| figure.name == name);
+    let found = find(&name, figures);
     if found.is_none() {
         let names = figures.iter().map(|figure| figure.name.as_str());
         item.unknown("no figure is called that", &name, names);
@@ -371,6 +371,18 @@ mod tests {
         let bound = "[[law.bound]]\nfigure = \"hog_share\"\nat_least = 40";
         let law = read(&format!("{head}\n{bound}")).unwrap();
         assert_eq!(law.broken_by.as_deref(), Some("no-slices"));
+    }
+
+    #[test]
+    fn a_counter_of_a_scheduler_can_be_bounded() {
+        let text = "figure = \"scheduler.granted_per_second\"\nat_most = 40";
+        let bound = &bounded(text).unwrap().bounds[0];
+        assert_eq!(
+            (bound.figure.as_str(), bound.unit),
+            ("scheduler.granted_per_second", "1/s")
+        );
+        let refused = bounded("figure = \"scheduler.granted\"\nat_most = 40").unwrap_err();
+        assert!(refused.contains("no figure is called that"), "{refused}");
     }
 
     #[test]

@@ -83,13 +83,11 @@ fn read_level(fields: &Fields<'_>, cpus: usize, sources: &mut Sources) -> Option
     let ways = required(fields, "ways", "ways = 4", within(u64::from(u32::MAX)));
     let line = required(fields, "line", "line = 64", Item::bytes);
     let latency = required(fields, "latency_cycles", "latency_cycles = 4", Item::count);
-    let of = fields.item("cpus").map(|item| cpus_of(&item, cpus));
-    let replacement = fields.item("replacement");
-    let replacement = replacement.map_or(Some(Replacement::Lru), |item| {
+    let of = fields.if_given("cpus", |item| cpus_of(item, cpus));
+    let replacement = fields.or("replacement", Replacement::Lru, |item| {
         item.choice(&Replacement::NAMES)
     });
-    let inclusion = fields.item("inclusion");
-    let inclusion = inclusion.map_or(Some(Inclusion::default()), |item| {
+    let inclusion = fields.or("inclusion", Inclusion::default(), |item| {
         item.choice(&Inclusion::NAMES)
     });
     if let Some(level) = level {
@@ -107,13 +105,9 @@ fn read_level(fields: &Fields<'_>, cpus: usize, sources: &mut Sources) -> Option
         inclusion: inclusion?,
         cpus: Vec::new(),
     };
-    let of = match of {
-        Some(of) => Some(of?),
-        None => None,
-    };
     Some(Level {
         per: per?,
-        of,
+        of: of?,
         cache,
     })
 }

@@ -161,8 +161,7 @@ fn read_cpu(root: &Fields<'_>, sources: &mut Sources) -> Option<(Hertz, u64)> {
     let cpu = required(root, "cpu", "a table [cpu]", Item::table)?;
     note_source(&cpu, "cpu", sources);
     let clock = required(&cpu, "clock", "clock = \"550MHz\"", clock);
-    let overlap = cpu.item("miss_overlap");
-    let overlap = overlap.map_or(Some(1), |item| item.count());
+    let overlap = cpu.or("miss_overlap", 1, Item::count);
     // Whether the key is allowed depends on the topology.
     cpu.know(&[SMT_SPEED]);
     cpu.finish();
@@ -283,14 +282,10 @@ fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<Topology> {
         Some(listed) => listed,
         None => regular(&topology, &item),
     };
-    let of_cpus = |key| match topology.item(key) {
-        Some(item) => numbers_of(&item),
-        None => Some(Vec::new()),
-    };
+    let of_cpus = |key| topology.or(key, Vec::new(), numbers_of);
     let (priorities, capacities) = (of_cpus("priorities"), of_cpus("capacities"));
     let nodes = of_cpus("nodes");
-    let distances = topology.item("distances");
-    let distances = distances.map_or(Some(Vec::new()), |item| rows_of(&item));
+    let distances = topology.or("distances", Vec::new(), rows_of);
     topology.finish();
     let (cpus, one_llc_per_socket) = places?;
     Some(Topology {
@@ -306,10 +301,7 @@ fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<Topology> {
 /// The place of each CPU of a machine whose sockets are all alike, and whether each has one
 /// last-level cache.
 fn regular(topology: &Fields<'_>, at: &Item<'_>) -> Option<(Vec<CpuPlace>, bool)> {
-    let number = |key| match topology.item(key) {
-        Some(item) => item.integer(1..=u64::MAX),
-        None => Some(1),
-    };
+    let number = |key| topology.or(key, 1, |item| item.integer(1..=u64::MAX));
     let numbers = [
         number("sockets"),
         number("llcs_per_socket"),
@@ -396,18 +388,14 @@ fn read_bus(fields: &Fields<'_>) -> Option<Coherence> {
         time(fields, "address_only_ns"),
         time(fields, "cache_to_cache_ns"),
     );
-    let crossing = fields.item("crossing_ns");
-    let crossing = crossing.map(|item| item.thousandths().map(Duration));
+    let crossing = fields.if_given("crossing_ns", |item| item.thousandths().map(Duration));
     let foreign = ["same_domain_ns", "other_domain_ns", "other_socket_ns"];
     refuse(fields, foreign, "bus", "directory");
     Some(Coherence::Bus {
         line_transfer: line_transfer?,
         address_only: address_only?,
         cache_to_cache: cache_to_cache?,
-        crossing: match crossing {
-            None => None,
-            Some(crossing) => Some(crossing?),
-        },
+        crossing: crossing?,
     })
 }
 
@@ -441,7 +429,7 @@ fn refuse<const N: usize>(fields: &Fields<'_>, keys: [&'static str; N], kind: &s
 fn read_memory(root: &Fields<'_>, sources: &mut Sources) -> Option<MemoryDescription> {
     let memory = required(root, "memory", "a table [memory]", Item::table)?;
     note_source(&memory, "memory", sources);
-    let or = |key, default| memory.item(key).map_or(Some(default), |item| item.bytes());
+    let or = |key, default| memory.or(key, default, Item::bytes);
     let size = required(&memory, "size", "size = \"512MB\"", Item::bytes);
     let page = or("page", Bytes::from_kb(4));
     let huge_page = or("huge_page", Bytes::from_mb(2));

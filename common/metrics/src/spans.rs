@@ -96,15 +96,6 @@ impl Spans {
         // The end of the histogram's bucket may lie beyond the longest span.
         Duration(ns.saturating_mul(1_000)).clamp(self.min(), self.max())
     }
-
-    /// For a plot: upper bounds, each with the number of spans above the previous bound and up to
-    /// this one.
-    pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
-        self.histogram.iter_recorded().map(|bucket| {
-            let bound = Duration(bucket.value_iterated_to().saturating_mul(1_000));
-            (bound, bucket.count_since_last_iteration())
-        })
-    }
 }
 
 #[cfg(test)]
@@ -134,7 +125,6 @@ mod tests {
             none.percentile(50.0),
         ];
         assert_eq!(figures, [Duration::ZERO; 5]);
-        assert_eq!(none.buckets().count(), 0);
     }
 
     proptest! {
@@ -150,8 +140,7 @@ mod tests {
             prop_assert_eq!(histogram.min().0, spans[0]);
             prop_assert_eq!(histogram.max().0, *spans.last().unwrap());
             prop_assert!(histogram.min() <= histogram.mean() && histogram.mean() <= histogram.max());
-            let counted: u64 = histogram.buckets().map(|(_, count)| count).sum();
-            prop_assert_eq!(counted, spans.len() as u64);
+            prop_assert_eq!(histogram.count(), spans.len() as u64);
         }
 
         #[test]

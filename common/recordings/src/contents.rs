@@ -62,7 +62,7 @@ impl Kind {
 }
 
 /// What is in a recording, as far as it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
     /// Its format.
     pub format: Foreign,
@@ -97,18 +97,7 @@ impl Contents {
     pub fn of(format: Foreign) -> Contents {
         Contents {
             format,
-            counts: BTreeMap::new(),
-            others: BTreeMap::new(),
-            has_priorities: false,
-            has_places: false,
-            cpus: BTreeSet::new(),
-            span_ns: None,
-            lost: 0,
-            clock: String::new(),
-            command: String::new(),
-            partial: Vec::new(),
-            notes: Vec::new(),
-            damage: None,
+            ..Contents::default()
         }
     }
 

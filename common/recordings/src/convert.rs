@@ -67,7 +67,7 @@ pub struct Known {
     /// The process of each thread.
     pub processes: BTreeMap<u32, u32>,
     /// The interrupt lines of network cards.
-    pub network_lines: Vec<u16>,
+    pub network_lines: Vec<u32>,
     /// Whether nothing but events says what tasks are like and where they are.
     pub events_only: bool,
 }
@@ -84,6 +84,7 @@ struct Seen {
 /// The machine as its events show it, which turns them into records.
 ///
 /// Events before the start only change its state. Records of that state come first.
+#[derive(Default)]
 pub struct Replay {
     known: Known,
     tasks: Tasks,
@@ -104,13 +105,8 @@ impl Replay {
         Replay {
             known,
             tasks,
-            seen: Seen::default(),
-            states: Vec::new(),
-            cpus: Table::default(),
-            expected: BTreeMap::new(),
             start_ns,
-            started: false,
-            out: VecDeque::new(),
+            ..Replay::default()
         }
     }
 
@@ -257,6 +253,7 @@ impl Replay {
     }
 
     fn at(&mut self, ns: u64) -> Instant {
+        self.tasks.reach(ns);
         self.reach(ns);
         let since = ns.saturating_sub(self.start_ns);
         Instant(since.saturating_mul(1_000))
@@ -669,7 +666,9 @@ impl Replay {
 
     fn named(&self, interrupt: Interrupt) -> Interrupt {
         match interrupt {
-            Interrupt::Line(line) if self.known.network_lines.contains(&line) => Interrupt::Network,
+            Interrupt::Line(line) if self.known.network_lines.contains(&line.into()) => {
+                Interrupt::Network
+            }
             other => other,
         }
     }

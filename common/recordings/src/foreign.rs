@@ -5,7 +5,7 @@ use std::fmt;
 use crate::text::Line;
 
 /// The format of a file that is no trace of WarmQ, as far as its first bytes show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Foreign {
     /// Nothing is in it.
     Empty,
@@ -44,6 +44,7 @@ pub enum Foreign {
     /// Text of another kind.
     Text,
     /// None of these.
+    #[default]
     Unknown,
 }
 

@@ -121,11 +121,6 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// What is read.
-    pub fn input(&self) -> Input {
-        self.input.clone()
-    }
-
     /// Where the next byte is.
     pub fn offset(&self) -> u64 {
         self.offset - (self.buffer.len() - self.at) as u64

@@ -11,7 +11,6 @@
 //! - [`Tasks`] says which thread is which task.
 #![deny(clippy::float_arithmetic)]
 
-mod bytes;
 mod contents;
 mod convert;
 mod damage;
@@ -37,7 +36,6 @@ mod trace_dat;
 mod tracing_data;
 mod unpack;
 
-pub use bytes::Damaged;
 pub use contents::{Contents, Kind};
 pub use convert::VECTORS;
 pub use damage::Damage;
@@ -45,6 +43,6 @@ pub use foreign::Foreign;
 pub use open::{Recorded, records_of};
 pub use order::Order;
 pub use perf::Touched;
-pub use recording::Recording;
+pub use recording::{Damaged, Recording};
 pub use records::{Records, Unreadable};
 pub use tasks::Tasks;

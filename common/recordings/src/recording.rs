@@ -1,13 +1,15 @@
 //! What was recorded: pages of the kernel, and how to read them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 
+use prost::{DecodeError, Message};
+use thiserror::Error;
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, Instant};
 
 use crate::Tasks;
-use crate::bytes::{Damaged, Reader, Writer};
 use crate::convert::{Known, Replay};
 use crate::decode::Decoders;
 use crate::event::Said;
@@ -16,12 +18,13 @@ use crate::order::Order;
 use crate::page::Layout;
 
 /// The first bytes of a recording in a file.
-const MAGIC: &[u8; 16] = b"warmq-recording\x01";
+const MAGIC: &[u8; 16] = b"warmq-recording\x02";
 
 /// What a kernel said while it was recorded: its pages as they are, and the formats that they are
 /// written in.
 pub struct Recording {
     raw: Raw,
+    cpus: Vec<CpuPages>,
     way: Way,
     missing: Vec<String>,
     memory: Memory,
@@ -36,29 +39,57 @@ pub struct Memory {
     pub full: bool,
 }
 
-/// What a recording is kept as.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What a recording is kept as, beside the pages.
+#[derive(Clone, PartialEq, Eq, Message)]
 pub struct Raw {
     /// `events/header_page`.
+    #[prost(string, tag = "1")]
     pub header_page: String,
-    /// The name (`SYSTEM/NAME`) and format of each event.
-    pub formats: Vec<(String, String)>,
+    /// The format of each event, by its name (`SYSTEM/NAME`).
+    #[prost(btree_map = "string, string", tag = "2")]
+    pub formats: BTreeMap<String, String>,
     /// What was wanted and could not be had.
+    #[prost(string, repeated, tag = "3")]
     pub missing: Vec<String>,
     /// The trace clock.
+    #[prost(string, tag = "4")]
     pub clock: String,
     /// How far the trace clock is ahead of the monotonic one, in ns.
+    #[prost(sint64, tag = "5")]
     pub ahead_ns: i64,
     /// When it ended, by the monotonic clock, in ns.
+    #[prost(uint64, tag = "6")]
     pub end_ns: u64,
     /// Threads and their processes.
-    pub processes: Vec<(u32, u32)>,
+    #[prost(btree_map = "uint32, uint32", tag = "7")]
+    pub processes: BTreeMap<u32, u32>,
     /// The interrupt lines of network cards.
-    pub network_lines: Vec<u16>,
+    #[prost(uint32, repeated, tag = "8")]
+    pub network_lines: Vec<u32>,
     /// For how long each CPU was stolen, in ns.
-    pub steal: Vec<(u16, u64)>,
-    /// The pages of each CPU.
-    pub cpus: Vec<CpuPages>,
+    #[prost(btree_map = "uint32, uint64", tag = "9")]
+    pub steal: BTreeMap<u32, u64>,
+}
+
+/// What stands before the pages of a CPU: how many bytes they have.
+#[derive(Clone, PartialEq, Message)]
+struct CpuHead {
+    #[prost(uint32, tag = "1")]
+    cpu: u32,
+    #[prost(uint64, tag = "2")]
+    dropped: u64,
+    #[prost(uint64, tag = "3")]
+    bytes: u64,
+}
+
+/// Bytes that are no recording.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("byte {at}: {why}; record it again")]
+pub struct Damaged {
+    /// Where reading failed.
+    pub at: usize,
+    /// What is wrong there.
+    pub why: String,
 }
 
 /// The pages of a CPU.
@@ -75,7 +106,7 @@ pub struct CpuPages {
 impl Recording {
     /// # Errors
     /// When the pages or events cannot be read, `at` being where they are described.
-    pub fn new(raw: Raw, at: usize) -> Result<Recording, Damaged> {
+    pub fn new(raw: Raw, cpus: Vec<CpuPages>, at: usize) -> Result<Recording, Damaged> {
         let damaged = |why: &str| Damaged {
             at,
             why: why.to_owned(),
@@ -93,6 +124,7 @@ impl Recording {
             way: Way { layout, decoders },
             missing,
             raw,
+            cpus,
             memory: Memory::default(),
         })
     }
@@ -109,7 +141,7 @@ impl Recording {
 
     /// How many bytes of events it holds.
     pub fn size(&self) -> usize {
-        let pieces = self.raw.cpus.iter().flat_map(|cpu| &cpu.pieces);
+        let pieces = self.cpus.iter().flat_map(|cpu| &cpu.pieces);
         pieces.map(Vec::len).sum()
     }
 
@@ -156,7 +188,7 @@ impl Recording {
     /// - a wakeup, where a task runs that slept; at the time of the switch.
     pub fn records(&self, tasks: &mut Tasks, start_ns: u64, out: &mut dyn FnMut(Instant, Record)) {
         let known = Known {
-            processes: self.raw.processes.iter().copied().collect(),
+            processes: self.raw.processes.clone(),
             network_lines: self.raw.network_lines.clone(),
             events_only: false,
         };
@@ -166,7 +198,7 @@ impl Recording {
             records.for_each(|(at, record)| out(at, record));
         };
         let mut last = self.raw.end_ns;
-        let pages = self.raw.cpus.iter().map(|cpu| {
+        let pages = self.cpus.iter().map(|cpu| {
             let pages = cpu.pieces.iter();
             let pages = pages.flat_map(|piece| piece.chunks_exact(self.way.layout.size));
             (CpuId(cpu.cpu), Paged::of(pages))
@@ -186,11 +218,11 @@ impl Recording {
     }
 
     fn ending(&self, ns: u64, replay: &mut Replay) {
-        for cpu in self.raw.cpus.iter().filter(|cpu| cpu.dropped > 0) {
+        for cpu in self.cpus.iter().filter(|cpu| cpu.dropped > 0) {
             replay.lost(ns, CpuId(cpu.cpu), cpu.dropped);
         }
         for (cpu, steal) in &self.raw.steal {
-            let (cpu, span) = (CpuId(*cpu), Duration(steal.saturating_mul(1_000)));
+            let (cpu, span) = (CpuId(*cpu as u16), Duration(steal.saturating_mul(1_000)));
             replay.add(ns, Record::Steal { cpu, span });
         }
     }
@@ -207,13 +239,15 @@ impl Recording {
     /// # Errors
     /// What `out` refuses.
     pub fn write_to(&self, out: &mut impl io::Write) -> io::Result<()> {
-        out.write_all(&self.described())?;
-        for cpu in &self.raw.cpus {
-            let mut to = Writer::default();
-            to.number(cpu.cpu.into());
-            to.number(cpu.dropped);
-            to.number(cpu.pieces.iter().map(Vec::len).sum::<usize>() as u64);
-            out.write_all(&to.0)?;
+        out.write_all(MAGIC)?;
+        out.write_all(&self.raw.encode_length_delimited_to_vec())?;
+        for cpu in &self.cpus {
+            let head = CpuHead {
+                cpu: cpu.cpu.into(),
+                dropped: cpu.dropped,
+                bytes: cpu.pieces.iter().map(Vec::len).sum::<usize>() as u64,
+            };
+            out.write_all(&head.encode_length_delimited_to_vec())?;
             for piece in &cpu.pieces {
                 out.write_all(piece)?;
             }
@@ -221,65 +255,38 @@ impl Recording {
         Ok(())
     }
 
-    /// All but the CPUs, and how many these are.
-    fn described(&self) -> Vec<u8> {
-        let raw = &self.raw;
-        let mut to = Writer(MAGIC.to_vec());
-        to.text(&raw.header_page);
-        to.list(raw.formats.iter(), |to, (name, text)| {
-            to.text(name);
-            to.text(text);
-        });
-        to.list(raw.missing.iter(), |to, text| to.text(text));
-        to.text(&raw.clock);
-        to.number(raw.ahead_ns.cast_unsigned());
-        to.number(raw.end_ns);
-        to.list(raw.processes.iter(), |to, (tid, tgid)| {
-            to.number((*tid).into());
-            to.number((*tgid).into());
-        });
-        to.list(raw.network_lines.iter(), |to, line| {
-            to.number((*line).into());
-        });
-        to.list(raw.steal.iter(), |to, (cpu, ns)| {
-            to.number((*cpu).into());
-            to.number(*ns);
-        });
-        to.number(raw.cpus.len() as u64);
-        to.0
-    }
-
     /// The recording that [`Recording::to_bytes`] made bytes of.
     ///
     /// # Errors
     /// [`Damaged`] when they are no recording.
     pub fn from_bytes(bytes: &[u8]) -> Result<Recording, Damaged> {
-        let mut from = Reader::new(bytes);
-        if from.bytes(MAGIC.len())? != MAGIC {
-            let from = Reader::new(bytes);
-            return Err(from.damaged("this is no recording of this version"));
-        }
-        let described = MAGIC.len();
-        let raw = Raw {
-            header_page: from.text()?,
-            formats: from.list(|from| Ok((from.text()?, from.text()?)))?,
-            missing: from.list(Reader::text)?,
-            clock: from.text()?,
-            ahead_ns: from.number()?.cast_signed(),
-            end_ns: from.number()?,
-            processes: from.list(|from| Ok((from.small()?, from.small()?)))?,
-            network_lines: from.list(Reader::small)?,
-            steal: from.list(|from| Ok((from.small()?, from.number()?)))?,
-            cpus: from.list(|from| {
-                Ok(CpuPages {
-                    cpu: from.small()?,
-                    dropped: from.number()?,
-                    pieces: vec![from.counted()?.to_vec()],
-                })
-            })?,
+        let damaged = |left: &[u8], why: &str| Damaged {
+            at: bytes.len() - left.len(),
+            why: why.to_owned(),
         };
-        from.end()?;
-        Recording::new(raw, described)
+        let early = "the recording ends too early";
+        let begins = bytes.split_at_checked(MAGIC.len());
+        let (magic, mut left) = begins.ok_or_else(|| damaged(bytes, early))?;
+        if magic != MAGIC {
+            return Err(damaged(bytes, "this is no recording of this version"));
+        }
+        let described = left;
+        let wrong = |at| move |error: DecodeError| damaged(at, &error.to_string());
+        let raw = Raw::decode_length_delimited(&mut left).map_err(wrong(described))?;
+        let mut cpus = Vec::new();
+        while !left.is_empty() {
+            let head = CpuHead::decode_length_delimited(&mut left).map_err(wrong(left))?;
+            let pages = usize::try_from(head.bytes).ok();
+            let pages = pages.and_then(|bytes| left.split_at_checked(bytes));
+            let (pages, rest) = pages.ok_or_else(|| damaged(left, early))?;
+            left = rest;
+            cpus.push(CpuPages {
+                cpu: u16::try_from(head.cpu).map_err(|_| damaged(left, "there is no such CPU"))?,
+                dropped: head.dropped,
+                pieces: vec![pages.to_vec()],
+            });
+        }
+        Recording::new(raw, cpus, MAGIC.len())
     }
 }
 
@@ -289,7 +296,7 @@ impl fmt::Debug for Recording {
             .debug_struct("Recording")
             .field("clock", &self.raw.clock)
             .field("missing", &self.missing)
-            .field("cpus", &self.raw.cpus.len())
+            .field("cpus", &self.cpus.len())
             .field("bytes", &self.size())
             .finish()
     }

@@ -26,6 +26,9 @@ pub struct Tasks {
     by_tid: BTreeMap<u32, Slot>,
     all: Vec<Entry>,
     next: u32,
+    /// Tasks that get their thread ids later: from when, in nanoseconds of the recording's clock,
+    /// and which. Until then an id may be another thread's.
+    later: BTreeMap<(u64, u32), TaskId>,
 }
 
 /// An index into the tasks.
@@ -73,6 +76,31 @@ impl Tasks {
     /// ([`Fork`](warmq_trace::Record::Fork), [`Ids`](warmq_trace::Record::Ids)).
     pub fn know(&mut self, tid: u32, task: TaskId) {
         self.put(tid, task, true);
+    }
+
+    /// Thread `tid` is `task` from `ns` of the recording's clock on, and the caller writes the
+    /// records that introduce it. Who has this thread id before is another: the kernel gives ids
+    /// of threads that exited to new ones.
+    ///
+    /// ```
+    /// use warmq_recordings::Tasks;
+    /// use warmq_units::TaskId;
+    /// let mut tasks = Tasks::new();
+    /// tasks.know_from(1_000, 4711, TaskId(0));
+    /// assert_eq!(tasks.id(4711), None);
+    /// ```
+    pub fn know_from(&mut self, ns: u64, tid: u32, task: TaskId) {
+        self.next = self.next.max(task.0.saturating_add(1));
+        self.later.insert((ns, tid), task);
+    }
+
+    /// The time is `ns`: who gets a thread id by now has it.
+    #[inline]
+    pub(crate) fn reach(&mut self, ns: u64) {
+        while let Some(next) = self.later.first_entry().filter(|next| next.key().0 <= ns) {
+            let ((_, tid), task) = next.remove_entry();
+            self.put(tid, task, true);
+        }
     }
 
     /// The task that `tid` is, or was last.

@@ -69,7 +69,7 @@ impl TracingData {
         let mut data = TracingData::begin(from)?;
         let order = data.order;
         data.read_pages(from)?;
-        data.read_own(from)?;
+        data.read_formats("ftrace", from)?;
         data.read_systems(from)?;
         for _ in 0..2 {
             let length = from.word(order)?;
@@ -93,12 +93,7 @@ impl TracingData {
         Ok(())
     }
 
-    /// The formats of ftrace's own events.
-    pub fn read_own(&mut self, from: &mut Stream) -> Result<(), Damage> {
-        self.read_formats("ftrace", from)
-    }
-
-    /// The formats of all others.
+    /// The formats of all events that are not ftrace's own.
     pub fn read_systems(&mut self, from: &mut Stream) -> Result<(), Damage> {
         for _ in 0..from.word(self.order)? {
             let system = from.text(LONGEST_NAME)?;

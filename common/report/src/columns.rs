@@ -1,5 +1,6 @@
 //! Rows side by side: one column a sweep key.
 
+use crate::pivot::distinct;
 use crate::{Row, WriteError};
 
 /// The columns of every row, in order; those of the sweep keys stand after the first.
@@ -16,16 +17,14 @@ pub(crate) const REST: [&str; 7] = [
 
 /// Every sweep key of `rows`, in the order in which they first appear.
 pub(crate) fn sweep_keys(rows: &[Row]) -> Result<Vec<&str>, WriteError> {
-    let mut keys: Vec<&str> = Vec::new();
-    for key in rows.iter().flat_map(|row| row.point.keys()) {
-        if key == FIRST || REST.contains(&key) {
-            return Err(WriteError::KeyTaken { key: key.into() });
-        }
-        if !keys.contains(&key) {
-            keys.push(key);
-        }
+    let keys = distinct(rows.iter().flat_map(|row| row.point.keys()));
+    let taken = |key: &&&str| **key == FIRST || REST.contains(key);
+    match keys.iter().find(taken) {
+        Some(key) => Err(WriteError::KeyTaken {
+            key: (*key).to_owned(),
+        }),
+        None => Ok(keys),
     }
-    Ok(keys)
 }
 
 /// A figure for a file: none where it is not finite.

@@ -201,7 +201,8 @@ fn by_number(left: &Values, right: &Values) -> Ordering {
         .unwrap_or(Ordering::Equal)
 }
 
-fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+/// Each of `items` once, in the order of their first appearance.
+pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for item in items {
         if !seen.contains(&item) {

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::pivot::distinct;
+
 /// A plot: series over one pair of axes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plot {
@@ -122,6 +124,13 @@ pub struct VerticalLine {
     pub x: f64,
     /// What is there: `equation 3`.
     pub label: String,
+}
+
+impl Plot {
+    /// The names of its series.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        distinct(self.series.iter().map(|series| series.name.as_str()))
+    }
 }
 
 impl Axis {

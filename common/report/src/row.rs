@@ -49,6 +49,14 @@ pub enum PointValue {
 }
 
 impl Row {
+    /// What is measured, and the point, if the experiment has several.
+    pub fn place(&self) -> String {
+        match self.point.to_string().as_str() {
+            "" => self.metric.clone(),
+            point => format!("{} at {point}", self.metric),
+        }
+    }
+
     /// Ours over published; none without a published figure or where that is zero.
     pub fn ratio(&self) -> Option<f64> {
         let published = self.published.filter(|published| *published != 0.0)?;

@@ -269,11 +269,11 @@ fn worst(summary: &Summary) -> String {
             .published
             .map(|value| number::published(value, &row.unit))
             .unwrap_or_default();
-        let (metric, unit) = (&row.metric, &row.unit);
+        let (place, unit) = (row.place(), &row.unit);
         let _ = writeln!(
             text,
-            "  {}: {metric} at {}: {ours} {unit} ({published} published)",
-            cell.section, row.point,
+            "  {}: {place}: {ours} {unit} ({published} published)",
+            cell.section,
         );
     }
     if summary.worst.len() > WORST_SHOWN {

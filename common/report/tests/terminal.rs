@@ -108,3 +108,17 @@ fn what_nobody_asked_for_is_counted_or_shown_where_all_is_wanted() {
     };
     assert!(PLAIN.section(&nothing).contains("walks"));
 }
+
+#[test]
+fn a_row_of_an_experiment_without_points_is_called_by_its_metric() {
+    assert_eq!(row("walks").place(), "walks at world = lab");
+    let point = Point(Vec::new());
+    assert_eq!(
+        Row {
+            point,
+            ..row("walks")
+        }
+        .place(),
+        "walks"
+    );
+}

@@ -4,7 +4,7 @@
 warmq_units::named! {
     /// Who plays a scenario, by its name in experiments and rows; the simulated world is the first.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum World {
+    pub enum WorldKind {
         /// The laboratory: simulated tasks on a simulated machine.
         Lab = "lab",
         /// Real threads under a real kernel in a virtual machine.
@@ -139,7 +139,7 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
 ];
 
 /// Where `world` differs from what the features in `uses` say, once for each.
-pub(crate) fn notes(uses: &[&'static str], world: World) -> Vec<Note> {
+pub(crate) fn notes(uses: &[&'static str], world: WorldKind) -> Vec<Note> {
     let note = |what: &&'static str| {
         let (_, worlds) = TABLE.iter().find(|(feature, _)| feature == what)?;
         let fidelity = worlds[world as usize];
@@ -156,13 +156,13 @@ mod tests {
 
     #[test]
     fn all_worlds_answer_and_only_the_lab_writes_nothing() {
-        for world in World::ALL {
+        for world in WorldKind::ALL {
             assert_eq!(notes(&["echo", "reply"], world), []);
         }
-        assert_eq!(notes(&["cpu"], World::Lab), []);
-        let write = notes(&["write"], World::Lab);
+        assert_eq!(notes(&["cpu"], WorldKind::Lab), []);
+        let write = notes(&["write"], WorldKind::Lab);
         assert!(matches!(write[0].fidelity, Refused(_)));
-        assert_eq!(notes(&["write"], World::Guest), []);
+        assert_eq!(notes(&["write"], WorldKind::Guest), []);
     }
 
     #[test]

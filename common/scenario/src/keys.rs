@@ -106,31 +106,6 @@ pub(crate) fn find<'k>(keys: &[&'k [Key]], name: &str) -> Option<&'k Key> {
     keys.iter().copied().flatten().find(|key| key.name == name)
 }
 
-#[rustfmt::skip]
-pub(crate) const TOP: &[Key] = &[
-    may("title", Text, "What it is, in a line."),
-    may("about", Text, "What it is, in sentences."),
-    may("work", Text, "The counter that is the work done; by default `rounds`."),
-    may("order", Words(&["listed", "random"]), "In which order tasks start that start at the same time."),
-];
-
-#[rustfmt::skip]
-pub(crate) const SETTING: &[Key] = &[
-    may("least", Value, "The least value allowed."),
-    may("most", Value, "The greatest value allowed."),
-    may("choices", ListOfWords, "The words allowed."),
-    must("default", Value, "The value where none is chosen.", "write the value where none is chosen"),
-    may("what", Text, "What it does, in a sentence."),
-    may("source", Text, "Where the default comes from."),
-];
-
-#[rustfmt::skip]
-pub(crate) const CURVE: &[Key] = &[
-    must("points", Points, "Two points or more, from left to right: [[2, 1], [1024, 100]].", "write two points or more, as in [[2, 1], [1024, 100]]"),
-    may("what", Text, "What it gives, in a sentence."),
-    may("source", Text, "Where the points come from."),
-];
-
 /// Keys of all tables of objects and tasks.
 #[rustfmt::skip]
 pub(crate) const MANY: &[Key] = &[
@@ -270,14 +245,6 @@ pub(crate) const WHEN: &[Key] = &[
     may("when", When, "A setting that is a word and the word with which the step is done."),
 ];
 
-#[rustfmt::skip]
-pub(crate) const AT: &[Key] = &[
-    may("at", Time, "When, once."),
-    may("every", Time, "How long after one another."),
-    may("start", Time, "The first time; after one period."),
-    may("end", Time, "When it ends; never."),
-];
-
 /// What a change may be of: the key, its value, and the keys of `set`.
 #[rustfmt::skip]
 pub(crate) const TARGETS: &[(Key, &[Key])] = &[
@@ -312,14 +279,6 @@ pub(crate) const TARGETS: &[(Key, &[Key])] = &[
         may("stop", True, "They send no more."),
         may("continue", True, "They send again."),
     ]),
-];
-
-/// The keys of a change of the scheduler, besides [`AT`].
-#[rustfmt::skip]
-pub(crate) const SCHEDULER: &[Key] = &[
-    must("scheduler", Text, "`kernel`, `first` (the one that the run began with), or the scheduler that \
-         is loaded.", ""),
-    may("options", Text, "The options that it is started with."),
 ];
 
 #[rustfmt::skip]

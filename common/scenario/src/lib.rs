@@ -67,7 +67,7 @@ pub use amount::{Amount, Draw, StreamName};
 pub use bind::{Bound, EvalError, Indexes};
 pub use change::{Change, Occurs, Phase, SchedulerChoice, Set, Target};
 pub use expr::{Expr, Fault, SettingId, Spot};
-pub use fidelity::{Fidelity, Note, World};
+pub use fidelity::{Fidelity, Note, WorldKind};
 pub use object::{
     Arrivals, Card, Class, Family, Object, ObjectId, ObjectKind, Rate, Source, Spinlock, Then,
 };

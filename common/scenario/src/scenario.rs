@@ -6,7 +6,7 @@ use warmq_config::{Document, Problem, Problems, Setting};
 use warmq_trace::Names;
 
 use crate::change::{Change, Phase, Set, Target};
-use crate::fidelity::{Note, World};
+use crate::fidelity::{Note, WorldKind};
 use crate::object::{Object, ObjectId, ObjectKind};
 use crate::step::{Action, SpanId};
 use crate::task::{TaskKind, TaskKindId};
@@ -228,7 +228,7 @@ impl Scenario {
     }
 
     /// Where `world` plays this scenario otherwise than it says.
-    pub fn fidelity(&self, world: World) -> Vec<Note> {
+    pub fn fidelity(&self, world: WorldKind) -> Vec<Note> {
         crate::fidelity::notes(&self.uses, world)
     }
 }

@@ -26,6 +26,16 @@ pub enum End {
     Far,
 }
 
+impl End {
+    /// This one of two.
+    pub fn of<T>(self, (near, far): (T, T)) -> T {
+        match self {
+            End::Near => near,
+            End::Far => far,
+        }
+    }
+}
+
 /// One object.
 ///
 /// Invariant: as many indexes as the object has dimensions, and an end for streams only.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use warmq_config::{Chosen, Problems};
-use warmq_scenario::{Scenario, Site, World};
+use warmq_scenario::{Scenario, Site, WorldKind};
 
 /// The texts of a folder whose names end with `extension`.
 fn texts(folder: &str, extension: &str) -> Vec<String> {
@@ -100,7 +100,7 @@ fn is_read_or_refused(
             let defaults = Chosen::new(scenario.settings(), Default::default());
             let defaults = defaults.expect("none is chosen");
             prop_assert!(scenario.bind(&defaults, &Site::default()).is_ok());
-            scenario.fidelity(World::Host);
+            scenario.fidelity(WorldKind::Host);
             Ok(Some(text))
         }
         Err(problems) => {

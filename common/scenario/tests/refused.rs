@@ -99,6 +99,7 @@ fn what_a_number_counts_is_checked() {
         "{ run = { uniform = [\"1ms\"] } }",
         "{ run = { pareto = \"1ms\", shape = \"1.0\" } }",
         "{ run = { exponential = \"1ms\", among = [\"2ms\"] } }",
+        "{ run = { exponential = \"1ms\", shape = \"1.5\" } }",
         "{ run = { among = [] } }",
     ]));
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use warmq_config::{Chosen, Value};
 use warmq_scenario::program::{Cpu, Cpus};
-use warmq_scenario::{Bound, ObjectKind, Scenario, Site, TaskKindId, World};
+use warmq_scenario::{Bound, ObjectKind, Scenario, Site, TaskKindId, WorldKind};
 use warmq_units::CpuId;
 
 fn shipped() -> Vec<(String, String)> {
@@ -130,8 +130,8 @@ fn the_examples_of_the_documentation_are_sound() {
 #[test]
 fn each_world_says_what_it_does_otherwise() {
     let hog = scenario("hog");
-    assert_eq!(hog.fidelity(World::Lab), []);
-    let told: Vec<String> = [World::Lab, World::Guest, World::Host]
+    assert_eq!(hog.fidelity(WorldKind::Lab), []);
+    let notes: Vec<String> = WorldKind::ALL
         .iter()
         .flat_map(|world| {
             scenario("simplex")
@@ -141,7 +141,7 @@ fn each_world_says_what_it_does_otherwise() {
         })
         .map(|(world, note)| format!("{world:?}, {}: {:?}", note.what, note.fidelity))
         .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(notes.join("\n"));
 }
 
 /// The group `name` of a bound scenario, by its number: its weight, and the CPUs of a machine of

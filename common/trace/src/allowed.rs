@@ -44,11 +44,6 @@ impl Allowed {
         words.all(|word| *word == u64::MAX)
     }
 
-    /// Whether nothing was recorded.
-    pub fn is_unknown(&self) -> bool {
-        self.words.is_none()
-    }
-
     /// Those in the set, up to the last of which a record is known.
     pub fn known(&self) -> impl Iterator<Item = CpuId> {
         let last = self.words.iter().filter_map(|words| words.keys().last());
@@ -65,9 +60,9 @@ mod tests {
     #[test]
     fn cpus_that_no_record_has_are_allowed() {
         let mut allowed = Allowed::default();
-        assert!(allowed.is_unknown() && allowed.is_all() && allowed.has(CpuId(7)));
+        assert!(allowed.is_all() && allowed.has(CpuId(7)));
         assert_eq!(allowed.set(CpuId(64), 0b101), None);
-        assert!(!allowed.is_unknown() && !allowed.is_all());
+        assert!(!allowed.is_all());
         assert!(allowed.has(CpuId(64)) && !allowed.has(CpuId(65)) && allowed.has(CpuId(66)));
         assert!(allowed.has(CpuId(0)) && allowed.has(CpuId(u16::MAX)));
         assert_eq!(allowed.known().count(), 66);

@@ -51,6 +51,9 @@ pub struct Account {
     pub runnable: bool,
 }
 
+/// How the names of counters begin that are the scheduler's own.
+pub const OF_SCHEDULER: &str = "scheduler.";
+
 /// The names of a scenario, which records give by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {

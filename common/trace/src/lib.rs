@@ -53,7 +53,7 @@ pub use checker::{Breach, Checker, Promise, Queues, Violation};
 pub use circumstance::{Cause, Context, Policy, State};
 pub use digest::Digest;
 pub use groups::{Group, Groups, Limit};
-pub use header::{Account, Header, Names, SpinlockNames};
+pub use header::{Account, Header, Names, OF_SCHEDULER, SpinlockNames};
 pub use perfetto::Perfetto;
 pub use quota::QuotaStat;
 pub use record::{Comm, Interrupt, Observer, Record};

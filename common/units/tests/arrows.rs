@@ -36,7 +36,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("common", "report", &["units"]),
     ("lab", "kernel", &["units", "trace", "machine"]),
     ("lab", "bpf-run", &["bpf"]),
-    ("lab", "classes", &["units"]),
+    ("lab", "classes", &["units", "kernel"]),
     ("lab", "random", &["units", "machine", "kernel"]),
     (
         "lab",
@@ -102,7 +102,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("live", "conflicts", &["units", "coloring", "machine"]),
     ("live", "hint", &[]),
     ("live", "color", &["coloring"]),
-    ("live", "drill", &["hint"]),
+    ("live", "drill", &[]),
     ("live", "scx", &["units", "decide", "hint"]),
     ("live", "vm", &["config"]),
 ];

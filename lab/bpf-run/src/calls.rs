@@ -1,7 +1,5 @@
 //! Helpers and kfuncs that need nothing but memory, maps and the clock.
 
-use std::collections::BTreeSet;
-
 use warmq_bpf::Offer;
 
 use crate::cpumask::{self, Mask};
@@ -155,10 +153,7 @@ pub fn offered() -> Offer {
         kfuncs: kfuncs.map(str::to_owned).collect(),
         helpers: helpers.collect(),
         maps: MAPS.into_iter().collect(),
-        fields: None,
-        variables: BTreeSet::new(),
-        callbacks: None,
-        events: BTreeSet::new(),
+        ..Offer::default()
     }
 }
 

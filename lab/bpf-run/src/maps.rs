@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use warmq_bpf::{Map, MapKind, SpecialKind};
+use warmq_bpf::{Counter, Map, MapKind, SpecialKind};
 
 use crate::ending::Ending;
 use crate::guest::{Guest, map_of};
@@ -111,6 +111,26 @@ impl Guest {
     pub fn value_address(&self, map: u32, offset: u32) -> u64 {
         let base = self.maps.get(map as usize).map_or(0, |state| state.base);
         base.wrapping_add(offset.into())
+    }
+
+    /// What a counter of the object has counted, on all CPUs.
+    pub fn counted(&self, counter: &Counter) -> u64 {
+        let at = counter.map as usize;
+        let (Some(map), Some(state)) = (self.image.maps.get(at), self.maps.get(at)) else {
+            return 0;
+        };
+        let cpus = match map.kind {
+            MapKind::PerCpuArray => self.shape.cpus,
+            _ => 1,
+        };
+        let first = state.base + u64::from(counter.key) * state.step + u64::from(counter.offset);
+        let (copies, distance) = counter.copies_on(self.shape.cpus);
+        let places = (0..u64::from(cpus)).flat_map(|cpu| {
+            let of_cpu = first + cpu * state.stride;
+            (0..u64::from(copies)).map(move |copy| of_cpu + copy * u64::from(distance))
+        });
+        let values = places.filter_map(|place| self.memory.peek(place, counter.size.into()));
+        values.fold(0, u64::wrapping_add)
     }
 
     /// A map by its handle: its index, and what it is.

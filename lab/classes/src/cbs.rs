@@ -61,11 +61,6 @@ impl Cbs {
         }
     }
 
-    /// What has been reserved.
-    pub fn times(&self) -> Times {
-        self.entity.times
-    }
-
     /// Another reservation, which counts from the next period on (`__setparam_dl()`).
     pub fn set_times(&mut self, times: Times) {
         self.entity.times = times;

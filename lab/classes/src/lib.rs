@@ -1,8 +1,9 @@
 //! What runs before the tasks of a scheduler: the classes of deadline and of real-time tasks, and
-//! the deadline server that gives the others a part of the CPU all the same.
+//! the deadline server, or before 6.12 the throttling, that gives the others a part of the CPU.
 //!
 //! Purpose: one form of these for the kernels' own schedulers and for compiled ones of sched_ext.
-//! Arithmetic and queues only: who calls them has tasks, clocks and timers.
+//! Arithmetic and queues, and which CPU a task goes to ([`Overload`]): who calls them has tasks,
+//! clocks and timers.
 //!
 //! ```
 //! use warmq_classes::{IdleTime, Reservation, Server};
@@ -26,11 +27,14 @@ mod entity;
 mod overload;
 mod rank;
 mod server;
+mod task;
+mod throttle;
 mod urgent;
 
-pub use cbs::{Cbs, Charged, Joining};
-pub use entity::Times;
-pub use overload::{Waiter, is_picked_next, looks_elsewhere, lowest, pulls, to_pull};
+pub use cbs::Joining;
+pub use overload::Overload;
 pub use rank::Rank;
 pub use server::{IdleTime, Reservation, Server};
+pub use task::TaskClass;
+pub use throttle::Throttle;
 pub use urgent::Urgent;

@@ -1,6 +1,6 @@
 //! Tasks that run before those of the scheduler: deadline tasks, and after them real-time ones
-//! (`kernel/sched/deadline.c`, `rt.c`). Nobody throttles the latter here: 2.6.24 does not, and
-//! later kernels leave the others 5 % of the CPU.
+//! (`kernel/sched/deadline.c`, `rt.c`). How much of the CPU they leave to others:
+//! [`Server`](crate::Server) and [`Throttle`](crate::Throttle).
 
 use warmq_units::TaskId;
 

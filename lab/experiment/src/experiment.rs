@@ -7,7 +7,7 @@ use warmq_report::{Kind as PlotKind, Scale, Tolerance, VerticalLine};
 use warmq_units::{Duration, Seed};
 
 use crate::grid::Grid;
-use crate::plan::{Chosen, KERNEL, Part, Plan, with_settings};
+use crate::plan::{Configured, KERNEL, Part, Plan, with_settings};
 use crate::point::{Filter, Point, is_no_value};
 use crate::real_kernel::Modelled;
 use crate::simulator::Used;
@@ -236,15 +236,17 @@ pub enum HistogramRead {
     },
 }
 
-/// How a value is compared with its base.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compare {
-    /// By how many percent it is larger (negative: smaller).
-    Percent,
-    /// The value divided by its base.
-    Ratio,
-    /// The value minus its base, in the same unit.
-    Difference,
+warmq_units::named! {
+    /// How a value is compared with its base.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Compare {
+        /// By how many percent it is larger (negative: smaller).
+        Percent = "percent",
+        /// The value divided by its base.
+        Ratio = "ratio",
+        /// The value minus its base, in the same unit.
+        Difference = "difference",
+    }
 }
 
 /// A property of the values along a key.
@@ -348,15 +350,17 @@ pub enum Within {
     Points(f64),
 }
 
-/// The direction of values along a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// Up.
-    Rises,
-    /// Down.
-    Falls,
-    /// All within the slack of the largest.
-    Flat,
+warmq_units::named! {
+    /// The direction of values along a key.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Direction {
+        /// Up.
+        Rises = "rises",
+        /// Down.
+        Falls = "falls",
+        /// All within the slack of the largest.
+        Flat = "flat",
+    }
 }
 
 /// A plot, without values.
@@ -470,7 +474,7 @@ impl Parts {
         }
     }
 
-    fn chosen(&self, part: Part, point: &Point) -> Chosen {
+    fn chosen(&self, part: Part, point: &Point) -> Configured {
         let key = (part, self.written_at(part, point));
         let mut settings = self.defaults.get(&key).cloned().unwrap_or_default();
         // What only another of the worlds or schedulers of a sweep has means nothing here.
@@ -491,7 +495,7 @@ impl Parts {
                 set(setting, value);
             }
         }
-        Chosen {
+        Configured {
             name: bare(part, &key.1).to_owned(),
             settings,
         }

@@ -46,7 +46,7 @@ pub use jobs::Jobs;
 pub use judge::{Finding, Judged};
 pub use not_done::NotDone;
 pub use outcome::{Outcome, RunFailure, shown_value};
-pub use plan::{Chosen, KERNEL, LAB, Part, Plan};
+pub use plan::{Configured, KERNEL, LAB, Part, Plan};
 pub use point::{Filter, Point};
 pub use real_kernel::{Kernels, Modelled, RealKernel, beside, facts, nearest_release, simulates};
 pub use request::{Change, Request, Trial};

@@ -34,7 +34,7 @@ pub const LAB: &str = "lab";
 
 /// A world, machine, scheduler or workload, with every setting it has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Chosen {
+pub struct Configured {
     /// Its name; for a machine also a path or `host`.
     pub name: String,
     /// All its settings, including those at their defaults, so that equal runs have equal plans.
@@ -48,13 +48,13 @@ pub struct Chosen {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Plan {
     /// Who plays.
-    pub world: Chosen,
+    pub world: Configured,
     /// The machine that the programs run on.
-    pub machine: Chosen,
+    pub machine: Configured,
     /// The scheduler that decides which task runs.
-    pub scheduler: Chosen,
+    pub scheduler: Configured,
     /// The programs that run.
-    pub workload: Chosen,
+    pub workload: Configured,
     /// The seed of the run.
     pub seed: Seed,
     /// Simulated time before anything is measured.
@@ -81,7 +81,7 @@ impl Plan {
     }
 }
 
-impl fmt::Display for Chosen {
+impl fmt::Display for Configured {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.name)?;
         let settings: Vec<String> = self
@@ -97,22 +97,18 @@ impl fmt::Display for Plan {
     /// Every fact of the plan on one line; equal lines are equal plans.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Plan {
+            world,
             machine,
             scheduler,
             workload,
-            seed,
-            ..
+            seed: Seed(seed),
+            warmup,
+            time,
         } = self;
+        let (warmup, time) = (warmup.exact(), time.exact());
         write!(
             formatter,
-            "{workload} under {scheduler} on {machine}, seed {}, ",
-            seed.0
-        )?;
-        let (warmup, time) = (self.warmup.exact(), self.time.exact());
-        write!(formatter, "{time} after {warmup}")?;
-        match self.is_simulated() {
-            true => Ok(()),
-            false => write!(formatter, ", in {}", self.world),
-        }
+            "{workload} under {scheduler} on {machine}, seed {seed}, {time} after {warmup}, in {world}"
+        )
     }
 }

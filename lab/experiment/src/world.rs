@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use warmq_config::{Chosen, Setting};
 use warmq_machine::MachineDescription;
 use warmq_play::Entry;
-use warmq_scenario::World as Kind;
+use warmq_scenario::WorldKind;
 use warmq_sched_ext::Place;
 use warmq_trace::{Header, Observer, Record};
-use warmq_units::{Duration, Instant};
+use warmq_units::Instant;
 
 use crate::engine::{Programs, places};
 use crate::plan::Plan;
@@ -19,7 +19,7 @@ use crate::simulator::{Measured, Parameter, RunError};
 /// A world that plays workloads.
 pub trait World: Send + Sync {
     /// Which one it is; its name is how experiments ask for it.
-    fn kind(&self) -> Kind;
+    fn kind(&self) -> WorldKind;
 
     /// What can be set on it.
     fn settings(&self) -> Vec<Setting>;
@@ -105,6 +105,12 @@ impl<'a> Play<'a> {
         self.workload.text().unwrap_or_default()
     }
 
+    /// What the plan's scheduler counts, as `warmq-player --counters` takes it.
+    pub fn counters(&self) -> String {
+        let (name, cpus) = (&self.plan.scheduler.name, self.machine.cpus.len());
+        self.programs.written_counters(name, cpus)
+    }
+
     /// The compiled scheduler `name`, if it is an object alone, as a file that a kernel of `series`
     /// starts as a script of `loader`. What is set for the plan's scheduler is set for that alone.
     ///
@@ -122,7 +128,7 @@ impl<'a> Play<'a> {
             true => &own.settings,
             false => &none,
         };
-        let places = places(self.machine, Kind::Guest).into_iter();
+        let places = places(self.machine, WorldKind::Guest).into_iter();
         let place = |(core, llc)| Place {
             core,
             llc,
@@ -146,9 +152,9 @@ pub struct Played {
     /// What was not played as the scenario says.
     pub notes: Vec<String>,
     /// For how long its CPUs waited for those of the machine below it, as far as no record
-    /// ([`Record::Steal`]) shows: by so much its times may be too long. Zero where its clock does
-    /// not run meanwhile.
-    pub delay: Duration,
+    /// ([`Record::Steal`]) shows, in a second of playing: by so much its times may be too long.
+    /// Zero where its clock does not run meanwhile.
+    pub delay_per_second: f64,
     /// What it was played on.
     pub parameters: Vec<Parameter>,
 }

@@ -85,3 +85,59 @@ fn a_command_that_makes_a_missing_program_is_named() {
         "scx_warmq is neither beside warmq nor on PATH: `cargo build --release -p scx_warmq` makes it"
     );
 }
+
+/// Two tasks that send a byte to and fro, under a scheduler that counts whom it queues: who wakes,
+/// and who goes on after its slice.
+fn counting(schedulers: &str) -> Result<Vec<Vec<f64>>, String> {
+    let text = format!(
+        r#"
+        title = "Who is queued"
+        machine = "small-4llc"
+        workload = "ping-pong"
+        seeds = [1]
+        [sweep]
+        scheduler = {schedulers}
+        [run]
+        warmup = "20ms"
+        time = "20ms"
+        [[measure]]
+        metric = ["wakeups_per_second", "scheduler.enqueued_per_second"]
+        "#
+    );
+    let engine = Engine::default().finding(find);
+    let experiment = Experiment::read("trial.toml", &text, &engine);
+    let experiment = experiment.map_err(|problems| problems.to_string())?;
+    let options = Options::default();
+    let runs = Runs::of(experiment.jobs(&options), &engine, 1, &|_| ()).expect("threads");
+    let rows = experiment.outcome(&options, &runs).rows;
+    let of = |metric: &str| {
+        let rows = rows.iter().filter(|row| row.metric == metric);
+        rows.map(|row| row.value).collect()
+    };
+    Ok(vec![
+        of("wakeups_per_second"),
+        of("scheduler.enqueued_per_second"),
+    ])
+}
+
+#[test]
+fn what_a_scheduler_counts_is_a_figure_of_what_is_measured() {
+    let [wakeups, enqueued] = &counting(r#"["eevdf-6.18", "scx_faults"]"#).unwrap()[..] else {
+        panic!("two figures");
+    };
+    assert!(enqueued[0].is_nan(), "EEVDF counts nothing");
+    assert!(wakeups[1] > 1_000.0, "{wakeups:?}");
+    let more = enqueued[1] - wakeups[1];
+    assert!((0.0..=500.0).contains(&more), "{more} of {wakeups:?}");
+}
+
+#[test]
+fn a_counter_of_no_scheduler_is_refused_unless_a_program_is_missing() {
+    let refused = counting(r#"["eevdf-6.18"]"#).unwrap_err();
+    assert!(
+        refused.contains("no metric \"scheduler.enqueued_per_second\""),
+        "{refused}"
+    );
+    let played = counting(r#"["eevdf-6.18", "scx_nest"]"#).unwrap();
+    assert!(played[1].iter().all(|value| value.is_nan()), "{played:?}");
+}

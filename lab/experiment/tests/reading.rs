@@ -74,7 +74,7 @@ fn a_plan_has_every_setting_swept_set_or_default() {
         (plan.warmup, plan.time),
         (Duration::from_ms(10), Duration::from_ms(500))
     );
-    insta::assert_snapshot!(plan, @"web (processes = 1024, think = 1ms) under linux24 (colors = 1, first_bit = 0, layout = slab, prefetch = false) on p3xeon-8way (cpus = 8, l2 = 512KB), seed 7, 500ms after 10ms");
+    insta::assert_snapshot!(plan, @"web (processes = 1024, think = 1ms) under linux24 (colors = 1, first_bit = 0, layout = slab, prefetch = false) on p3xeon-8way (cpus = 8, l2 = 512KB), seed 7, 500ms after 10ms, in lab ()");
 }
 
 #[test]

@@ -6,22 +6,22 @@ use warmq_experiment::{
     AnyObserver, Cause, Engine, Experiment, LAB, Measured, Options, Play, Played, RunError, Runs,
     Setting, Value, World,
 };
-use warmq_scenario::World as Kind;
+use warmq_scenario::WorldKind;
 use warmq_trace::{Header, Record};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 /// Plays every scenario as one hog that has half of its CPU, and counts its rounds. It has a
 /// setting, like a guest's kernel, and no scheduler but "kernel".
-struct Pretended(Kind);
+struct Pretended(WorldKind);
 
 impl World for Pretended {
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> WorldKind {
         self.0
     }
 
     fn settings(&self) -> Vec<Setting> {
         match self.0 {
-            Kind::Guest => vec![Setting::text("kernel", "6.18")],
+            WorldKind::Guest => vec![Setting::text("kernel", "6.18")],
             _ => Vec::new(),
         }
     }
@@ -109,8 +109,8 @@ fn played(request: &Play<'_>) -> Result<Played, RunError> {
 
 fn engine() -> Engine {
     Engine::default()
-        .with(Arc::new(Pretended(Kind::Guest)))
-        .with(Arc::new(Pretended(Kind::Host)))
+        .with(Arc::new(Pretended(WorldKind::Guest)))
+        .with(Arc::new(Pretended(WorldKind::Host)))
 }
 
 fn experiment(rest: &str) -> Experiment {

@@ -342,6 +342,7 @@ fn name(lock: &Lock) -> String {
         Lock::Task(task) => format!("the lock of {task}"),
         Lock::RunQueue(cpu) => format!("the run queue of {cpu}"),
         Lock::Groups => "the lock of cgroups".to_owned(),
+        Lock::Handover(task) => format!("the transfer of {task} to or from the program"),
         Lock::Spin(address) => format!("the spin lock at {address:#x}"),
     }
 }

@@ -1,11 +1,9 @@
 //! Tasks that are in a queue and go back to the program: `scx_bpf_dsq_reenq()`, and those that were
 //! to run at once (`SCX_ENQ_IMMED`) and cannot.
 
-use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
 use crate::queue::Dsq;
-use crate::run_queue::Machine;
 use crate::state::Here;
 use crate::words::{dsq, ops};
 
@@ -59,7 +57,7 @@ fn vetted(flags: u64, immediate: u64, local: bool, always: bool) -> Option<u64> 
 impl Here<'_, '_> {
     /// The flags of an insert into a queue; ejects the program if they cannot be.
     pub(crate) fn vet(&mut self, id: u64, flags: u64) -> u64 {
-        let local = id == dsq::LOCAL || id & dsq::LOCAL_ON == dsq::LOCAL_ON;
+        let local = id == dsq::LOCAL || dsq::on_cpu(id).is_some();
         let always = self.state.flags & ops::ALWAYS_ENQ_IMMED != 0;
         let vetted = vetted(flags, self.state.enq.immediate, local, always);
         vetted.unwrap_or_else(|| {
@@ -71,7 +69,7 @@ impl Here<'_, '_> {
     fn doing(&self, cpu: CpuId) -> Doing {
         let picked = self.state.runs(cpu);
         let task = picked.or(self.context.running_on(cpu));
-        match (self.state.finding == Some(cpu), task) {
+        match (self.state.own.finding == Some(cpu), task) {
             (true, _) => Doing::Dispatch,
             (_, None) => Doing::Idle,
             (_, Some(_)) => Doing::Task,
@@ -94,17 +92,21 @@ impl Here<'_, '_> {
     pub(crate) fn set_immediate(&mut self, task: TaskId, immediate: bool) {
         let state = self.state.task_mut(task);
         if std::mem::replace(&mut state.immediate, immediate) != immediate {
-            let queued = state.queued;
-            self.write_queued(task, queued);
+            self.write_queued(task);
         }
     }
 
     /// A queue is to be looked through when the callback has returned.
     pub(crate) fn look_through(&mut self, queue: Dsq, all: bool) {
-        let known = self.state.again.iter_mut().find(|one| one.queue == queue);
+        let known = self
+            .state
+            .own
+            .again
+            .iter_mut()
+            .find(|one| one.queue == queue);
         match known {
             Some(known) => known.all |= all,
-            None => self.state.again.push(Again { queue, all }),
+            None => self.state.own.again.push(Again { queue, all }),
         }
     }
 
@@ -145,18 +147,6 @@ impl Here<'_, '_> {
             self.eject(format!("{task} reenqueued {repeats} times without running"));
         }
         repeats > MOST_REPEATS
-    }
-}
-
-impl Machine {
-    /// Tasks go back to the program (`run_deferred()`), until no queue is to be looked through.
-    pub(crate) fn reenqueue(&mut self, context: &mut Context<'_>) {
-        while !self.state.again.is_empty() {
-            let again = self.state.again.remove(0);
-            for task in self.here(context).take_back(again) {
-                self.give(context, task, self.state.enq.reenqueued);
-            }
-        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::expenses::Expenses;
 use crate::ground::Ground;
 use crate::idle::Idle;
 use crate::kicks::{KickWait, Wait};
-use crate::layout;
+use crate::layout::Layouts;
 use crate::lines::Lines;
 use crate::load::Loaded;
 use crate::masks;
@@ -21,7 +21,7 @@ use crate::profiler::Profiler;
 use crate::queue::Queue;
 use crate::realtime::Above;
 use crate::run_queue::{Callbacks, Machine};
-use crate::state::{Cpu, Layouts, State};
+use crate::state::{Cpu, State};
 use crate::tracing::{AtEvents, MIGRATE, TICK};
 use crate::variables::Variables;
 use crate::words::{BATCH_DEFAULT, Enq, TIMEOUT_DEFAULT, flags};
@@ -78,6 +78,7 @@ impl SchedExt {
             loader: loaded.cpu.map(CpuId),
             timeout: Duration::from_ms(timeout),
             watched: Instant::START,
+            counted: Vec::new(),
         })
     }
 
@@ -109,10 +110,10 @@ impl Machine {
             code: Code {
                 program: Arc::new(Program::new(&guest)),
                 table: call::table(&image.kfuncs),
+                callbacks: Callbacks::of(&found.callbacks, &loaded.kernel),
             },
             guest,
             state,
-            callbacks: Callbacks::of(&found.callbacks, &loaded.kernel),
             events,
         })
     }
@@ -127,23 +128,7 @@ fn state(
     events: &AtEvents,
 ) -> Result<State, NotAttached> {
     let kernel = &*loaded.kernel;
-    let layouts = Layouts {
-        task: layout::TaskFields::of(kernel),
-        run_queue: layout::RunQueueFields::of(kernel),
-        css_set: layout::CssSetFields::of(kernel),
-        cgroup: layout::CgroupFields::of(kernel),
-        node: layout::NodeFields::of(kernel),
-        task_group: layout::TaskGroupFields::of(kernel),
-        signal: layout::SignalFields::of(kernel),
-        queue: layout::QueueFields::of(kernel),
-        init_task: layout::InitTaskArgs::of(kernel),
-        exit_task: layout::ExitTaskArgs::of(kernel),
-        cgroup_init: layout::CgroupInitArgs::of(kernel),
-        events: layout::EventStats::of(kernel),
-        insert: layout::InsertArgs::of(kernel),
-        select: layout::SelectArgs::of(kernel),
-        release: layout::ReleaseArgs::of(kernel),
-    };
+    let layouts = Layouts::of(kernel);
     let number = |name: &str| found.numbers.get(name).copied().unwrap_or(0);
     let flags = number("flags");
     let updates = found.callbacks.contains_key("update_idle");
@@ -183,7 +168,7 @@ fn state(
         },
         watches_migrations: events.has(MIGRATE),
         variables: Variables::new(ground, guest, kernel, events.has(TICK))?,
-        cred: cred(kernel, guest)?,
+        cred: cred(&layouts, guest)?,
         possible,
         online,
         random: seed | 1,
@@ -214,11 +199,10 @@ fn write(guest: &mut Guest, entry: &Entry) -> Result<(), NotAttached> {
 }
 
 /// The credentials of all tasks: root's, in the first user namespace.
-fn cred(kernel: &warmq_bpf::KernelTable, guest: &mut Guest) -> Result<u64, Ending> {
-    let fields = layout::CredFields::of(kernel);
-    let cred = guest.allocate(fields.size)?;
-    let namespace = guest.allocate(layout::NamespaceFields::of(kernel).size)?;
-    fields.namespace.set(guest, cred, namespace);
+fn cred(layouts: &Layouts, guest: &mut Guest) -> Result<u64, Ending> {
+    let cred = guest.allocate(layouts.cred.size)?;
+    let namespace = guest.allocate(layouts.namespace.size)?;
+    layouts.cred.namespace.set(guest, cred, namespace);
     Ok(cred)
 }
 

@@ -10,11 +10,12 @@ use warmq_kernel::Context;
 use crate::here::ns;
 use crate::kfuncs::{HELPERS, KFUNCS};
 use crate::profiler::Watch;
+use crate::run_queue::Callbacks;
 use crate::state::{During, Here, State};
 
 /// What a call of the program's leads to: a kfunc by its index in `Image::kfuncs`, or none if
 /// lab/bpf-run runs it itself.
-pub(crate) type Table = Vec<Option<usize>>;
+pub(crate) type Table = Arc<[Option<usize>]>;
 
 /// Which of [`KFUNCS`] the kfuncs of an object are.
 pub(crate) fn table(kfuncs: &[String]) -> Table {
@@ -28,20 +29,39 @@ pub(crate) fn table(kfuncs: &[String]) -> Table {
 
 /// The kernel around a callback that runs.
 struct Caller<'a, 'k, W> {
+    code: &'a Code,
     state: &'a mut State,
     context: &'a mut Context<'k>,
-    table: &'a Table,
     watch: &'a mut W,
 }
 
 /// Whom the kernel calls, and with what.
 #[derive(Clone, Copy)]
-struct Call<'c> {
-    function: u32,
+pub(crate) struct Call<'c> {
+    pub(crate) function: u32,
     args: &'c [u64],
     /// It gets a pointer to its arguments.
     context: bool,
-    during: During,
+    pub(crate) during: During,
+}
+
+impl<'c> Call<'c> {
+    pub(crate) fn callback(function: u32, during: During, args: &'c [u64]) -> Call<'c> {
+        Call {
+            function,
+            args,
+            context: true,
+            during,
+        }
+    }
+
+    /// Of a timer's function, which takes its arguments as they are.
+    pub(crate) fn timer(function: u32, args: &'c [u64]) -> Call<'c> {
+        Call {
+            context: false,
+            ..Call::callback(function, During::Other, args)
+        }
+    }
 }
 
 impl<W: Watch> Kernel for Caller<'_, '_, W> {
@@ -59,7 +79,7 @@ impl<W: Watch> Kernel for Caller<'_, '_, W> {
     fn call(&mut self, callee: Callee, args: [u64; 5], guest: &mut Guest) -> Result<u64, Ending> {
         let run = match callee {
             Callee::Kfunc(which) => {
-                let known = self.table.get(which as usize).copied().flatten();
+                let known = self.code.table.get(which as usize).copied().flatten();
                 known.map(|at| KFUNCS[at].1)
             }
             Callee::Helper(number) => {
@@ -69,6 +89,7 @@ impl<W: Watch> Kernel for Caller<'_, '_, W> {
         };
         let run = run.ok_or_else(|| Ending::Call(format!("{callee:?}")))?;
         let mut here = Here {
+            code: self.code,
             state: self.state,
             guest,
             context: self.context,
@@ -137,114 +158,76 @@ impl Here<'_, '_> {
 
     /// Calls a function of the program, and returns what it returns; `None` if that has been
     /// ejected, now or before.
-    pub(crate) fn call(
-        &mut self,
-        code: &Code,
-        function: Option<u32>,
-        during: During,
-        args: &[u64],
-    ) -> Option<u64> {
-        let call = Call {
-            function: function?,
-            args,
-            context: true,
-            during,
-        };
-        self.run(code, call)
+    pub(crate) fn call(&mut self, function: Option<u32>, args: &[u64]) -> Option<u64> {
+        self.run(Call::callback(function?, During::Other, args))
     }
 
     /// Calls a program of kind syscall, for free, with the address of its argument.
-    pub(crate) fn call_syscall(
-        &mut self,
-        code: &Code,
-        function: u32,
-        argument: u64,
-    ) -> Option<u64> {
+    pub(crate) fn call_syscall(&mut self, function: u32, argument: u64) -> Option<u64> {
         let costs = std::mem::take(&mut self.state.costs);
-        let returned = self.call_timer(code, function, &[argument]);
+        let returned = self.run(Call::timer(function, &[argument]));
         self.state.costs = costs;
         returned
     }
 
-    /// Calls a timer's function, which takes its arguments as they are.
-    pub(crate) fn call_timer(&mut self, code: &Code, function: u32, args: &[u64]) -> Option<u64> {
-        let call = Call {
-            function,
-            args,
-            context: false,
-            during: During::Other,
-        };
-        self.run(code, call)
-    }
-
-    fn run(&mut self, code: &Code, call: Call<'_>) -> Option<u64> {
+    /// Makes a call.
+    pub(crate) fn run(&mut self, call: Call<'_>) -> Option<u64> {
         if self.state.ejected.is_some() {
             return None;
         }
         let profiler = self.state.profiler.clone();
         let Some(profiler) = profiler.filter(|profiler| profiler.counts(self.now())) else {
-            return self.run_watched(code, call, &mut ());
+            return self.run_watched(call, &mut ());
         };
         let mut callback = profiler.begin(call.function, self.context);
-        let returned = self.run_watched(code, call, &mut callback);
+        let returned = self.run_watched(call, &mut callback);
         profiler.end(call.function, callback, self.context);
         returned
     }
 
     /// A callback that is about to begin, and may be interrupted.
-    pub(crate) fn begin(
-        &mut self,
-        code: &Code,
-        function: u32,
-        args: &[u64],
-        context: bool,
-    ) -> Interrupted {
+    pub(crate) fn begin(&mut self, call: Call<'_>) -> Interrupted {
+        self.state.own.during = call.during;
         self.state.lines.begin();
         self.write_preempt_count();
         self.write_clock();
-        match context {
-            true => Interrupted::with_context(&code.program, self.guest, function, args),
-            false => Interrupted::new(&code.program, self.guest, function, args),
+        let Call { function, args, .. } = call;
+        match call.context {
+            true => Interrupted::with_context(&self.code.program, self.guest, function, args),
+            false => Interrupted::new(&self.code.program, self.guest, function, args),
         }
     }
 
     /// A callback that was interrupted goes on.
-    pub(crate) fn go_on(
-        &mut self,
-        code: &Code,
-        callback: &mut Interrupted,
-    ) -> Result<Option<u64>, Box<Ended>> {
+    pub(crate) fn go_on(&mut self, callback: &mut Interrupted) -> Result<Option<u64>, Box<Ended>> {
         let mut caller = Caller {
+            code: self.code,
             state: self.state,
             context: self.context,
-            table: &code.table,
             watch: &mut Interrupts,
         };
-        callback.go_on(&code.program, self.guest, &mut caller)
+        callback.go_on(&self.code.program, self.guest, &mut caller)
     }
 
-    fn run_watched(&mut self, code: &Code, call: Call<'_>, watch: &mut impl Watch) -> Option<u64> {
+    fn run_watched(&mut self, call: Call<'_>, watch: &mut impl Watch) -> Option<u64> {
         self.state.lines.begin();
         self.write_preempt_count();
         self.write_clock();
-        self.state.during = call.during;
+        let outer = std::mem::replace(&mut self.state.own.during, call.during);
         self.context.spend(self.state.costs.callback);
         watch.did(self.context);
         let mut caller = Caller {
+            code: self.code,
             state: self.state,
             context: self.context,
-            table: &code.table,
             watch,
         };
+        let (program, Call { function, args, .. }) = (&self.code.program, call);
         let ended = match call.context {
-            true => code
-                .program
-                .run_context(self.guest, &mut caller, call.function, call.args),
-            false => code
-                .program
-                .run(self.guest, &mut caller, call.function, call.args),
+            true => program.run_context(self.guest, &mut caller, function, args),
+            false => program.run(self.guest, &mut caller, function, args),
         };
-        self.state.during = During::Other;
+        self.state.own.during = outer;
         self.pay_instructions();
         watch.ran(self.context);
         match ended {
@@ -260,14 +243,9 @@ impl Here<'_, '_> {
 
     /// As [`Here::call`], for what runs before the machine does, in no time: `ops.init` and what
     /// user space runs.
-    pub(crate) fn call_for_free(
-        &mut self,
-        code: &Code,
-        function: Option<u32>,
-        args: &[u64],
-    ) -> Option<u64> {
+    pub(crate) fn call_for_free(&mut self, function: Option<u32>, args: &[u64]) -> Option<u64> {
         let costs = std::mem::take(&mut self.state.costs);
-        let returned = self.call(code, function, During::Other, args);
+        let returned = self.call(function, args);
         self.state.costs = costs;
         returned
     }
@@ -281,9 +259,10 @@ impl Watch for Interrupts {
     const INTERRUPTS: bool = true;
 }
 
-/// The decoded code of an object, and what its kfuncs are.
+/// The decoded code of an object, what its kfuncs are, and its callbacks.
 #[derive(Clone)]
 pub(crate) struct Code {
     pub(crate) program: Arc<Program>,
     pub(crate) table: Table,
+    pub(crate) callbacks: Callbacks,
 }

@@ -1,16 +1,18 @@
 //! The kernel's part of sched_ext as a scheduler of the lab.
 
+use warmq_classes::{Joining, Overload};
 use warmq_kernel::{Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler, Why};
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
+use crate::events::Events;
+use crate::execution::at_once;
 use crate::ground::Ground;
 use crate::load::Loaded;
 use crate::profile::{Hint, Run};
 use crate::realtime::{SERVER_TIMER, replenished};
-use crate::run_queue::Machine;
-use crate::state::During;
+use crate::run_queue::{Machine, RunQueue};
 use crate::tracing::Event;
-use crate::words::{ops, wake};
+use crate::words::{deq, ops, wake};
 
 /// A compiled scheduler that is attached to a machine.
 pub struct SchedExt {
@@ -28,21 +30,32 @@ pub struct SchedExt {
     /// The longest that a task may wait (`timeout_ms`), and when that was last looked at.
     pub(crate) timeout: Duration,
     pub(crate) watched: Instant,
+    /// What its counters had counted when it was last started anew.
+    pub(crate) counted: Vec<u64>,
 }
 
 impl SchedExt {
+    /// What each of its counters has counted.
+    pub(crate) fn counts(&self) -> Vec<u64> {
+        let counters = self.loaded.counters.iter().enumerate();
+        let before = |at: usize| self.counted.get(at).copied().unwrap_or(0);
+        let now = |counter| self.machine.guest.counted(counter);
+        counters
+            .map(|(at, counter)| before(at).wrapping_add(now(counter)))
+            .collect()
+    }
+
     /// Runs what runs before the first task: `ops.init`, and the callbacks of cgroups.
     pub(crate) fn begin(&mut self, context: &mut Context<'_>) {
         if std::mem::replace(&mut self.begun, true) {
             return;
         }
         let machine = &mut self.machine;
-        let code = machine.code.clone();
         machine.state.bound_to = self.loader;
         self.loader_runs(context, false);
         let machine = &mut self.machine;
-        let init = machine.callbacks.init;
-        let returned = machine.here(context).call_for_free(&code, init, &[]);
+        let init = machine.code.callbacks.init;
+        let returned = machine.here(context).call_for_free(init, &[]);
         if let Some(error) = returned
             .map(|value| value as i32)
             .filter(|value| *value < 0)
@@ -79,30 +92,14 @@ impl SchedExt {
     /// Runs a program of kind syscall, which may change its argument. Loaders give up if it does
     /// not return 0.
     fn loader_calls(&mut self, context: &mut Context<'_>, program: &str, argument: &mut [u8]) {
-        let machine = &mut self.machine;
-        let code = machine.code.clone();
-        let found = code.program.image().program(program);
-        let function = found.map(|program| program.function);
-        let size = argument.len() as u64;
-        let (Some(function), Ok(there)) = (function, machine.guest.allocate(size)) else {
-            let text = format!("its loader runs {program}, which is not there");
-            return machine.here(context).eject(text);
+        let why = match self.machine.call_syscall(context, program, argument) {
+            None => format!("its loader runs {program}, which is not there"),
+            Some(Some(error)) if error != 0 => {
+                format!("{program}, which its loader runs, returned {error}")
+            }
+            Some(_) => return,
         };
-        if let Some(bytes) = machine.guest.bytes_mut(there, size) {
-            bytes.copy_from_slice(argument);
-        }
-        let returned = machine.here(context).call_syscall(&code, function, there);
-        if let Some(error) = returned
-            .map(|value| value as i32)
-            .filter(|value| *value != 0)
-        {
-            let text = format!("{program}, which its loader runs, returned {error}");
-            machine.here(context).eject(text);
-        }
-        if let Some(bytes) = machine.guest.bytes(there, size) {
-            argument.copy_from_slice(bytes);
-        }
-        machine.guest.free(there, size);
+        self.machine.here(context).eject(why);
     }
 
     /// Hands an ejection over to the lab, which ends the run.
@@ -114,7 +111,7 @@ impl SchedExt {
 
     /// What is to be done after callbacks: kicks, queues to enqueue again, an ejection.
     fn finish(&mut self, context: &mut Context<'_>) {
-        self.machine.reenqueue(context);
+        at_once(self.machine.on(context).reenqueue());
         self.machine.tell_migrations(context);
         let mut here = self.machine.here(context);
         here.send_kicks();
@@ -173,14 +170,16 @@ impl Scheduler for SchedExt {
             self.machine.happens(context, Event::Waking(task));
         }
         if self.machine.is_urgent(task) {
-            return self.machine.select_urgent(context, task);
+            let last = context.task(task).last_cpu();
+            let last = self.machine.allowed_near(context, task, last);
+            return self.machine.select_urgent(context, task, last);
         }
         let wakes = match why {
             Why::Fork => wake::FORK,
             Why::Wakeup(wakeup) if wakeup.sync => wake::WAKEUP | wake::SYNC,
             Why::Wakeup(_) => wake::WAKEUP,
         };
-        let cpu = self.machine.select(context, task, wakes);
+        let cpu = at_once(self.machine.on(context).select(task, wakes));
         self.finish(context);
         cpu
     }
@@ -200,16 +199,16 @@ impl Scheduler for SchedExt {
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
         context.compute(self.machine.state.costs.wakeup);
-        let enq = self.machine.state.enq;
-        let selected = std::mem::take(&mut self.machine.state.task_mut(task).cpu_selected);
         let flags = match why {
             Why::Fork => 0,
-            Why::Wakeup(_) => enq.wakeup,
+            Why::Wakeup(_) => self.machine.state.enq.wakeup,
         };
-        let flags = flags | if selected { enq.cpu_selected } else { 0 };
         match self.machine.is_urgent(task) {
-            true => self.machine.enqueue_urgent(context, task, cpu),
-            false => self.machine.enqueue(context, task, cpu, flags),
+            true => {
+                let mut here = self.machine.here(context);
+                here.join_urgent(task, cpu, Joining::Woken);
+            }
+            false => at_once(self.machine.on(context).activate(task, cpu, flags)),
         }
         let event = match why {
             Why::Fork => Event::WakeupNew(task),
@@ -224,24 +223,16 @@ impl Scheduler for SchedExt {
         if context.running_on(cpu).is_none() {
             context.reschedule(cpu);
         } else if self.machine.is_urgent(task) {
-            self.machine.preempt_for(context, task, cpu);
+            self.machine.here(context).preempt_for(task, cpu);
             self.machine.push_woken(context, task, cpu);
         }
     }
 
-    /// A task that exits leaves its autogroup, by which it is dequeued and enqueued once more while
-    /// it runs (`sched_autogroup_exit_task()`).
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
         if self.machine.is_urgent(task) {
             return self.machine.dequeue_urgent(context, task);
         }
-        if context.task(task).has_exited() {
-            self.machine.state.task_mut(task).still_runs = true;
-            self.machine.change(context, task, |_, _| {});
-            self.machine.state.task_mut(task).still_runs = false;
-        }
-        self.machine
-            .dequeue(context, task, crate::words::deq::SLEEP);
+        at_once(self.machine.on(context).dequeue(task, deq::SLEEP));
         self.report(context);
     }
 
@@ -254,7 +245,7 @@ impl Scheduler for SchedExt {
         if next != previous {
             self.machine.happens(context, Event::Switch(previous, next));
         }
-        self.machine.reenqueue(context);
+        at_once(self.machine.on(context).reenqueue());
         self.machine.tell_migrations(context);
         self.report(context);
         pick
@@ -278,7 +269,6 @@ impl Scheduler for SchedExt {
         leaving.any(|(task, _)| *task == previous)
     }
 
-    /// CPUs that would have taken this task while it left its own look again.
     fn put_prev(&mut self, context: &mut Context<'_>, previous: TaskId) {
         if self.machine.is_urgent(previous) {
             let cpu = context.cpu();
@@ -287,15 +277,7 @@ impl Scheduler for SchedExt {
             }
             return;
         }
-        let state = &mut self.machine.state;
-        let wanted = std::mem::take(&mut state.leaving);
-        for (task, cpu) in wanted {
-            if task != previous {
-                state.leaving.push((task, cpu));
-            } else if context.running_on(cpu).is_none() {
-                context.reschedule(cpu);
-            }
-        }
+        self.machine.has_left(context, previous);
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
@@ -307,7 +289,7 @@ impl Scheduler for SchedExt {
         if let Some(task) = running.filter(|task| current == Some(*task)) {
             match self.machine.is_urgent(task) {
                 true => self.machine.tick_urgent(context, task),
-                false => self.machine.tick(context, cpu, task),
+                false => at_once(self.machine.on(context).tick(task)),
             }
         }
         self.machine.happens(context, Event::Tick);
@@ -315,19 +297,9 @@ impl Scheduler for SchedExt {
     }
 
     fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
-        if self.machine.is_urgent(task) {
-            self.machine.yield_urgent(context, task);
-            self.finish(context);
-            return true;
-        }
-        match self.machine.callbacks.yields {
-            Some(yields) => {
-                let address = self.machine.state.task(task).address;
-                let args = [address, 0];
-                self.machine
-                    .call(context, Some(yields), During::Other, &args);
-            }
-            None => self.machine.here(context).set_slice(task, 0),
+        match self.machine.is_urgent(task) {
+            true => self.machine.yield_urgent(context, task),
+            false => at_once(self.machine.on(context).yields(task)),
         }
         self.finish(context);
         true
@@ -343,19 +315,7 @@ impl Scheduler for SchedExt {
             self.machine.affinity_of_urgent(context, task);
             return self.finish(context);
         }
-        self.machine.change(context, task, |machine, context| {
-            machine.here(context).write_affinity(task);
-            let fields = machine.state.layouts.task;
-            let address = machine.state.task(task).address;
-            let set = machine.callbacks.set_cpumask;
-            let mask = fields.cpus_mask.within(address);
-            machine.call(context, set, During::Other, &[address, mask]);
-        });
-        let cpu = self.machine.state.task(task).cpu;
-        let runs = self.machine.state.cpu(cpu).current == Some(task);
-        if runs && !context.task(task).may_run_on(cpu) {
-            context.reschedule(cpu);
-        }
+        at_once(self.machine.on(context).set_affinity(task, |_| {}));
         self.finish(context);
     }
 
@@ -370,14 +330,14 @@ impl Scheduler for SchedExt {
             SERVER_TIMER => self.machine.server_is_due(context),
             timer => match replenished(timer) {
                 Some(task) => self.machine.replenish(context, task),
-                None => self.machine.timer(context, timer),
+                None => at_once(self.machine.on(context).timer(timer)),
             },
         }
         self.finish(context);
     }
 
     fn set_group_weight(&mut self, context: &mut Context<'_>, group: GroupId) {
-        self.machine.group_changed(context, group);
+        at_once(self.machine.on(context).group_changed(group));
         self.finish(context);
     }
 
@@ -387,12 +347,31 @@ impl Scheduler for SchedExt {
         task: TaskId,
         fragment: Option<Fragment>,
     ) {
-        if let Some(hint) = self.hint.clone()
-            && self.machine.hears(context, &hint, fragment)
+        let value = fragment.map_or(0, |fragment| {
+            (u64::from(fragment.app) << 32 | u64::from(fragment.number)) + 1
+        });
+        if let Some(hint) = &self.hint
+            && at_once(self.machine.on(context).hears(hint, value))
         {
             self.yield_task(context, task);
             context.reschedule(context.cpu());
         }
+        self.finish(context);
+    }
+
+    fn counted(&self) -> Vec<(String, u64)> {
+        let names = self.loaded.counters.iter();
+        let names = names.map(|counter| counter.name.clone());
+        names.zip(self.counts()).collect()
+    }
+
+    /// It is dequeued and enqueued once more while it runs, and its CPU picks again: who has used
+    /// up its slice gives way here (`sched_move_task()`).
+    fn leave_autogroup(&mut self, context: &mut Context<'_>, task: TaskId) {
+        if !self.machine.is_urgent(task) {
+            at_once(self.machine.on(context).leave_autogroup(task));
+        }
+        context.reschedule(context.cpu());
         self.finish(context);
     }
 

@@ -4,8 +4,8 @@ use warmq_bpf_run::Access;
 use warmq_kernel::View;
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
-use crate::queue::Dsq;
-use crate::state::{Held, Here, Insert};
+use crate::queue::{Dsq, Queue};
+use crate::state::{Dispatched, Held, Here, Insert};
 use crate::words::{SLICE_DEFAULT, SLICE_ENDLESS, dsq};
 
 /// For how long the machine has been up when a run begins, in ns: programs take a point in time of
@@ -66,7 +66,7 @@ impl Here<'_, '_> {
         let all = fields.sum_exec_runtime.get(self.guest, address) + ran;
         fields.sum_exec_runtime.set(self.guest, address, all);
         fields.utime.set(self.guest, address, all);
-        if self.state.task(task).urgency.is_some() {
+        if self.state.is_urgent(task) {
             return self.charge_urgent(task, cpu, ran);
         }
         self.charge_server(cpu, ran);
@@ -76,31 +76,31 @@ impl Here<'_, '_> {
         }
     }
 
+    /// The queue that a number names, as it is seen from `cpu`: no global one.
+    pub(crate) fn named_queue(&self, id: u64, cpu: CpuId) -> Option<Dsq> {
+        if id == dsq::LOCAL {
+            return Some(Dsq::Local(cpu));
+        }
+        if let Some(to) = dsq::on_cpu(id) {
+            let there = to < u64::from(self.context.cpus());
+            return there.then_some(Dsq::Local(CpuId(to as u16)));
+        }
+        self.state.users.contains_key(&id).then_some(Dsq::User(id))
+    }
+
     /// The queue that a number names for a task on `cpu`; ejects the program if there is none, and
     /// takes the global one.
     pub(crate) fn find_queue(&mut self, id: u64, cpu: CpuId) -> Dsq {
-        let global = Dsq::Global(self.node_of(cpu));
-        if id == dsq::LOCAL {
-            return Dsq::Local(cpu);
-        }
-        if id & dsq::LOCAL_ON == dsq::LOCAL_ON {
-            let to = id & dsq::CPU_MASK;
-            if to < u64::from(self.context.cpus()) {
-                return Dsq::Local(CpuId(to as u16));
+        if id != dsq::GLOBAL {
+            if let Some(named) = self.named_queue(id, cpu) {
+                return named;
             }
-            self.eject(format!(
-                "invalid CPU {to} in SCX_DSQ_LOCAL_ON dispatch verdict"
-            ));
-            return global;
+            self.eject(match dsq::on_cpu(id) {
+                Some(to) => format!("invalid CPU {to} in SCX_DSQ_LOCAL_ON dispatch verdict"),
+                None => format!("non-existent DSQ {id:#x}"),
+            });
         }
-        if id == dsq::GLOBAL {
-            return global;
-        }
-        if !self.state.users.contains_key(&id) {
-            self.eject(format!("non-existent DSQ {id:#x}"));
-            return global;
-        }
-        Dsq::User(id)
+        Dsq::Global(self.node_of(cpu))
     }
 
     pub(crate) fn node_of(&self, cpu: CpuId) -> u16 {
@@ -137,8 +137,32 @@ impl Here<'_, '_> {
         self.touch_queue(lines, length, task, vtime.is_some());
         if let Dsq::Local(cpu) = to {
             self.note_immediate(task, cpu, how.flags);
+        }
+        let notified = enq.custody != 0;
+        if self.set_custody(task, notified && !builtin) && notified && builtin {
+            self.note_left(task);
+        }
+        if let Dsq::Local(cpu) = to {
             self.inserted_locally(cpu, how.flags);
         }
+    }
+
+    /// A task has left the program for a queue of the kernel's, which its dequeue follows: at once,
+    /// or as soon as the execution can.
+    fn note_left(&mut self, task: TaskId) {
+        if self.state.interleaved {
+            return self.state.own.left.push(task);
+        }
+        self.write_state(task);
+        let args = [self.state.task(task).address, 0];
+        self.call(self.code.callbacks.dequeue, &args);
+    }
+
+    /// Whether the program is to be notified when a task leaves it, and whether it was.
+    pub(crate) fn set_custody(&mut self, task: TaskId, custody: bool) -> bool {
+        let before = std::mem::replace(&mut self.state.task_mut(task).custody, custody);
+        self.write_flags(task);
+        before
     }
 
     /// Where a task is inserted when the callback has returned; what was said before.
@@ -206,11 +230,11 @@ impl Here<'_, '_> {
 
     /// A task came into the own queue of `cpu` (`rq_owned_post_enq()`).
     fn inserted_locally(&mut self, cpu: CpuId, flags: u64) {
-        if self.context.running_on(cpu).is_none() && self.state.picking != Some(cpu) {
+        if self.context.running_on(cpu).is_none() && self.state.own.picking != Some(cpu) {
             self.context.reschedule(cpu);
             return;
         }
-        if self.state.picking != Some(cpu) && flags & self.state.enq.preempt != 0 {
+        if self.state.own.picking != Some(cpu) && flags & self.state.enq.preempt != 0 {
             self.end_slice(cpu);
         }
     }
@@ -225,12 +249,7 @@ impl Here<'_, '_> {
 
     /// A task that has a part of its slice left runs next on its CPU.
     pub(crate) fn keep_first(&mut self, task: TaskId, cpu: CpuId) {
-        let how = Insert {
-            dsq: dsq::LOCAL,
-            slice: 0,
-            vtime: None,
-            flags: self.state.enq.head,
-        };
+        let how = Insert::local(0, self.state.enq.head);
         self.insert(task, Dsq::Local(cpu), how);
     }
 
@@ -259,10 +278,8 @@ impl Here<'_, '_> {
         let Some((from, place)) = self.state.task(task).on else {
             return;
         };
-        let (mut lines, mut length, mut tree) = (0, 0, false);
-        if let Some(queue) = self.state.queue_mut(from) {
-            (lines, length, tree) = (queue.address, queue.len(), queue.by_vtime);
-        }
+        let known = |queue: &Queue| (queue.address, queue.len(), queue.by_vtime);
+        let (lines, length, tree) = self.state.queue(from).map(known).unwrap_or_default();
         self.touch_queue(lines, length, task, tree);
         if let Some(queue) = self.state.queue_mut(from) {
             queue.tasks.remove(&place);
@@ -315,26 +332,17 @@ impl Here<'_, '_> {
 
     /// Moves the first task of a queue that `cpu` can run to its own (`scx_consume_dispatch_q()`).
     pub(crate) fn consume(&mut self, from: Dsq, cpu: CpuId, flags: u64) -> bool {
-        let Some(queue) = self.state.queue(from) else {
+        let Some(lines) = self.state.queue(from).map(|queue| queue.address) else {
             return false;
         };
-        let (lines, empty) = (queue.address, queue.tasks.is_empty());
         self.access(lines, 8, Access::Load);
-        if empty {
-            return false;
-        }
         let mut after = None;
         while let Some((place, task)) = self.next_in(from, after) {
             after = Some(place);
             if self.may_take(task, cpu) {
                 self.unlink(task);
                 self.move_to_cpu(task, cpu);
-                let how = Insert {
-                    dsq: dsq::LOCAL,
-                    slice: 0,
-                    vtime: None,
-                    flags,
-                };
+                let how = Insert::local(0, flags);
                 self.insert(task, Dsq::Local(cpu), how);
                 return true;
             }
@@ -379,21 +387,28 @@ impl Here<'_, '_> {
 
     /// What `ops.dispatch` has inserted so far takes effect (`scx_flush_dispatch_buf()`).
     pub(crate) fn flush(&mut self, picking: CpuId) {
-        let batch = std::mem::take(&mut self.state.batch);
-        self.state.dispatched += batch.len() as u64;
-        for (task, sequence, how) in batch {
-            let state = self.state.task(task);
-            if state.held != Held::Program || state.sequence != sequence || state.address == 0 {
-                continue;
-            }
-            // SCX_DSQ_LOCAL is the queue of who dispatches, not of the task's CPU.
-            let how = match how.dsq {
-                dsq::LOCAL => Insert {
-                    dsq: dsq::LOCAL_ON | u64::from(picking.0),
-                    ..how
-                },
-                _ => how,
-            };
+        while let Some(dispatched) = self.next_dispatched(picking) {
+            self.finish_dispatch(dispatched);
+        }
+    }
+
+    /// The first of what `ops.dispatch` has inserted, which takes effect now.
+    pub(crate) fn next_dispatched(&mut self, picking: CpuId) -> Option<Dispatched> {
+        let own = &mut self.state.own;
+        let (task, sequence, how) = (!own.batch.is_empty()).then(|| own.batch.remove(0))?;
+        own.dispatched += 1;
+        // SCX_DSQ_LOCAL is the queue of who dispatches, not of the task's CPU.
+        let dsq = match how.dsq {
+            dsq::LOCAL => dsq::LOCAL_ON | u64::from(picking.0),
+            dsq => dsq,
+        };
+        Some((task, sequence, Insert { dsq, ..how }))
+    }
+
+    /// A task goes where `ops.dispatch` said, if it is still the program's (`finish_dispatch()`).
+    pub(crate) fn finish_dispatch(&mut self, (task, sequence, how): Dispatched) {
+        let state = self.state.task(task);
+        if state.held == Held::Program && state.sequence == sequence && state.address != 0 {
             self.place(task, how);
         }
     }

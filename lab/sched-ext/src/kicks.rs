@@ -145,7 +145,7 @@ impl Here<'_, '_> {
     /// Sends what the callbacks have kicked (`kick_cpus_irq_workfn()`).
     pub(crate) fn send_kicks(&mut self) {
         let this = self.context.cpu();
-        for (cpu, flags) in std::mem::take(&mut self.state.kicks) {
+        for (cpu, flags) in std::mem::take(&mut self.state.own.kicks) {
             // An interrupt does it once this CPU has switched (`kick_cpus_irq_workfn()`).
             let (runs, online) = (self.state.runs_on(cpu), self.context.is_online(cpu));
             let kick = Kick::of(flags, runs, online, cpu == this);

@@ -49,7 +49,9 @@ impl At {
 /// Declares structs of fields: the lab's name of each, and its path in the kernel's struct. Those
 /// with `size` the lab makes itself.
 macro_rules! layouts {
-    ($($name:ident of $of:literal $($size:ident)? { $($field:ident: $path:literal,)* })*) => {
+    ($($of_all:ident: $name:ident of $of:literal $($size:ident)? {
+        $($field:ident: $path:literal,)*
+    })*) => {
         $(
             #[derive(Clone, Copy, Debug, Default)]
             pub(crate) struct $name {
@@ -61,7 +63,7 @@ macro_rules! layouts {
             }
 
             impl $name {
-                pub(crate) fn of(kernel: &KernelTable) -> $name {
+                fn of(kernel: &KernelTable) -> $name {
                     $name {
                         $($size: kernel.structs.get($of).map_or(0, |layout| layout.size),)?
                         $($field: At::of(kernel, $of, $path),)*
@@ -69,6 +71,20 @@ macro_rules! layouts {
                 }
             }
         )*
+
+        /// Layouts of the structs that are kept.
+        #[derive(Clone, Copy, Debug, Default)]
+        pub(crate) struct Layouts {
+            $(pub(crate) $of_all: $name,)*
+        }
+
+        impl Layouts {
+            pub(crate) fn of(kernel: &KernelTable) -> Layouts {
+                Layouts {
+                    $($of_all: $name::of(kernel),)*
+                }
+            }
+        }
 
         /// All fields that are kept up to date, as `Offer::fields` names them.
         pub(crate) fn offered() -> BTreeSet<(String, String)> {
@@ -80,7 +96,7 @@ macro_rules! layouts {
 }
 
 layouts! {
-    TaskFields of "task_struct" size {
+    task: TaskFields of "task_struct" size {
         flags: "flags",
         pid: "pid",
         tgid: "tgid",
@@ -117,16 +133,16 @@ layouts! {
         direct_dsq: "scx.ddsp_dsq_id",
         direct_flags: "scx.ddsp_enq_flags",
     }
-    RunQueueFields of "rq" {
+    run_queue: RunQueueFields of "rq" {
         clock: "clock",
         clock_task: "clock_task",
         clock_pelt: "clock_pelt",
         real_time: "rt.rt_nr_running",
     }
-    CssSetFields of "css_set" size {
+    css_set: CssSetFields of "css_set" size {
         cgroup: "dfl_cgrp",
     }
-    CgroupFields of "cgroup" size {
+    cgroup: CgroupFields of "cgroup" size {
         own_cgroup: "self.cgroup",
         parent: "self.parent",
         kn: "kn",
@@ -134,56 +150,56 @@ layouts! {
         ancestors: "ancestors",
         subsys: "subsys",
     }
-    NodeFields of "kernfs_node" size {
+    node: NodeFields of "kernfs_node" size {
         id: "id",
         name: "name",
     }
-    TaskGroupFields of "task_group" size {
+    task_group: TaskGroupFields of "task_group" size {
         cgroup: "css.cgroup",
         idle: "idle",
     }
-    CredFields of "cred" size {
+    cred: CredFields of "cred" size {
         namespace: "user_ns",
     }
-    NamespaceFields of "user_namespace" size {
+    namespace: NamespaceFields of "user_namespace" size {
     }
-    SignalFields of "signal_struct" size {
+    signal: SignalFields of "signal_struct" size {
         threads: "nr_threads",
     }
-    QueueFields of "scx_dispatch_q" size {
+    queue: QueueFields of "scx_dispatch_q" size {
         id: "id",
     }
-    InitTaskArgs of "scx_init_task_args" size {
+    init_task: InitTaskArgs of "scx_init_task_args" size {
         fork: "fork",
         cgroup: "cgroup",
     }
-    ExitTaskArgs of "scx_exit_task_args" size {
+    exit_task: ExitTaskArgs of "scx_exit_task_args" size {
     }
-    CgroupInitArgs of "scx_cgroup_init_args" size {
+    cgroup_init: CgroupInitArgs of "scx_cgroup_init_args" size {
         weight: "weight",
         period: "bw_period_us",
         quota: "bw_quota_us",
         burst: "bw_burst_us",
         idle: "sched_idle",
     }
-    ReleaseArgs of "scx_cpu_release_args" size {
+    release: ReleaseArgs of "scx_cpu_release_args" size {
         reason: "reason",
         task: "task",
     }
-    EventStats of "scx_event_stats" size {
+    events: EventStats of "scx_event_stats" size {
         fallback: "SCX_EV_SELECT_CPU_FALLBACK",
         offline: "SCX_EV_DISPATCH_LOCAL_DSQ_OFFLINE",
         keep_last: "SCX_EV_DISPATCH_KEEP_LAST",
         skip_exiting: "SCX_EV_ENQ_SKIP_EXITING",
         refill: "SCX_EV_REFILL_SLICE_DFL",
     }
-    InsertArgs of "scx_bpf_dsq_insert_vtime_args" {
+    insert: InsertArgs of "scx_bpf_dsq_insert_vtime_args" {
         dsq_id: "dsq_id",
         slice: "slice",
         vtime: "vtime",
         enq_flags: "enq_flags",
     }
-    SelectArgs of "scx_bpf_select_cpu_and_args" {
+    select: SelectArgs of "scx_bpf_select_cpu_and_args" {
         prev_cpu: "prev_cpu",
         wake_flags: "wake_flags",
         flags: "flags",

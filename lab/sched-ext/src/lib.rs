@@ -11,6 +11,9 @@
 //! decides, its own instructions decide, run by lab/bpf-run; each of its accesses to memory goes
 //! through the simulated caches.
 //!
+//! Rules stand once, as `async fn` of an `Execution`: the laboratory's never waits, and that of
+//! [`interleaved`] is interrupted and waits for locks.
+//!
 //! Different from a kernel:
 //! - A callback is one piece: nothing else happens meanwhile, and what it writes is seen when it
 //!   begins. Spin locks never wait. ([`interleaved`], for races, is the part where neither holds.)
@@ -30,6 +33,7 @@ mod call;
 mod callbacks;
 mod cgroups;
 mod events;
+mod execution;
 mod expenses;
 mod facts;
 mod ground;
@@ -46,6 +50,7 @@ mod masks;
 mod option;
 mod overload;
 mod path;
+mod pick;
 mod profile;
 mod profiler;
 mod queue;

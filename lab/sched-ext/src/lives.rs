@@ -4,7 +4,6 @@ use warmq_kernel::{Context, GroupId};
 use warmq_units::TaskId;
 
 use crate::run_queue::Machine;
-use crate::state::During;
 
 /// Period, quota and burst of a group in us, as `cgroup_set_bandwidth` gets them.
 pub(crate) fn limits(context: &Context<'_>, group: GroupId) -> [u64; 3] {
@@ -36,7 +35,7 @@ impl Machine {
 
     pub(crate) fn init_group(&mut self, context: &mut Context<'_>, group: GroupId) {
         let (Some(init), Some(known)) = (
-            self.callbacks.cgroup_init,
+            self.code.callbacks.cgroup_init,
             self.state.groups.get(&group).copied(),
         ) else {
             return;
@@ -57,9 +56,8 @@ impl Machine {
         fields.quota.set(&mut self.guest, args, quota);
         fields.burst.set(&mut self.guest, args, burst);
         fields.idle.set(&mut self.guest, args, known.idle.into());
-        let code = self.code.clone();
         let mut here = self.here(context);
-        here.call_for_free(&code, Some(init), &[known.address, args]);
+        here.call_for_free(Some(init), &[known.address, args]);
         self.guest.free(args, fields.size);
     }
 
@@ -106,13 +104,9 @@ impl Machine {
             .map_or(0, |known| known.address);
         fields.fork.set(&mut self.guest, args, forks.into());
         fields.cgroup.set(&mut self.guest, args, cgroup);
-        let callbacks = self.callbacks;
-        self.call(
-            context,
-            callbacks.init_task,
-            During::Other,
-            &[address, args],
-        );
+        let callbacks = self.code.callbacks;
+        self.here(context)
+            .call(callbacks.init_task, &[address, args]);
         self.guest.free(args, fields.size);
         if !self.is_urgent(task) {
             self.enable(context, task);
@@ -121,11 +115,11 @@ impl Machine {
 
     /// A task is the program's from now on (`scx_enable_task()`).
     pub(crate) fn enable(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let (enable, set) = (self.callbacks.enable, self.callbacks.set_weight);
+        let (enable, set) = (self.code.callbacks.enable, self.code.callbacks.set_weight);
         let state = self.state.task(task);
         let (address, weight) = (state.address, state.weight);
-        self.call(context, enable, During::Other, &[address]);
-        self.call(context, set, During::Other, &[address, weight]);
+        self.here(context).call(enable, &[address]);
+        self.here(context).call(set, &[address, weight]);
     }
 
     pub(crate) fn exit_task(&mut self, context: &mut Context<'_>, task: TaskId) {
@@ -133,18 +127,14 @@ impl Machine {
         if address == 0 {
             return;
         }
-        let callbacks = self.callbacks;
+        let callbacks = self.code.callbacks;
         if !self.is_urgent(task) {
-            self.call(context, callbacks.disable, During::Other, &[address]);
+            self.here(context).call(callbacks.disable, &[address]);
         }
         let fields = self.state.layouts.exit_task;
         if let Ok(args) = self.guest.allocate(fields.size) {
-            self.call(
-                context,
-                callbacks.exit_task,
-                During::Other,
-                &[address, args],
-            );
+            self.here(context)
+                .call(callbacks.exit_task, &[address, args]);
             self.guest.free(args, fields.size);
         }
         self.here(context).leave_process(task);
@@ -153,38 +143,5 @@ impl Machine {
         self.state.by_address.remove(&address);
         self.state.task_mut(task).address = 0;
         self.state.leaving.retain(|(leaving, _)| *leaving != task);
-    }
-
-    pub(crate) fn weight_changed(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let group = context.task(task).group();
-        let group = self.here(context).visible(group);
-        if self.state.task(task).group != Some(group) {
-            return self.change(context, task, |machine, context| {
-                machine.move_group(context, task);
-            });
-        }
-        self.change(context, task, |machine, context| {
-            if machine.here(context).write_weight(task) {
-                let state = machine.state.task(task);
-                let (address, weight) = (state.address, state.weight);
-                let set = machine.callbacks.set_weight;
-                machine.call(context, set, During::Other, &[address, weight]);
-            }
-        });
-    }
-
-    pub(crate) fn move_group(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let Some(from) = self.join(context, task) else {
-            return;
-        };
-        let of = |group: Option<GroupId>| {
-            let known = group.and_then(|group| self.state.groups.get(&group));
-            known.map_or(0, |known| known.address)
-        };
-        let state = self.state.task(task);
-        let args = [state.address, of(Some(from)), of(state.group)];
-        let moved = self.callbacks.cgroup_move;
-        self.call(context, moved, During::Other, &args);
-        self.here(context).write_weight(task);
     }
 }

@@ -1,9 +1,10 @@
 //! An object, ready to be attached to machines.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use warmq_bpf::{
-    Entry, Image, KernelTable, Loading, MapKind, Missing, Object, Offer, Package, Unreadable,
+    Counter, Entry, Image, KernelTable, Loading, MapKind, Missing, Object, Offer, Package,
+    Unreadable,
 };
 use warmq_bpf_run::offered;
 use warmq_config::Value as Chosen;
@@ -31,6 +32,8 @@ pub struct Loaded {
     pub(crate) entries: Vec<Entry>,
     /// How tasks name their data.
     pub(crate) hint: Option<Hint>,
+    /// What it counts.
+    pub(crate) counters: Arc<[Counter]>,
 }
 
 /// Why an object cannot be run here.
@@ -145,6 +148,7 @@ fn kernel(series: &str) -> Result<KernelTable, NotLoaded> {
 pub struct Source {
     object: Object,
     profile: Profile,
+    counters: OnceLock<Arc<[Counter]>>,
 }
 
 impl Source {
@@ -163,12 +167,39 @@ impl Source {
             return Err(NotLoaded::OtherCallbacks(ops.type_name.clone()));
         }
         let profile = find(object.name().unwrap_or_default()).unwrap_or_default();
-        Ok(Source { object, profile })
+        let counters = OnceLock::new();
+        Ok(Source {
+            object,
+            profile,
+            counters,
+        })
     }
 
     /// The name in its `sched_ext_ops`.
     pub fn name(&self) -> &str {
         self.object.name().unwrap_or_default()
+    }
+
+    /// What it counts.
+    pub fn counters(&self) -> &Arc<[Counter]> {
+        self.counters.get_or_init(|| {
+            let object = &self.object;
+            let declared = self.profile.counters.iter();
+            match self.profile.counters.is_empty() {
+                true => {
+                    let paths = object.counted().into_iter();
+                    paths
+                        .flat_map(|path| object.counters(&path, None))
+                        .collect()
+                }
+                false => declared.flat_map(|one| one.find(object)).collect(),
+            }
+        })
+    }
+
+    /// What it counts, as `warmq-player --counters` takes it, on a machine of so many CPUs.
+    pub fn written_counters(&self, cpus: u32) -> String {
+        self.object.written(self.counters().iter(), cpus)
     }
 
     /// What its loader does.
@@ -223,6 +254,7 @@ impl Source {
             cpu: self.profile.cpu(facts).map_err(refused)?,
             entries: self.profile.entries(facts).map_err(refused)?,
             hint: self.profile.hint.clone(),
+            counters: self.counters().clone(),
             kernel: Arc::new(kernel),
             series: series.to_owned(),
         })

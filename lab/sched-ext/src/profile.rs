@@ -32,6 +32,10 @@
 //! program = "hear"
 //! option = 0x57415251
 //! yields_at = 2                          # the answer after which a task yields
+//! [[counters]]                           # what it counts, if not all that its code only adds to
+//! of = "cpus[cpu].counters"              # a variable, an array map or a part of one; []: of all
+//! names = "counter"                      # the enumeration that its elements are numbered by
+//! without = ["longest_wait_ns"]          # those that are no counts
 //! ```
 //!
 //! `what` is a sentence for lists, `made_by` the command that makes its program, and
@@ -44,7 +48,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use warmq_bpf::Entry;
+use warmq_bpf::{Counter, Entry, Object};
 use warmq_config::Setting;
 use warmq_trace::{Promise, Queues};
 use warmq_units::Duration;
@@ -119,6 +123,31 @@ pub struct Profile {
     /// How tasks name the data that they use.
     #[serde(default)]
     pub(crate) hint: Option<Hint>,
+    /// What it counts; empty: what its code says.
+    #[serde(default)]
+    pub(crate) counters: Vec<Counters>,
+}
+
+/// Counters of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Counters {
+    /// Where they are: a path of [`warmq_bpf::Object::counters`].
+    of: String,
+    /// The enumeration that has their names.
+    #[serde(default)]
+    names: Option<String>,
+    /// The names of those that are none: greatest values, states.
+    #[serde(default)]
+    without: Vec<String>,
+}
+
+impl Counters {
+    pub(crate) fn find(&self, object: &Object) -> Vec<Counter> {
+        let mut found = object.counters(&self.of, self.names.as_deref());
+        found.retain(|counter| !self.without.contains(&counter.name));
+        found
+    }
 }
 
 /// How tasks name their data: by a prctl that a program of the object answers (`fmod_ret`).
@@ -373,34 +402,21 @@ impl Profile {
     /// What `base` does, and what this profile says beside it.
     #[must_use]
     pub fn over(self, base: Profile) -> Profile {
-        let join = |mut first: Vec<String>, second: Vec<String>| {
-            first.extend(second);
-            first
-        };
-        let mut set = base.set;
-        set.extend(self.set);
-        let mut set_if = base.set_if;
-        set_if.extend(self.set_if);
-        let mut resize = base.resize;
-        resize.extend(self.resize);
-        let mut flags_if = base.flags_if;
-        flags_if.extend(self.flags_if);
-        let mut option = base.option;
-        option.extend(self.option);
         Profile {
-            flags: join(base.flags, self.flags),
-            programs: join(base.programs, self.programs),
-            without: join(base.without, self.without),
-            set,
-            set_if,
-            resize,
-            flags_if,
-            update: base.update.into_iter().chain(self.update).collect(),
-            call: base.call.into_iter().chain(self.call).collect(),
+            flags: [base.flags, self.flags].concat(),
+            programs: [base.programs, self.programs].concat(),
+            without: [base.without, self.without].concat(),
+            set: base.set.into_iter().chain(self.set).collect(),
+            set_if: base.set_if.into_iter().chain(self.set_if).collect(),
+            resize: base.resize.into_iter().chain(self.resize).collect(),
+            flags_if: base.flags_if.into_iter().chain(self.flags_if).collect(),
+            update: [base.update, self.update].concat(),
+            call: [base.call, self.call].concat(),
+            counters: [base.counters, self.counters].concat(),
             arena: self.arena.or(base.arena),
             hint: self.hint.or(base.hint),
             runs_on: self.runs_on.or(base.runs_on),
-            option,
+            option: base.option.into_iter().chain(self.option).collect(),
             ..self
         }
     }

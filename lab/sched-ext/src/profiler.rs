@@ -34,6 +34,8 @@ struct Counted {
     object: Option<(Arc<Image>, Arc<KernelTable>)>,
     /// By the function that the kernel calls, and whether it does so under a run queue's lock.
     callbacks: BTreeMap<(u32, bool), Callback>,
+    /// One of them runs.
+    runs: bool,
 }
 
 /// What a callback has done so far.
@@ -195,14 +197,16 @@ impl Profiler {
         self.counted.borrow_mut().object = Some((image.clone(), kernel.clone()));
     }
 
+    /// Whether a callback is counted. One within another is part of the line that leads to it.
     pub(crate) fn counts(&self, now: Instant) -> bool {
-        now >= self.from
+        now >= self.from && !self.counted.borrow().runs
     }
 
     /// A callback begins.
     pub(crate) fn begin(&self, function: u32, context: &Context<'_>) -> Callback {
         let key = (function, context.holds_lock());
         let mut counted = self.counted.borrow_mut();
+        counted.runs = true;
         let known = counted.callbacks.remove(&key);
         let image = counted.object.as_ref().map(|(image, _)| image);
         let new = || image.map(|image| Callback::new(image)).unwrap_or_default();
@@ -216,8 +220,9 @@ impl Profiler {
     pub(crate) fn end(&self, function: u32, mut callback: Callback, context: &Context<'_>) {
         callback.all += context.now().since(callback.began);
         let key = (function, callback.locked);
-        let callbacks = &mut self.counted.borrow_mut().callbacks;
-        callbacks.insert(key, callback);
+        let mut counted = self.counted.borrow_mut();
+        counted.runs = false;
+        counted.callbacks.insert(key, callback);
     }
 
     /// How long all callbacks took.

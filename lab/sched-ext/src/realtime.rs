@@ -9,12 +9,15 @@
 //! Different from the kernel: nobody throttles real-time tasks; what a deadline task has is used up
 //! at a tick, on 7.1 and later, too.
 
-use warmq_classes::{Cbs, Charged, IdleTime, Joining, Rank, Reservation, Server, Times, Urgent};
-use warmq_kernel::{Alarm, Context, Pick, Policy, View};
+use warmq_classes::{IdleTime, Joining, Overload, Rank, Reservation, Server, Urgent};
+use warmq_kernel::{Alarm, Context, Pick, Policy};
 use warmq_units::{CpuId, Instant, TaskId};
 
-use crate::run_queue::Machine;
-use crate::state::{During, Here, State};
+use crate::events::Events;
+use crate::execution::at_once;
+use crate::pick::{Picked, Picks};
+use crate::run_queue::{Machine, RunQueue};
+use crate::state::{Here, State};
 use crate::words::deq;
 
 /// What distinguishes the server's timer from those of programs, which are addresses of 8 bytes.
@@ -37,62 +40,6 @@ const RESERVATION: Reservation = Reservation {
     period: 1_000_000_000,
     idle: IdleTime::Stops,
 };
-
-/// What a deadline or real-time task is compared by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Urgency {
-    pub(crate) rank: Rank,
-    /// Ticks that are left of its slice, if it is of SCHED_RR.
-    ticks: Option<u64>,
-    /// Its reservation, if it is of SCHED_DEADLINE.
-    cbs: Option<Cbs>,
-}
-
-impl Urgency {
-    /// What a task's policy makes it, if that is one above sched_ext's; `ticks` are a whole slice.
-    /// What is `left` of a reservation that it had goes on.
-    pub(crate) fn of(view: View<'_>, ticks: u64, left: Option<Cbs>) -> Option<Urgency> {
-        let (rank, ticks, cbs) = match view.policy() {
-            Policy::Fifo(of) => (Rank::of_priority(of), None, None),
-            Policy::RoundRobin(of) => (Rank::of_priority(of), Some(ticks), None),
-            Policy::Deadline(of) => {
-                let times = Times::new(of.runtime, of.deadline, of.period);
-                let mut cbs = left.unwrap_or_else(|| Cbs::new(times));
-                cbs.set_times(times);
-                (cbs.rank(), None, Some(cbs))
-            }
-            Policy::Other | Policy::Batch | Policy::Idle => return None,
-        };
-        Some(Urgency { rank, ticks, cbs })
-    }
-
-    /// `p->prio`: that of a deadline task is the best.
-    pub(crate) fn priority(self) -> i64 {
-        match self.rank {
-            Rank::RealTime(priority) => priority.into(),
-            Rank::Deadline(_) | Rank::Other => -1,
-        }
-    }
-
-    /// Whether it waits for its next period, in no queue.
-    fn is_throttled(self) -> bool {
-        self.cbs.is_some_and(|cbs| cbs.is_throttled())
-    }
-
-    /// Whether only what is left of a turn distinguishes it from `other`.
-    fn stands_as(self, other: Urgency) -> bool {
-        let times = |urgency: Urgency| urgency.cbs.map(|cbs| cbs.times());
-        self.rank == other.rank && times(self) == times(other)
-    }
-
-    /// It comes onto a queue.
-    fn joins(&mut self, now: i64, how: Joining) {
-        if let Some(cbs) = &mut self.cbs {
-            cbs.joins(now, how);
-            self.rank = cbs.rank();
-        }
-    }
-}
 
 /// What a CPU has above its tasks of sched_ext.
 #[derive(Default)]
@@ -143,8 +90,8 @@ impl State {
         self.cpu(cpu).current.or(self.above[cpu.index()].current)
     }
 
-    fn is_urgent(&self, task: TaskId) -> bool {
-        self.task(task).urgency.is_some()
+    pub(crate) fn is_urgent(&self, task: TaskId) -> bool {
+        self.task(task).class.is_urgent()
     }
 
     /// The server of `cpu` may want its timer armed otherwise than it is.
@@ -156,8 +103,7 @@ impl State {
 
     /// What a task is compared by with those above sched_ext's.
     pub(crate) fn rank(&self, task: TaskId) -> Rank {
-        let urgency = self.task(task).urgency;
-        urgency.map_or(Rank::Other, |urgency| urgency.rank)
+        self.task(task).class.rank()
     }
 
     /// The same of who runs on a CPU.
@@ -166,14 +112,9 @@ impl State {
         runs.map_or(Rank::Other, |task| self.rank(task))
     }
 
-    /// Those above sched_ext's on a CPU, the best first.
-    pub(crate) fn urgent_on(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> {
-        self.above[cpu.index()].tasks.iter()
-    }
-
-    /// The best rank of these.
-    pub(crate) fn best_urgent(&self, cpu: CpuId) -> Rank {
-        self.above[cpu.index()].tasks.best()
+    /// Those above sched_ext's on a CPU.
+    pub(crate) fn urgent(&self, cpu: CpuId) -> &Urgent {
+        &self.above[cpu.index()].tasks
     }
 }
 
@@ -216,14 +157,8 @@ impl Here<'_, '_> {
         }
         for task in std::mem::take(&mut self.state.deadlines) {
             let state = self.state.task_mut(task);
-            let cbs = state.urgency.and_then(|urgency| urgency.cbs);
-            let (due, token) = (
-                cbs.and_then(|cbs| cbs.due()),
-                8 * u64::from(task.0) + REPLENISHMENT,
-            );
-            state
-                .replenishment
-                .set(self.context, due, (state.cpu, token));
+            let token = 8 * u64::from(task.0) + REPLENISHMENT;
+            state.class.arm(self.context, state.cpu, token);
         }
     }
 
@@ -231,29 +166,20 @@ impl Here<'_, '_> {
     /// (`update_curr_dl()`).
     pub(crate) fn charge_urgent(&mut self, task: TaskId, cpu: CpuId, ran: u64) {
         let now = clock(self.now());
-        let urgency = self.state.task_mut(task).urgency.as_mut();
-        let Some((urgency, cbs)) =
-            urgency.and_then(|urgency| Some((&mut urgency.rank, urgency.cbs.as_mut()?)))
-        else {
-            return;
-        };
-        if cbs.charge(now, ran as i64) == Charged::GoesOn {
+        if !self.state.task_mut(task).class.charge(now, ran as i64) {
             return;
         }
-        *urgency = cbs.rank();
         self.remove_urgent(task);
         self.add_urgent(task, cpu);
-        if self.state.urgent_on(cpu).next() != Some(task) {
+        if self.state.urgent(cpu).iter().next() != Some(task) {
             self.context.reschedule(cpu);
         }
     }
 
     /// A task above those of sched_ext comes onto the queue of `cpu`.
-    fn join_urgent(&mut self, task: TaskId, cpu: CpuId, how: Joining) {
+    pub(crate) fn join_urgent(&mut self, task: TaskId, cpu: CpuId, how: Joining) {
         let now = clock(self.now());
-        if let Some(urgency) = &mut self.state.task_mut(task).urgency {
-            urgency.joins(now, how);
-        }
+        self.state.task_mut(task).class.joins(now, how);
         self.add_urgent(task, cpu);
     }
 
@@ -275,9 +201,9 @@ impl Here<'_, '_> {
     pub(crate) fn add_urgent(&mut self, task: TaskId, cpu: CpuId) {
         self.set_cpu(task, cpu);
         self.state.deadlines.push(task);
-        let urgency = self.state.task(task).urgency;
-        if let Some(urgency) = urgency.filter(|urgency| !urgency.is_throttled()) {
-            self.state.above(cpu).tasks.add(urgency.rank, task);
+        let rank = self.state.rank(task);
+        if rank.is_urgent() && !self.state.task(task).class.is_throttled() {
+            self.state.above(cpu).tasks.add(rank, task);
             self.write_urgent(cpu);
         }
     }
@@ -291,11 +217,7 @@ impl Here<'_, '_> {
     /// A CPU picks again if one that came onto its run queue is better than who runs
     /// (`wakeup_preempt()`).
     pub(crate) fn preempt_for(&mut self, task: TaskId, cpu: CpuId) {
-        let throttled = self
-            .state
-            .task(task)
-            .urgency
-            .is_some_and(Urgency::is_throttled);
+        let throttled = self.state.task(task).class.is_throttled();
         if !throttled && self.state.rank(task) < self.state.rank_on(cpu) {
             self.context.reschedule(cpu);
         }
@@ -306,14 +228,6 @@ impl Here<'_, '_> {
 impl Machine {
     pub(crate) fn is_urgent(&self, task: TaskId) -> bool {
         self.state.is_urgent(task)
-    }
-
-    pub(crate) fn enqueue_urgent(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
-        self.here(context).join_urgent(task, cpu, Joining::Woken);
-    }
-
-    pub(crate) fn preempt_for(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
-        self.here(context).preempt_for(task, cpu);
     }
 
     pub(crate) fn dequeue_urgent(&mut self, context: &mut Context<'_>, task: TaskId) {
@@ -327,20 +241,10 @@ impl Machine {
     pub(crate) fn tick_urgent(&mut self, context: &mut Context<'_>, task: TaskId) {
         let cpu = context.cpu();
         self.here(context).update_current(cpu);
-        let whole = self.state.round_robin;
-        let Some(urgency) = &mut self.state.task_mut(task).urgency else {
-            return;
-        };
-        let Some(ticks) = &mut urgency.ticks else {
-            return;
-        };
-        *ticks = ticks.saturating_sub(1);
-        if *ticks > 0 {
-            return;
-        }
-        *ticks = whole;
+        let slice = self.state.round_robin;
+        let is_over = self.state.task_mut(task).class.tick(slice);
         let above = self.state.above(cpu);
-        if above.tasks.has_equal(task) {
+        if is_over && above.tasks.has_equal(task) {
             above.tasks.requeue(task);
             context.reschedule(cpu);
         }
@@ -350,16 +254,9 @@ impl Machine {
     pub(crate) fn yield_urgent(&mut self, context: &mut Context<'_>, task: TaskId) {
         let state = self.state.task_mut(task);
         let cpu = state.cpu;
-        match state
-            .urgency
-            .as_mut()
-            .and_then(|urgency| urgency.cbs.as_mut())
-        {
-            Some(cbs) => {
-                cbs.yields();
-                self.here(context).update_current(cpu);
-            }
-            None => self.state.above(cpu).tasks.requeue(task),
+        match state.class.yields() {
+            true => self.here(context).update_current(cpu),
+            false => self.state.above(cpu).tasks.requeue(task),
         }
     }
 
@@ -367,20 +264,8 @@ impl Machine {
     pub(crate) fn replenish(&mut self, context: &mut Context<'_>, task: TaskId) {
         let now = clock(context.now());
         let state = self.state.task_mut(task);
-        state.replenishment.expired();
         let cpu = state.cpu;
-        let Some(urgency) = state
-            .urgency
-            .as_mut()
-            .filter(|urgency| urgency.is_throttled())
-        else {
-            return;
-        };
-        if let Some(cbs) = &mut urgency.cbs {
-            cbs.timer(now);
-            urgency.rank = cbs.rank();
-        }
-        if !context.task(task).is_runnable() {
+        if !state.class.replenish(now) || !context.task(task).is_runnable() {
             return;
         }
         let mut here = self.here(context);
@@ -412,29 +297,28 @@ impl Machine {
 
     /// A task's policy may have changed to that of another class, or to another priority.
     pub(crate) fn policy_changed(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let ticks = self.state.round_robin;
-        let state = self.state.task_mut(task);
-        let before = state.urgency;
-        let has = before.and_then(|before| before.cbs);
-        state.left_cbs = has.or(state.left_cbs);
-        let urgency = Urgency::of(context.task(task), ticks, state.left_cbs);
-        match (before, urgency) {
-            (None, None) => self.weight_changed(context, task),
-            (None, Some(urgency)) => self.leaves_program(context, task, urgency),
-            (Some(_), None) => self.comes_to_program(context, task),
-            (Some(before), Some(urgency)) => {
-                self.move_group(context, task);
-                if !before.stands_as(urgency) {
-                    self.priority_changed(context, task, urgency);
+        let before = self.state.task(task).class.policy();
+        let policy = context.task(task).policy();
+        match (before.is_fair(), policy.is_fair()) {
+            (true, true) => {
+                self.state.task_mut(task).class.set_policy(policy);
+                at_once(self.on(context).weight_changed(task));
+            }
+            (true, false) => self.leaves_program(context, task, policy),
+            (false, true) => self.comes_to_program(context, task, policy),
+            (false, false) => {
+                at_once(self.on(context).move_group(task));
+                if before != policy {
+                    self.priority_changed(context, task, policy);
                 }
             }
         }
     }
 
-    fn priority_changed(&mut self, context: &mut Context<'_>, task: TaskId, urgency: Urgency) {
+    fn priority_changed(&mut self, context: &mut Context<'_>, task: TaskId, policy: Policy) {
         let cpu = self.state.task(task).cpu;
         let before = self.state.rank(task);
-        self.state.task_mut(task).urgency = Some(urgency);
+        self.state.task_mut(task).class.set_policy(policy);
         self.state.deadlines.push(task);
         let mut here = self.here(context);
         here.write_weight(task);
@@ -450,15 +334,15 @@ impl Machine {
     }
 
     /// A task becomes one above those of sched_ext (`switched_from_scx()`).
-    fn leaves_program(&mut self, context: &mut Context<'_>, task: TaskId, urgency: Urgency) {
+    fn leaves_program(&mut self, context: &mut Context<'_>, task: TaskId, policy: Policy) {
         let state = self.state.task(task);
         let (cpu, queued, address) = (state.cpu, state.queued, state.address);
         let runs = self.state.cpu(cpu).current == Some(task);
-        self.dequeue(context, task, deq::CHANGE);
-        let disable = self.callbacks.disable;
-        self.call(context, disable, During::Other, &[address]);
+        at_once(self.on(context).dequeue(task, deq::SAVE));
+        let disable = self.code.callbacks.disable;
+        self.here(context).call(disable, &[address]);
         let state = self.state.task_mut(task);
-        state.urgency = Some(urgency);
+        state.class.set_policy(policy);
         state.waits_since = None;
         let mut here = self.here(context);
         here.write_weight(task);
@@ -475,7 +359,7 @@ impl Machine {
     }
 
     /// A task is none of those any more (`switching_to_scx()`).
-    fn comes_to_program(&mut self, context: &mut Context<'_>, task: TaskId) {
+    fn comes_to_program(&mut self, context: &mut Context<'_>, task: TaskId, policy: Policy) {
         let cpu = self.state.task(task).cpu;
         let queued = context.task(task).is_runnable();
         let runs = self.state.above(cpu).current == Some(task);
@@ -484,23 +368,20 @@ impl Machine {
         let mut here = self.here(context);
         here.update_current(cpu);
         here.remove_urgent(task);
-        here.state.task_mut(task).urgency = None;
+        here.state.task_mut(task).class.set_policy(policy);
         here.write_weight(task);
         self.enable(context, task);
-        let mask = self.state.layouts.task.cpus_mask;
-        let address = self.state.task(task).address;
-        let (set, mask) = (self.callbacks.set_cpumask, mask.within(address));
-        self.call(context, set, During::Other, &[address, mask]);
+        at_once(self.on(context).set_cpumask(task));
         match (queued, runs) {
             (_, true) => {
                 self.state.above(cpu).current = None;
                 self.state.cpu_mut(cpu).current = Some(task);
-                self.goes_on(context, task);
+                at_once(self.on(context).goes_on(task));
                 self.pull_urgent(context, cpu, before);
             }
             (true, false) => {
                 let restore = self.state.enq.restore;
-                self.enqueue(context, task, cpu, restore);
+                at_once(self.on(context).enqueue(task, cpu, restore));
             }
             (false, false) => {}
         }
@@ -540,7 +421,8 @@ impl Machine {
         self.here(context).update_current(cpu);
         let idled = self.state.runs(cpu).is_none();
         let ran = self.state.above(cpu).current.take();
-        if let Some(left) = ran.filter(|task| self.state.urgent_on(cpu).all(|one| one != *task)) {
+        if let Some(left) = ran.filter(|task| self.state.urgent(cpu).iter().all(|one| one != *task))
+        {
             let before = self.state.rank(left);
             self.pull_urgent(context, cpu, before);
         }
@@ -553,56 +435,25 @@ impl Machine {
             let mut tasks = above.tasks.iter();
             tasks.find(|task| context.task(*task).may_run_on(cpu))
         };
-        let pick = match urgent {
-            Some(task) if !serves => self.give_way(context, previous, ran, task),
+        let picked = match urgent {
+            Some(task) if !serves => {
+                context.compute(self.state.costs.pick);
+                at_once(give_way(&mut self.on(context), previous, ran, task))
+            }
             _ => self.pick(context, previous, urgent),
         };
-        if pick == Pick::Idle {
+        self.here(context).send_kicks();
+        if picked == Picked::Next(None) {
             self.state.above(cpu).server.begin_idle(now);
         }
         self.state.note_server(cpu);
         self.here(context).arm_servers();
-        pick
-    }
-
-    /// `task` takes this CPU from whoever ran (`put_prev_task_scx()`, `switch_class()`). `ran` is
-    /// the task of a class above that did.
-    fn give_way(
-        &mut self,
-        context: &mut Context<'_>,
-        previous: Option<TaskId>,
-        ran: Option<TaskId>,
-        task: TaskId,
-    ) -> Pick {
-        let cpu = context.cpu();
-        context.compute(self.state.costs.pick);
-        let left = self.state.cpu(cpu).current;
-        let previous = previous.filter(|task| self.state.task(*task).queued);
-        let stays = previous.filter(|task| context.task(*task).may_run_on(cpu));
-        self.state.picking = Some(cpu);
-        if let Some(task) = previous.filter(|_| stays.is_none()) {
-            self.move_away(context, cpu, task);
-        }
-        // Up to 6.19 the program is asked all the same (`prev_balance()`).
-        if ran.is_none() && !self.state.is_served {
-            self.state.finding = Some(cpu);
-            self.find(context, cpu, stays);
-            self.state.finding = None;
-        }
-        if let Some(stays) = stays {
-            self.put_back(context, cpu, stays, Some(task));
-        }
-        self.state.picking = None;
-        if left.is_some() {
-            self.here(context).count_switch(cpu);
-            self.release(context, cpu, task);
-        }
-        self.run_urgent(context, cpu, task)
+        picked.into()
     }
 
     /// The program loses the CPU to a task of another class.
     fn release(&mut self, context: &mut Context<'_>, cpu: CpuId, to: TaskId) {
-        let Some(release) = self.callbacks.cpu_release else {
+        let Some(release) = self.code.callbacks.cpu_release else {
             return;
         };
         if std::mem::replace(&mut self.state.above(cpu).released, true) {
@@ -620,31 +471,56 @@ impl Machine {
         let address = self.state.task(to).address;
         fields.task.set(&mut self.guest, args, address);
         let call = [u64::from(cpu.0), args];
-        self.call(context, Some(release), During::Other, &call);
+        self.here(context).call(Some(release), &call);
         self.guest.free(args, fields.size);
     }
 
     /// The program has the CPU again (`balance_one()`).
     pub(crate) fn acquire(&mut self, context: &mut Context<'_>, cpu: CpuId) {
         if std::mem::take(&mut self.state.above(cpu).released) {
-            let acquire = self.callbacks.cpu_acquire;
-            self.call(context, acquire, During::Other, &[cpu.0.into(), 0]);
+            let acquire = self.code.callbacks.cpu_acquire;
+            self.here(context).call(acquire, &[cpu.0.into(), 0]);
         }
     }
 
-    pub(crate) fn run_urgent(
-        &mut self,
-        context: &mut Context<'_>,
-        cpu: CpuId,
-        task: TaskId,
-    ) -> Pick {
-        self.leave_idle(context, cpu);
-        let now = context.now();
+    /// This CPU runs a task of a class above.
+    pub(crate) fn set_urgent(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let (cpu, now) = (context.cpu(), context.now());
         let there = self.state.cpu_mut(cpu);
         there.current = None;
         there.exec_start = now;
         self.state.above(cpu).current = Some(task);
-        self.here(context).send_kicks();
-        Pick::Task(task)
     }
+}
+
+/// `task` takes this CPU from whoever ran (`put_prev_task_scx()`, `switch_class()`). `ran` is the
+/// task of a class above that did.
+async fn give_way(
+    steps: &mut impl Picks,
+    previous: Option<TaskId>,
+    ran: Option<TaskId>,
+    task: TaskId,
+) -> Picked {
+    let cpu = steps.cpu();
+    let (left, is_served) = steps.with(|machine, _| {
+        let state = &machine.state;
+        (state.cpu(cpu).current, state.is_served)
+    });
+    let stays = steps.keep_or_move(previous).await;
+    // Up to 6.19 the program is asked all the same (`prev_balance()`).
+    if ran.is_none() && !is_served {
+        steps.find(stays).await;
+    }
+    if let Some(stays) = stays {
+        steps.put_back(stays, Some(task)).await;
+    }
+    steps.with(|machine, at| {
+        machine.state.own.picking = None;
+        if left.is_some() {
+            machine.here(at).count_switch(cpu);
+            machine.release(at, cpu, task);
+        }
+    });
+    steps.run_urgent(task).await;
+    Picked::Next(Some(task))
 }

@@ -10,8 +10,9 @@ use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
 use crate::callbacks::SchedExt;
+use crate::execution::at_once;
 use crate::masks;
-use crate::run_queue::Machine;
+use crate::run_queue::{Machine, RunQueue};
 use crate::state::{State, Task};
 
 impl SchedExt {
@@ -21,6 +22,7 @@ impl SchedExt {
             Ok(machine) => machine,
             Err(why) => return self.machine.here(context).eject(why.to_string()),
         };
+        self.counted = self.counts();
         let old = std::mem::replace(&mut self.machine, machine);
         for timer in old.state.timers.values() {
             context.cancel_timer(*timer);
@@ -81,9 +83,7 @@ impl Machine {
         }
         here.set_cpu(task, old.cpu);
         let state = here.state.task_mut(task);
-        state.urgency = old.urgency;
-        state.left_cbs = old.left_cbs;
-        state.replenishment = old.replenishment.clone();
+        state.class = old.class.clone();
         self.know_task(context, task, false);
         if !old.queued {
             return;
@@ -93,10 +93,10 @@ impl Machine {
             let there = self.state.cpu_mut(old.cpu);
             there.current = Some(task);
             there.exec_start = now;
-            return self.goes_on(context, task);
+            return at_once(self.on(context).goes_on(task));
         }
         self.state.task_mut(task).waits_since = old.waits_since;
         let restore = self.state.enq.restore;
-        self.enqueue(context, task, old.cpu, restore);
+        at_once(self.on(context).enqueue(task, old.cpu, restore));
     }
 }

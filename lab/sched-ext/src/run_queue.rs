@@ -1,18 +1,20 @@
-//! A task's way through a run queue, with the callbacks in the order of kernel/sched/ext/ext.c.
+//! A task's way onto a run queue and off it, with the callbacks in the order of
+//! kernel/sched/ext/ext.c.
 
 use std::collections::BTreeMap;
 
 use warmq_bpf::KernelTable;
 use warmq_bpf_run::Guest;
-use warmq_kernel::{Context, Pick};
+use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
 use crate::call::Code;
-use crate::masks;
+use crate::execution::{Execution, Lock};
+use crate::kfuncs;
 use crate::queue::Dsq;
-use crate::state::{During, Held, Here, Insert, State};
+use crate::state::{During, Held, Here, Insert, State, Task};
 use crate::tracing::AtEvents;
-use crate::words::{MOST_DISPATCHES, SLICE_DEFAULT, deq, dsq, ops};
+use crate::words::{SLICE_DEFAULT, deq, ops};
 
 /// Declares the callbacks that are called, by their names in `struct sched_ext_ops`.
 macro_rules! callbacks {
@@ -74,22 +76,25 @@ pub(crate) struct Machine {
     pub(crate) code: Code,
     pub(crate) guest: Guest,
     pub(crate) state: State,
-    pub(crate) callbacks: Callbacks,
     pub(crate) events: AtEvents,
 }
 
-/// What a pick found (`enum scx_dsp_verdict`).
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Who runs goes on.
-    Previous,
-    /// The first of the own queue, if it has one.
-    Local,
+/// What becomes of a task that is runnable.
+enum Goes {
+    /// It went back to the program too often.
+    Nowhere,
+    /// The kernel puts it there, and does not ask the program.
+    To(Dsq),
+    /// Where `ops.select_cpu` said.
+    AsSaid,
+    /// `ops.enqueue` is called with these arguments.
+    Asked([u64; 2]),
 }
 
 impl Machine {
     pub(crate) fn here<'a, 'k>(&'a mut self, context: &'a mut Context<'k>) -> Here<'a, 'k> {
         Here {
+            code: &self.code,
             state: &mut self.state,
             guest: &mut self.guest,
             context,
@@ -106,409 +111,342 @@ impl Machine {
         }
     }
 
-    pub(crate) fn call(
+    /// Runs a program of kind syscall, which may change its argument. Returns what that returns,
+    /// if it has not been ejected; `None` if it is not there.
+    pub(crate) fn call_syscall(
         &mut self,
         context: &mut Context<'_>,
-        function: Option<u32>,
-        during: During,
-        args: &[u64],
-    ) -> Option<u64> {
-        function?;
-        let code = self.code.clone();
-        self.here(context).call(&code, function, during, args)
+        program: &str,
+        argument: &mut [u8],
+    ) -> Option<Option<i32>> {
+        let function = self.code.program.image().program(program)?.function;
+        let size = argument.len() as u64;
+        let there = self.guest.allocate(size).ok()?;
+        if let Some(bytes) = self.guest.bytes_mut(there, size) {
+            bytes.copy_from_slice(argument);
+        }
+        let returned = self.here(context).call_syscall(function, there);
+        if let Some(bytes) = self.guest.bytes(there, size) {
+            argument.copy_from_slice(bytes);
+        }
+        self.guest.free(there, size);
+        Some(returned.map(|value| value as i32))
     }
 
-    /// Calls a function with a task as its first argument.
-    fn call_task(
-        &mut self,
-        context: &mut Context<'_>,
-        function: Option<u32>,
-        task: TaskId,
-        more: &[u64],
-    ) -> Option<u64> {
-        function?;
-        self.here(context).write_state(task);
-        let mut args = vec![self.state.task(task).address];
-        args.extend(more);
-        self.call(context, function, During::Other, &args)
-    }
-
-    /// A task joins the run queue of `cpu` (`enqueue_task_scx()`).
-    pub(crate) fn enqueue(
-        &mut self,
-        context: &mut Context<'_>,
-        task: TaskId,
-        cpu: CpuId,
-        flags: u64,
-    ) {
-        self.here(context).join_run_queue(task, cpu);
-        self.call_task(context, self.callbacks.runnable, task, &[flags]);
-        self.give(context, task, flags);
-    }
-
-    /// Gives a runnable task to the program, unless it goes elsewhere (`scx_do_enqueue_task()`).
-    pub(crate) fn give(&mut self, context: &mut Context<'_>, task: TaskId, flags: u64) {
-        let cpu = self.state.task(task).cpu;
-        self.here(context).set_immediate(task, false);
+    /// A task is to be given to the program (`scx_do_enqueue_task()`).
+    fn goes(&mut self, context: &mut Context<'_>, task: TaskId, flags: u64) -> Goes {
         let again = flags & self.state.enq.reenqueued != 0;
-        if again && self.here(context).repeats_too_often(task) {
-            return;
+        let mut here = self.here(context);
+        here.set_immediate(task, false);
+        if again && here.repeats_too_often(task) {
+            return Goes::Nowhere;
         }
+        let state = self.state.task(task);
+        let (cpu, exits) = (state.cpu, context.task(task).has_exited());
         if !context.is_online(cpu) || self.state.ejected.is_some() {
-            return self.insert_default(context, task, Dsq::Local(cpu), flags);
+            return Goes::To(Dsq::Local(cpu));
         }
-        if self.state.task(task).direct.is_none() {
-            let exits = context.task(task).has_exited();
-            if exits && self.state.flags & ops::ENQ_EXITING == 0 {
-                self.state.counts.skip_exiting += 1;
-                return self.insert_default(context, task, Dsq::Local(cpu), flags);
-            }
-            if self.callbacks.enqueue.is_none() {
-                let node = self.state.cpu(cpu).node;
-                return self.insert_default(context, task, Dsq::Global(node), flags);
-            }
-            self.ask_where(context, task, flags);
+        if state.direct.is_some() {
+            return Goes::AsSaid;
         }
-        match self.here(context).set_direct(task, None) {
-            Some(how) => {
-                let flags = how.flags | flags;
-                self.here(context).place(task, Insert { flags, ..how });
-            }
-            None if self.state.ejected.is_some() => {
-                self.insert_default(context, task, Dsq::Local(cpu), flags);
-            }
-            None => {}
+        if exits && self.state.flags & ops::ENQ_EXITING == 0 {
+            self.state.counts.skip_exiting += 1;
+            return Goes::To(Dsq::Local(cpu));
         }
-    }
-
-    /// The same of a task that the kernel has moved to another run queue: a CPU that idles picks
-    /// again, as at a wakeup (`move_queued_task()`).
-    pub(crate) fn give_moved(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.give(context, task, 0);
-        let cpu = self.state.task(task).cpu;
-        if context.running_on(cpu).is_none() {
-            context.reschedule(cpu);
+        if self.code.callbacks.enqueue.is_none() {
+            return Goes::To(Dsq::Global(self.state.cpu(cpu).node));
         }
-    }
-
-    fn ask_where(&mut self, context: &mut Context<'_>, task: TaskId, flags: u64) {
         let state = self.state.task_mut(task);
         state.sequence += 1;
         state.held = Held::Program;
-        let (function, args) = (self.callbacks.enqueue, [state.address, flags]);
+        let args = [state.address, flags];
         self.here(context).write_state(task);
-        self.call(context, function, During::Placing(task), &args);
+        Goes::Asked(args)
     }
 
     /// A task goes where the kernel puts it, with the default slice.
-    pub(crate) fn insert_default(
-        &mut self,
-        context: &mut Context<'_>,
-        task: TaskId,
-        to: Dsq,
-        flags: u64,
-    ) {
+    fn insert_default(&mut self, context: &mut Context<'_>, task: TaskId, to: Dsq, flags: u64) {
         self.here(context).set_direct(task, None);
         self.state.counts.refill += 1;
-        let how = Insert {
-            dsq: dsq::LOCAL,
-            slice: SLICE_DEFAULT,
-            vtime: None,
-            flags,
-        };
+        let how = Insert::local(SLICE_DEFAULT, flags);
         self.here(context).insert(task, to, how);
     }
 
-    /// A task leaves its run queue (`dequeue_task_scx()`).
-    pub(crate) fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId, flags: u64) {
-        if !self.state.task(task).queued {
-            return;
-        }
-        let held = std::mem::take(&mut self.state.task_mut(task).held);
-        let in_custody =
-            held == Held::Program || matches!(self.state.task(task).on, Some((Dsq::User(_), _)));
-        if in_custody {
-            self.call_task(context, self.callbacks.dequeue, task, &[flags]);
-        }
-        let cpu = self.state.task(task).cpu;
-        if self.state.cpu(cpu).current == Some(task) {
-            let mut here = self.here(context);
-            here.update_current(cpu);
-            here.count_switch(cpu);
-            self.call_task(context, self.callbacks.stopping, task, &[0]);
-        }
-        self.call_task(context, self.callbacks.quiescent, task, &[flags]);
-        self.here(context).leave_run_queue(task, flags);
-    }
-
-    /// Runs `change` on a task that is on no run queue meanwhile, as the kernel changes attributes.
-    pub(crate) fn change(
+    /// The CPU that `ops.select_cpu` has chosen, if it is one, and where the task goes.
+    fn selected(
         &mut self,
         context: &mut Context<'_>,
         task: TaskId,
-        change: impl FnOnce(&mut Machine, &mut Context<'_>),
-    ) {
-        let cpu = self.state.task(task).cpu;
-        let (queued, runs) = (
-            self.state.task(task).queued,
-            self.state.cpu(cpu).current == Some(task),
-        );
-        if queued {
-            self.dequeue(context, task, deq::CHANGE);
-        }
-        change(self, context);
-        if !queued {
-            return;
-        }
-        if !runs {
-            let to = match context.task(task).may_run_on(cpu) {
-                true => cpu,
-                false => context.task(task).last_cpu(),
-            };
-            self.enqueue(context, task, to, self.state.enq.restore);
-            if to != cpu && context.running_on(to).is_none() {
-                context.reschedule(to);
+        previous: CpuId,
+        chosen: Option<u64>,
+    ) -> CpuId {
+        let there = chosen.map(|cpu| cpu as i32);
+        let Some(cpu) = there.filter(|cpu| (0..i32::from(context.cpus())).contains(cpu)) else {
+            if let Some(cpu) = there {
+                let text = format!("invalid CPU {cpu} from ops.select_cpu()");
+                self.here(context).eject(text);
             }
+            return self.allowed_near(context, task, previous);
+        };
+        let cpu = CpuId(cpu as u16);
+        let (selected, address) = (
+            self.state.layouts.task.selected_cpu,
+            self.state.task(task).address,
+        );
+        selected.set(&mut self.guest, address, cpu.0.into());
+        let goes_to = self.allowed_near(context, task, cpu);
+        self.state.counts.fallback += u64::from(goes_to != cpu);
+        goes_to
+    }
+}
+
+/// What a task was before it changes.
+#[derive(Clone, Copy)]
+pub(crate) struct Before {
+    pub(crate) queued: bool,
+    pub(crate) cpu: CpuId,
+    pub(crate) runs: bool,
+}
+
+impl State {
+    pub(crate) fn before(&self, task: TaskId) -> Before {
+        let Task { queued, cpu, .. } = *self.task(task);
+        let runs = self.cpu(cpu).current == Some(task);
+        Before { queued, cpu, runs }
+    }
+}
+
+/// Tasks come onto run queues, and leave them.
+pub(crate) trait RunQueue: Execution {
+    /// `select_task_rq()`, and `select_task_rq_scx()` for tasks that have a choice; under the
+    /// task's lock.
+    async fn select(&mut self, task: TaskId, wakes: u64) -> CpuId {
+        let (previous, choices) = self.with(|_, at| {
+            let (view, all) = (at.task(task), usize::from(at.cpus()));
+            let allowed = view.allowed().map_or(all, warmq_units::CpuSet::len);
+            (view.last_cpu(), allowed)
+        });
+        if choices == 1 {
+            return self.with(|machine, at| machine.allowed_near(at, task, previous));
+        }
+        self.with(|machine, _| machine.state.task_mut(task).cpu_selected = true);
+        let Some(function) = self.callbacks().select_cpu else {
+            return self.with(|machine, at| {
+                let mut here = machine.here(at);
+                let found = kfuncs::select_without_program(&mut here, task, previous, wakes);
+                machine.allowed_near(at, task, found)
+            });
+        };
+        let address = self.here(|here| {
+            here.write_state(task);
+            here.state.task(task).address
+        });
+        let args = [address, u64::from(previous.0), wakes];
+        let chosen = self
+            .call(Some(function), During::Placing(task), &args)
+            .await;
+        self.with(|machine, at| machine.selected(at, task, previous, chosen))
+    }
+
+    /// A task that becomes runnable joins the run queue of the CPU that was selected.
+    async fn activate(&mut self, task: TaskId, cpu: CpuId, flags: u64) {
+        let selected = self.with(|machine, _| {
+            let selected = std::mem::take(&mut machine.state.task_mut(task).cpu_selected);
+            u64::from(selected) * machine.state.enq.cpu_selected
+        });
+        self.enqueue(task, cpu, flags | selected).await;
+    }
+
+    /// A task joins the run queue of `cpu` (`enqueue_task_scx()`), under that one's lock.
+    async fn enqueue(&mut self, task: TaskId, cpu: CpuId, flags: u64) {
+        self.here(|here| here.join_run_queue(task, cpu));
+        let runnable = self.callbacks().runnable;
+        self.call_task(runnable, task, &[flags]).await;
+        self.give(task, flags).await;
+    }
+
+    /// Gives a runnable task to the program, unless it goes elsewhere (`scx_do_enqueue_task()`).
+    async fn give(&mut self, task: TaskId, flags: u64) {
+        let handover = [Lock::Handover(task)];
+        let placed = match self.with(|machine, at| machine.goes(at, task, flags)) {
+            Goes::Nowhere => return,
+            Goes::To(queue) => {
+                self.with(|machine, at| machine.insert_default(at, task, queue, flags));
+                true
+            }
+            Goes::AsSaid => self.place(task, flags),
+            Goes::Asked(args) => {
+                self.lock(&handover).await;
+                let enqueue = self.callbacks().enqueue;
+                self.call(enqueue, During::Placing(task), &args).await;
+                self.place(task, flags)
+            }
+        };
+        if !placed {
+            self.with(|machine, at| {
+                let state = machine.state.task(task);
+                if machine.state.ejected.is_some() && state.on.is_none() {
+                    return machine.insert_default(at, task, Dsq::Local(state.cpu), flags);
+                }
+                machine.here(at).set_custody(task, true);
+            });
+        }
+        self.unlock(&handover);
+        self.notify_left().await;
+    }
+
+    /// A CPU that idles picks again whenever a task comes onto its run queue.
+    fn reschedule_if_idle(&mut self, cpu: CpuId) {
+        self.with(|_, at| {
+            if at.running_on(cpu).is_none() {
+                at.reschedule(cpu);
+            }
+        });
+    }
+
+    /// A task is the program's no longer, if it was (`ops_dequeue()`). Returns the flags with
+    /// which it is dequeued.
+    async fn leave_program(&mut self, task: TaskId, flags: u64) -> u64 {
+        let handover = [Lock::Handover(task)];
+        self.lock(&handover).await;
+        self.unlock(&handover);
+        let (leaves, flags) = self.here(|here| {
+            here.state.task_mut(task).held = Held::Kernel;
+            let change = here.state.enq.change * u64::from(flags & deq::SLEEP == 0);
+            (here.set_custody(task, false), flags | change)
+        });
+        if leaves {
+            let dequeue = self.callbacks().dequeue;
+            self.call_task(dequeue, task, &[flags]).await;
+        }
+        flags
+    }
+
+    /// A task leaves its run queue (`dequeue_task_scx()`), under that one's lock.
+    async fn dequeue(&mut self, task: TaskId, flags: u64) {
+        let before = self.with(|machine, _| machine.state.before(task));
+        if !before.queued {
             return;
         }
-        self.goes_on(context, task);
+        let flags = self.leave_program(task, flags).await;
+        let callbacks = self.callbacks();
+        if before.runs {
+            self.here(|here| {
+                here.update_current(before.cpu);
+                here.count_switch(before.cpu);
+            });
+            self.call_task(callbacks.stopping, task, &[0]).await;
+        }
+        self.call_task(callbacks.quiescent, task, &[flags]).await;
+        self.here(|here| here.leave_run_queue(task, flags));
+    }
+
+    /// A task that is about to exit is dequeued and enqueued once more while it runs
+    /// (`sched_autogroup_exit_task()`).
+    async fn leave_autogroup(&mut self, task: TaskId) {
+        self.change(task, async |_| {}).await;
+    }
+
+    /// Runs `change` on a task that is on no run queue meanwhile, as the kernel changes attributes
+    /// (`sched_change_begin()`, `sched_change_end()`).
+    async fn change(&mut self, task: TaskId, change: impl AsyncFnOnce(&mut Self)) {
+        let before = self.with(|machine, _| machine.state.before(task));
+        if before.queued {
+            self.dequeue(task, deq::SAVE).await;
+        }
+        change(self).await;
+        match (before.queued, before.runs) {
+            (false, _) => {}
+            (true, true) => self.goes_on(task).await,
+            (true, false) => {
+                let restore = self.with(|machine, _| machine.state.enq.restore);
+                self.enqueue(task, before.cpu, restore).await;
+            }
+        }
     }
 
     /// A task that has changed goes on where it ran, through the own queue of its CPU.
-    pub(crate) fn goes_on(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.state.task_mut(task).queued = true;
-        self.here(context).write_queued(task, true);
-        let flags = self.state.enq.restore;
-        self.call_task(context, self.callbacks.runnable, task, &[flags]);
-        self.call_task(context, self.callbacks.running, task, &[]);
+    async fn goes_on(&mut self, task: TaskId) {
+        let flags = self.here(|here| {
+            here.state.task_mut(task).queued = true;
+            here.write_queued(task);
+            here.state.enq.restore
+        });
+        let callbacks = self.callbacks();
+        self.call_task(callbacks.runnable, task, &[flags]).await;
+        self.call_task(callbacks.running, task, &[]).await;
     }
 
-    /// The next task of sched_ext of this CPU (`pick_task_scx()`, `put_prev_task_scx()`,
-    /// `set_next_task_scx()`); `urgent` runs if there is none.
-    pub(crate) fn pick(
-        &mut self,
-        context: &mut Context<'_>,
-        previous: Option<TaskId>,
-        urgent: Option<TaskId>,
-    ) -> Pick {
-        let cpu = context.cpu();
-        context.compute(self.state.costs.pick);
-        self.note_online(context, cpu);
-        self.here(context).begin_pick(cpu);
-        let previous = previous.filter(|task| self.state.task(*task).queued);
-        let stays = previous.filter(|task| context.task(*task).may_run_on(cpu));
-        self.state.picking = Some(cpu);
-        let ran = self.state.cpu(cpu).current.is_some();
-        if let Some(task) = previous.filter(|_| stays.is_none()) {
-            self.move_away(context, cpu, task);
-        }
-        self.state.finding = Some(cpu);
-        let verdict = self.find(context, cpu, stays);
-        self.here(context).settle_immediate(cpu);
-        self.state.finding = None;
-        let next = match (verdict, stays) {
-            (Verdict::Previous, Some(task)) => {
-                self.state.picking = None;
-                return self.go_on(context, task);
+    /// Takes the lock of a task, and that of its run queue (`task_rq_lock()`).
+    async fn lock_task(&mut self, task: TaskId) -> [Lock; 2] {
+        self.lock(&[Lock::Task(task)]).await;
+        loop {
+            let cpu = self.with(|machine, _| machine.state.task(task).cpu);
+            let lock = Lock::RunQueue(cpu);
+            self.lock(&[lock]).await;
+            if self.with(|machine, _| machine.state.task(task).cpu) == cpu {
+                return [lock, Lock::Task(task)];
             }
-            _ => self.first_local(context, cpu),
-        };
-        if let Some(task) = stays {
-            self.put_back(context, cpu, task, next);
+            self.unlock(&[lock]);
         }
-        self.state.picking = None;
-        self.state.cpu_mut(cpu).current = None;
-        match (next, urgent) {
-            (Some(task), _) => self.set_next(context, cpu, task),
-            (None, Some(task)) => {
-                self.stop_server(cpu);
-                self.run_urgent(context, cpu, task)
+    }
+
+    /// A task that waits goes to a CPU where it may run (`move_queued_task()`): it is runnable all
+    /// the time. Its locks are given back.
+    async fn migrate(&mut self, task: TaskId, [run_queue, pi]: [Lock; 2]) {
+        let flags = self.leave_program(task, 0).await;
+        let to = self.with(|machine, at| {
+            let to = machine.allowed_near(at, task, at.task(task).last_cpu());
+            let mut here = machine.here(at);
+            here.leave_run_queue(task, flags);
+            here.set_cpu(task, to);
+            to
+        });
+        self.unlock(&[run_queue]);
+        let lock = [Lock::RunQueue(to)];
+        self.lock(&lock).await;
+        self.here(|here| here.join_run_queue(task, to));
+        self.give(task, 0).await;
+        self.reschedule_if_idle(to);
+        self.unlock(&lock);
+        self.unlock(&[pi]);
+    }
+
+    /// The same, if it waits where it may not run.
+    async fn migrate_if_lost(&mut self, task: TaskId, locks: [Lock; 2]) {
+        let lost = self.with(|machine, at| {
+            let now = machine.state.before(task);
+            now.queued && !now.runs && !at.task(task).may_run_on(now.cpu)
+        });
+        match lost {
+            true => self.migrate(task, locks).await,
+            false => self.unlock(&locks),
+        }
+    }
+
+    /// Tasks go back to the program (`run_deferred()`), until no queue is to be looked through.
+    async fn reenqueue(&mut self) {
+        while let Some(again) = self.with(|machine, _| {
+            let known = &mut machine.state.own.again;
+            (!known.is_empty()).then(|| known.remove(0))
+        }) {
+            let lock = match again.queue {
+                Dsq::Local(cpu) => Some(Lock::RunQueue(cpu)),
+                _ => None,
+            };
+            self.lock(lock.as_slice()).await;
+            let (tasks, flags) =
+                self.here(|here| (here.take_back(again), here.state.enq.reenqueued));
+            for task in tasks {
+                self.give(task, flags).await;
             }
-            (None, None) => {
-                self.idle(context, cpu, ran);
-                Pick::Idle
-            }
+            self.unlock(lock.as_slice());
+            self.place_deferred().await;
         }
-    }
-
-    /// A CPU that picks is online, also if it was not.
-    fn note_online(&mut self, context: &mut Context<'_>, cpu: CpuId) {
-        if masks::contains(&self.guest, self.state.online, cpu) {
-            return;
-        }
-        masks::put(&mut self.guest, self.state.online, cpu, true);
-        let variables = self.state.variables;
-        variables.write_online(&mut self.guest, cpu, true);
-        self.hotplug(context, self.callbacks.cpu_online, cpu);
-    }
-
-    fn go_on(&mut self, context: &mut Context<'_>, task: TaskId) -> Pick {
-        let mut here = self.here(context);
-        if here.slice(task) == 0 {
-            here.refill(task);
-        }
-        here.send_kicks();
-        Pick::Task(task)
-    }
-
-    /// Finds something to run (`dispatch_one()`).
-    pub(crate) fn find(
-        &mut self,
-        context: &mut Context<'_>,
-        cpu: CpuId,
-        previous: Option<TaskId>,
-    ) -> Verdict {
-        self.acquire(context, cpu);
-        let mut here = self.here(context);
-        here.update_current(cpu);
-        if previous.is_some_and(|task| here.slice(task) > 0) {
-            return Verdict::Previous;
-        }
-        if self.first_local(context, cpu).is_some() {
-            return Verdict::Local;
-        }
-        let node = self.state.cpu(cpu).node;
-        if self.here(context).consume(Dsq::Global(node), cpu, 0) {
-            return Verdict::Local;
-        }
-        if let Some(found) = self.dispatch(context, cpu, previous) {
-            return found;
-        }
-        match previous {
-            Some(_) if self.state.flags & ops::ENQ_LAST == 0 => {
-                self.state.counts.keep_last += 1;
-                Verdict::Previous
-            }
-            _ => Verdict::Local,
-        }
-    }
-
-    /// Asks the program again and again (`scx_dispatch_sched()`).
-    fn dispatch(
-        &mut self,
-        context: &mut Context<'_>,
-        cpu: CpuId,
-        previous: Option<TaskId>,
-    ) -> Option<Verdict> {
-        let function = self.callbacks.dispatch?;
-        if !context.is_online(cpu) {
-            return None;
-        }
-        for _ in 0..MOST_DISPATCHES {
-            self.state.dispatched = 0;
-            let address = previous.map_or(0, |task| self.state.task(task).address);
-            let args = [u64::from(cpu.0), address];
-            self.call(context, Some(function), During::Dispatch, &args)?;
-            let mut here = self.here(context);
-            here.flush(cpu);
-            if previous.is_some_and(|task| here.slice(task) > 0) {
-                return Some(Verdict::Previous);
-            }
-            if self.first_local(context, cpu).is_some() {
-                return Some(Verdict::Local);
-            }
-            let node = self.state.cpu(cpu).node;
-            if self.here(context).consume(Dsq::Global(node), cpu, 0) {
-                return Some(Verdict::Local);
-            }
-            if self.state.dispatched == 0 {
-                return None;
-            }
-        }
-        // It goes on after what is to be done meanwhile.
-        self.state.kicks.push((cpu, 0));
-        None
-    }
-
-    /// The first task of the own queue of a CPU that can run there now.
-    pub(crate) fn first_local(&mut self, context: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
-        let tasks: Vec<TaskId> = self.state.cpu(cpu).local.tasks.values().copied().collect();
-        let mut here = self.here(context);
-        tasks.into_iter().find(|task| here.may_take(*task, cpu))
-    }
-
-    fn stop(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) {
-        self.here(context).update_current(cpu);
-        self.call_task(context, self.callbacks.stopping, task, &[1]);
-        self.here(context).begin_wait(task);
-    }
-
-    /// Who ran may not go on here: the migration thread takes the CPU from it, and it to another,
-    /// before this one asks the program for a task (`migration_cpu_stop()`).
-    pub(crate) fn move_away(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) {
-        self.stop(context, cpu, task);
-        self.state.cpu_mut(cpu).current = None;
-        self.here(context).count_switch(cpu);
-        let mut cpus = (0..context.cpus()).map(CpuId);
-        let to = cpus.find(|cpu| context.task(task).may_run_on(*cpu));
-        self.here(context).set_cpu(task, to.unwrap_or(cpu));
-        self.give_moved(context, task);
-    }
-
-    /// Who ran and still could goes back to the program (`put_prev_task_scx()`).
-    pub(crate) fn put_back(
-        &mut self,
-        context: &mut Context<'_>,
-        cpu: CpuId,
-        task: TaskId,
-        next: Option<TaskId>,
-    ) {
-        self.stop(context, cpu, task);
-        let flags = if next.is_none() {
-            self.state.enq.last
-        } else {
-            0
-        };
-        match (
-            self.here(context).slice(task) > 0,
-            self.state.task(task).immediate,
-        ) {
-            (true, true) => self.give(context, task, self.state.enq.reenqueued),
-            (true, false) => self.here(context).keep_first(task, cpu),
-            (false, _) => self.give(context, task, flags),
-        }
-        if next.is_none()
-            && self
-                .state
-                .task(task)
-                .on
-                .is_some_and(|(on, _)| on == Dsq::Local(cpu))
-        {
-            self.state.kicks.push((cpu, 0));
-        }
-    }
-
-    fn set_next(&mut self, context: &mut Context<'_>, cpu: CpuId, task: TaskId) -> Pick {
-        let now = context.now();
-        self.here(context).take(task, cpu);
-        self.leave_idle(context, cpu);
-        let state = self.state.cpu_mut(cpu);
-        state.current = Some(task);
-        state.exec_start = now;
-        self.here(context).count_wait(task);
-        self.call_task(context, self.callbacks.running, task, &[]);
-        self.here(context).send_kicks();
-        Pick::Task(task)
-    }
-
-    /// The CPU idles no longer (`put_prev_task_idle()`).
-    pub(crate) fn leave_idle(&mut self, context: &mut Context<'_>, cpu: CpuId) {
-        if self.here(context).end_idle(cpu) {
-            let update = self.callbacks.update_idle;
-            self.call(context, update, During::Other, &[cpu.0.into(), 0]);
-        }
-    }
-
-    /// The CPU has nothing to run (`scx_update_idle()`): the masks say so again each time, and the
-    /// program hears when that begins.
-    fn idle(&mut self, context: &mut Context<'_>, cpu: CpuId, begins: bool) {
-        if !self.here(context).idles_already(cpu) || begins {
-            let update = self.callbacks.update_idle;
-            self.call(context, update, During::Other, &[cpu.0.into(), 1]);
-        }
-        self.here(context).send_kicks();
     }
 }
+
+impl<E: Execution> RunQueue for E {}
 
 impl Here<'_, '_> {
     /// A task is on the run queue of `cpu` from now on.
@@ -516,7 +454,7 @@ impl Here<'_, '_> {
         self.set_cpu(task, cpu);
         self.state.task_mut(task).queued = true;
         self.begin_wait(task);
-        self.write_queued(task, true);
+        self.write_queued(task);
     }
 
     /// A task is on no run queue from now on, and in none of its queues.
@@ -529,15 +467,9 @@ impl Here<'_, '_> {
         if sleeps {
             state.waits_since = None;
         }
-        self.write_queued(task, false);
+        self.write_queued(task);
         if sleeps {
             self.count_sleep(task);
         }
-    }
-
-    /// A CPU idles; whether the program knows that.
-    pub(crate) fn idles_already(&mut self, cpu: CpuId) -> bool {
-        self.note_idle(cpu, true);
-        std::mem::replace(&mut self.state.cpu_mut(cpu).known_idle, true)
     }
 }

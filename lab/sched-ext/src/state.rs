@@ -4,41 +4,22 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use warmq_bpf_run::Guest;
-use warmq_classes::Cbs;
-use warmq_kernel::{Alarm, Context, GroupId, Mm, Timer};
+use warmq_classes::TaskClass;
+use warmq_kernel::{Context, GroupId, Mm, Timer};
 use warmq_units::{Address, CpuId, Instant, LockId, TaskId};
 
 use crate::again::Again;
+use crate::call::Code;
 use crate::expenses::Costs;
 use crate::idle::Idle;
 use crate::kicks::{KickWait, Wait};
-use crate::layout;
+use crate::layout::Layouts;
 use crate::lines::Lines;
 use crate::profiler::Profiler;
 use crate::queue::{Dsq, Place, Queue};
-use crate::realtime::{Above, Urgency};
+use crate::realtime::Above;
 use crate::variables::Variables;
-use crate::words::Enq;
-
-/// Layouts of the structs that are kept.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Layouts {
-    pub(crate) task: layout::TaskFields,
-    pub(crate) run_queue: layout::RunQueueFields,
-    pub(crate) css_set: layout::CssSetFields,
-    pub(crate) cgroup: layout::CgroupFields,
-    pub(crate) node: layout::NodeFields,
-    pub(crate) task_group: layout::TaskGroupFields,
-    pub(crate) signal: layout::SignalFields,
-    pub(crate) queue: layout::QueueFields,
-    pub(crate) init_task: layout::InitTaskArgs,
-    pub(crate) exit_task: layout::ExitTaskArgs,
-    pub(crate) cgroup_init: layout::CgroupInitArgs,
-    pub(crate) events: layout::EventStats,
-    pub(crate) insert: layout::InsertArgs,
-    pub(crate) select: layout::SelectArgs,
-    pub(crate) release: layout::ReleaseArgs,
-}
+use crate::words::{Enq, dsq};
 
 /// Who has a runnable task (`p->scx.ops_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +42,21 @@ pub(crate) struct Insert {
     pub(crate) flags: u64,
 }
 
+impl Insert {
+    /// Into the own queue of a CPU.
+    pub(crate) fn local(slice: u64, flags: u64) -> Insert {
+        Insert {
+            dsq: dsq::LOCAL,
+            slice,
+            vtime: None,
+            flags,
+        }
+    }
+}
+
+/// What `ops.dispatch` has inserted: the task, its `sequence` then, and where.
+pub(crate) type Dispatched = (TaskId, u64, Insert);
+
 /// A task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Task {
@@ -70,6 +66,9 @@ pub(crate) struct Task {
     /// It is on a run queue (`SCX_TASK_QUEUED`).
     pub(crate) queued: bool,
     pub(crate) held: Held,
+    /// `ops.dequeue` is called when it leaves the program (`SCX_TASK_IN_CUSTODY`). 6.18 does so
+    /// only of a task that is in no queue.
+    pub(crate) custody: bool,
     /// How often it was given to the program.
     pub(crate) sequence: u64,
     /// Its queue, and where in it.
@@ -85,14 +84,8 @@ pub(crate) struct Task {
     pub(crate) immediate: bool,
     /// How often it has gone back to the program since it ran.
     pub(crate) repeats: u32,
-    /// It exits, and is not dead yet.
-    pub(crate) still_runs: bool,
-    /// Of a task that is not the program's.
-    pub(crate) urgency: Option<Urgency>,
-    /// What is left of its reservation, also while it is of another class.
-    pub(crate) left_cbs: Option<Cbs>,
-    /// The timer that ends its throttling.
-    pub(crate) replenishment: Alarm,
+    /// Whether it is the program's, and what it is above that.
+    pub(crate) class: TaskClass,
     /// No signal wakes it from its sleep.
     pub(crate) blocked: bool,
     /// Its CPU was chosen by the last `select_cpu`.
@@ -175,6 +168,29 @@ pub(crate) struct Counts {
     pub(crate) refill: u64,
 }
 
+/// What the kernel knows of one path alone, from the beginning of an event to its end.
+#[derive(Default)]
+pub(crate) struct Own {
+    pub(crate) during: During,
+    /// What `ops.dispatch` has inserted.
+    pub(crate) batch: Vec<Dispatched>,
+    /// Tasks that the last dispatch moved or inserted.
+    pub(crate) dispatched: u64,
+    /// The CPU that picks.
+    pub(crate) picking: Option<CpuId>,
+    pub(crate) walks: BTreeMap<u64, Walk>,
+    /// What iterators over cgroups still have to give.
+    pub(crate) css_walks: BTreeMap<u64, VecDeque<u64>>,
+    /// CPUs to be kicked when the callback has returned, and how.
+    pub(crate) kicks: Vec<(CpuId, u64)>,
+    /// Tasks that have left the program, of which it is to be notified.
+    pub(crate) left: Vec<TaskId>,
+    /// Queues that are to be looked through for tasks that go back to the program.
+    pub(crate) again: Vec<Again>,
+    /// The CPU that looks for its next task (`SCX_RQ_IN_DISPATCH`).
+    pub(crate) finding: Option<CpuId>,
+}
+
 /// All of it.
 #[derive(Default)]
 pub(crate) struct State {
@@ -206,20 +222,14 @@ pub(crate) struct State {
     pub(crate) idle: Rc<Idle>,
     pub(crate) lines: Lines,
     pub(crate) costs: Costs,
-    pub(crate) during: During,
-    /// What `ops.dispatch` has inserted: the task, its `sequence` then, and where.
-    pub(crate) batch: Vec<(TaskId, u64, Insert)>,
+    /// That of the path that goes on.
+    pub(crate) own: Own,
+    /// Callbacks are called by the execution alone, which may be interrupted in them.
+    pub(crate) interleaved: bool,
     pub(crate) most_batch: u64,
-    /// Tasks that the last dispatch moved or inserted.
-    pub(crate) dispatched: u64,
-    /// The CPU that picks.
-    pub(crate) picking: Option<CpuId>,
     /// Tasks that still leave their CPU, and the CPUs that would have taken them.
     pub(crate) leaving: Vec<(TaskId, CpuId)>,
     pub(crate) timers: BTreeMap<u64, Timer>,
-    pub(crate) walks: BTreeMap<u64, Walk>,
-    /// What iterators over cgroups still have to give.
-    pub(crate) css_walks: BTreeMap<u64, VecDeque<u64>>,
     /// The first thread of each process, which is an address space here.
     pub(crate) leaders: BTreeMap<Mm, TaskId>,
     /// The CPU that the loader's thread is bound to, while it runs.
@@ -227,12 +237,6 @@ pub(crate) struct State {
     /// Whether a program wants to know that tasks change CPUs, and those that it does not know of.
     pub(crate) watches_migrations: bool,
     pub(crate) migrated: Vec<(TaskId, CpuId)>,
-    /// CPUs to be kicked when the callback has returned, and how.
-    pub(crate) kicks: Vec<(CpuId, u64)>,
-    /// Queues that are to be looked through for tasks that go back to the program.
-    pub(crate) again: Vec<Again>,
-    /// The CPU that looks for its next task (`SCX_RQ_IN_DISPATCH`).
-    pub(crate) finding: Option<CpuId>,
     pub(crate) variables: Variables,
     /// The only user's credentials: root's, in the first user namespace.
     pub(crate) cred: u64,
@@ -287,6 +291,7 @@ impl State {
 /// Everything that the kernel's part has to do with at once: its state, the program's memory, and
 /// the machine.
 pub(crate) struct Here<'a, 'k> {
+    pub(crate) code: &'a Code,
     pub(crate) state: &'a mut State,
     pub(crate) guest: &'a mut Guest,
     pub(crate) context: &'a mut Context<'k>,

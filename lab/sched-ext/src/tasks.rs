@@ -2,12 +2,12 @@
 //! written.
 
 use warmq_bpf_run::{Access, Ending};
+use warmq_classes::{Rank, TaskClass};
 use warmq_kernel::{Mm, Policy, group_weight_of_nice};
 use warmq_units::TaskId;
 
 use crate::here::ns;
 use crate::masks;
-use crate::realtime::Urgency;
 use crate::state::{Here, Task};
 use crate::words::{SLICE_DEFAULT, flags, policy, state};
 
@@ -35,10 +35,12 @@ impl Here<'_, '_> {
         if self.state.tasks.len() <= task.index() {
             self.state.tasks.resize(task.index() + 1, Task::default());
         }
+        let mut class = TaskClass::default();
+        class.set_policy(self.view(task).policy());
         *self.state.task_mut(task) = Task {
             address,
             cpu: self.view(task).last_cpu(),
-            urgency: Urgency::of(self.view(task), self.state.round_robin, None),
+            class,
             ..Task::default()
         };
         self.state.by_address.insert(address, task);
@@ -145,8 +147,11 @@ impl Here<'_, '_> {
             Policy::Deadline(_) => (policy::DEADLINE, u64::from(group_weight_of_nice(-20))),
         };
         let static_prio = PRIO_OF_NICE_0 + i64::from(nice);
-        let urgency = self.state.task(task).urgency;
-        let prio = urgency.map_or(static_prio, Urgency::priority);
+        let prio = match self.state.rank(task) {
+            Rank::Deadline(_) => -1,
+            Rank::RealTime(priority) => priority.into(),
+            Rank::Other => static_prio,
+        };
         let guest = &mut *self.guest;
         fields.policy.set(guest, address, number);
         fields.prio.set(guest, address, prio as u64);
@@ -161,7 +166,7 @@ impl Here<'_, '_> {
         let view = self.view(task);
         let runs = view.on_cpu().is_some();
         let known = self.state.task(task);
-        let number = match (view.is_runnable() || known.still_runs, view.has_exited()) {
+        let number = match (view.is_runnable(), view.has_exited()) {
             (true, _) => state::RUNNING,
             (_, true) => state::DEAD,
             _ if known.blocked => state::UNINTERRUPTIBLE,
@@ -178,19 +183,25 @@ impl Here<'_, '_> {
 
     /// Whether a task is on a run queue (`SCX_TASK_QUEUED` of `scx.flags`), and whether it is to
     /// run at once.
-    pub(crate) fn write_queued(&mut self, task: TaskId, queued: bool) {
-        let (fields, address) = (self.state.layouts.task, self.state.task(task).address);
-        let immediate = match self.state.task(task).immediate {
-            true => self.state.enq.task_immediate,
-            false => 0,
-        };
-        let flags = u64::from(queued) | immediate;
+    pub(crate) fn write_queued(&mut self, task: TaskId) {
+        let (fields, state) = (self.state.layouts.task, self.state.task(task));
+        let (address, cpu, queued) = (state.address, state.cpu, state.queued);
         let before = fields.scx_flags.get(self.guest, address) & 1 != 0;
         if before != queued {
-            self.count_runnable(self.state.task(task).cpu, queued);
+            self.count_runnable(cpu, queued);
         }
-        fields.scx_flags.set(self.guest, address, flags);
+        self.write_flags(task);
         self.access(fields.scx_flags.within(address), 4, Access::Store);
+    }
+
+    /// `scx.flags`, whose line has been paid for.
+    pub(crate) fn write_flags(&mut self, task: TaskId) {
+        let (enq, state) = (self.state.enq, self.state.task(task));
+        let immediate = enq.task_immediate * u64::from(state.immediate);
+        let custody = enq.custody * u64::from(state.custody);
+        let flags = u64::from(state.queued) | immediate | custody;
+        let field = self.state.layouts.task.scx_flags;
+        field.set(self.guest, state.address, flags);
     }
 
     pub(crate) fn count_sleep(&mut self, task: TaskId) {

@@ -5,7 +5,6 @@ use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
 use crate::run_queue::Machine;
-use crate::state::During;
 use crate::words::state;
 
 /// What happens, and with which arguments a program at it is called.
@@ -146,7 +145,7 @@ impl Machine {
         let args = self.arguments(context, event);
         for which in 0..self.events.functions[at].len() {
             let function = self.events.functions[at][which];
-            self.call(context, Some(function), During::Other, &args);
+            self.here(context).call(Some(function), &args);
         }
     }
 

@@ -105,14 +105,16 @@ const IN_SOFTIRQ: u64 = 1 << 8;
 const IN_INTERRUPT: u64 = 1 << 16;
 
 impl Here<'_, '_> {
+    /// Where this CPU has a variable of the kernel's, if the program uses that.
+    fn on_this_cpu(&self, variable: Option<u64>) -> Option<u64> {
+        self.guest.per_cpu(variable?, self.context.cpu().0.into())
+    }
+
     /// The clocks of this CPU's run queue (`update_rq_clock()`). Those of a CPU that nothing
     /// happens on stand still. Time in interrupts counts, and all time at full speed.
     pub(crate) fn write_clock(&mut self) {
-        let (Some(address), cpu) = (self.state.variables.runqueues, self.context.cpu()) else {
-            return;
-        };
-        let (fields, now) = (self.state.layouts.run_queue, ns(self.now()));
-        if let Some(there) = self.guest.per_cpu(address, cpu.0.into()) {
+        if let Some(there) = self.on_this_cpu(self.state.variables.runqueues) {
+            let (fields, now) = (self.state.layouts.run_queue, ns(self.now()));
             for clock in [fields.clock, fields.clock_task, fields.clock_pelt] {
                 clock.set(self.guest, there, now);
             }
@@ -121,12 +123,9 @@ impl Here<'_, '_> {
 
     /// Where the code is that calls the program (`preempt_count()`).
     pub(crate) fn write_preempt_count(&mut self) {
-        let (Some(address), cpu) = (self.state.variables.preempt_count, self.context.cpu()) else {
-            return;
-        };
-        let (interrupt, softirq) = self.context.in_interrupt();
-        let count = u64::from(interrupt) * IN_INTERRUPT + u64::from(softirq) * IN_SOFTIRQ;
-        if let Some(there) = self.guest.per_cpu(address, cpu.0.into()) {
+        if let Some(there) = self.on_this_cpu(self.state.variables.preempt_count) {
+            let (interrupt, softirq) = self.context.in_interrupt();
+            let count = u64::from(interrupt) * IN_INTERRUPT + u64::from(softirq) * IN_SOFTIRQ;
             let _ = self.guest.store(there, 4, count);
         }
     }
@@ -134,15 +133,10 @@ impl Here<'_, '_> {
     /// In an interrupt that came in user mode, `__irq_regs` has the registers of who runs; `within`
     /// is false when it is over.
     pub(crate) fn write_interrupt(&mut self, within: bool) {
-        let (Some(address), cpu) = (self.state.variables.irq_regs, self.context.cpu()) else {
-            return;
-        };
-        let saved = match within && self.context.interrupts_user() {
-            true => self.state.cpu(cpu).current.map_or(0, registers_of),
-            false => 0,
-        };
-        if let Some(there) = self.guest.per_cpu(address, cpu.0.into()) {
-            let _ = self.guest.store(there, 8, saved);
+        if let Some(there) = self.on_this_cpu(self.state.variables.irq_regs) {
+            let current = self.state.cpu(self.context.cpu()).current;
+            let saved = current.filter(|_| within && self.context.interrupts_user());
+            let _ = self.guest.store(there, 8, saved.map_or(0, registers_of));
         }
     }
 }

@@ -21,7 +21,12 @@ pub(crate) mod dsq {
     pub(crate) const GLOBAL: u64 = BUILTIN | 1;
     pub(crate) const LOCAL: u64 = BUILTIN | 2;
     pub(crate) const LOCAL_ON: u64 = BUILTIN | 1 << 62;
-    pub(crate) const CPU_MASK: u64 = 0xffff_ffff;
+    const CPU_MASK: u64 = 0xffff_ffff;
+
+    /// The CPU whose own queue a number says, which the machine may not have.
+    pub(crate) fn on_cpu(id: u64) -> Option<u64> {
+        (id & LOCAL_ON == LOCAL_ON).then_some(id & CPU_MASK)
+    }
 }
 
 /// `enum scx_enq_flags`, which differ from kernel to kernel.
@@ -36,6 +41,11 @@ pub(crate) struct Enq {
     pub(crate) immediate: u64,
     /// `SCX_TASK_IMMED` of `scx.flags`.
     pub(crate) task_immediate: u64,
+    /// `SCX_TASK_IN_CUSTODY`: the program is notified of each task that leaves it. 0 in kernels
+    /// that notify it only of tasks that are dequeued while they are in no queue.
+    pub(crate) custody: u64,
+    /// `SCX_DEQ_SCHED_CHANGE`: a task that is dequeued does not sleep.
+    pub(crate) change: u64,
     pub(crate) last: u64,
     /// `ENQUEUE_RESTORE`: an attribute has changed.
     pub(crate) restore: u64,
@@ -52,17 +62,18 @@ impl Enq {
             reenqueued: flag("SCX_ENQ_REENQ"),
             immediate: flag("SCX_ENQ_IMMED"),
             task_immediate: flag("SCX_TASK_IMMED"),
+            custody: flag("SCX_TASK_IN_CUSTODY"),
+            change: flag("SCX_DEQ_SCHED_CHANGE"),
             last: flag("SCX_ENQ_LAST"),
             restore: 1 << 1,
         }
     }
 }
 
-/// `enum scx_deq_flags`: `DEQUEUE_SLEEP`, and `DEQUEUE_SAVE` of a change of attributes, which 7.3
-/// marks as one.
+/// `enum scx_deq_flags`: `DEQUEUE_SLEEP`, and `DEQUEUE_SAVE` of a change of attributes.
 pub(crate) mod deq {
     pub(crate) const SLEEP: u64 = 1;
-    pub(crate) const CHANGE: u64 = 1 << 1 | 1 << 33;
+    pub(crate) const SAVE: u64 = 1 << 1;
 }
 
 /// `SCX_ECODE_ACT_RESTART`, in the code of an exit: the loader is to start the program anew.

@@ -228,9 +228,17 @@ const CFS_DEVIATES: &[(&str, &str)] = &[
         "autogroup",
         "autogroups came with 2.6.38: a session is no group",
     ),
+    (
+        "group",
+        "weights of groups count with its setting groups=on only",
+    ),
     ("quota", ONE_POOL),
     ("uclamp", NO_CLAMPS),
 ];
+const EEVDF66_DEVIATES: &[(&str, &str)] = &[(
+    "slice",
+    "its kernel knows no slices of tasks, which came with Linux 6.12",
+)];
 const COMPILED_DEVIATES: &[(&str, &str)] = &[
     ("autogroup", "schedulers of sched_ext do not see sessions"),
     (
@@ -268,7 +276,7 @@ const ANYWHERE: &[Preemption] = &[
 /// From 7.0 on x86 (7dadeaa6e851).
 const FULL_OR_LAZY: &[Preemption] = &[Preemption::Full, Preemption::Lazy];
 
-/// Linux 6.12 as Debian builds it.
+/// Linux 6.6 and 6.12 as Debian builds 6.12.
 fn linux612(seed: Seed) -> Settings {
     Settings {
         preemption: Preemption::Voluntary,
@@ -412,8 +420,17 @@ pub const SCHEDULERS: &[Entry] = &[
     },
     CFS,
     Entry {
+        name: "eevdf-6.6",
+        what: "Linux 6.6's EEVDF: the eligible task with the earliest virtual deadline runs",
+        models: BEFORE_LAZY,
+        deviates: EEVDF66_DEVIATES,
+        timers: linux612,
+        settings: || eevdf::settings(eevdf::Version::V6_6),
+        ..EEVDF
+    },
+    Entry {
         name: "eevdf-6.12",
-        what: "Linux 6.12's EEVDF: the eligible task with the earliest virtual deadline runs",
+        what: "the same of Linux 6.12: slices of tasks, and who sleeps while owing stays queued",
         models: BEFORE_LAZY,
         timers: linux612,
         settings: || eevdf::settings(eevdf::Version::V6_12),
@@ -498,7 +515,7 @@ pub fn scheduler(name: &str) -> Option<&'static Entry> {
     SCHEDULERS.iter().find(|entry| entry.name == name)
 }
 
-/// The scheduler of Linux `release`, such as `6.18` or `6.18.15`; `None` before 6.12, which is
+/// The scheduler of Linux `release`, such as `6.18` or `6.18.15`; `None` before 6.6, which is
 /// before what there is here, and for what is no release.
 ///
 /// ```
@@ -511,7 +528,8 @@ pub fn of_kernel(release: &str) -> Option<&'static Entry> {
     let mut numbers = release.split(['.', '-', '+']).map(str::parse::<u32>);
     let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
     scheduler(match version {
-        (..=5, _) | (6, ..=11) => return None,
+        (..=5, _) | (6, ..=5) => return None,
+        (6, ..=11) => "eevdf-6.6",
         (6, 12) => "eevdf-6.12",
         (6, _) | (7, 0) => "eevdf-6.18",
         (7, 1) => "eevdf-7.1",

@@ -1,12 +1,14 @@
-//! Drills: what scx_warmq must do on a real kernel, shown by its counters and by CPU time, not by
-//! speed.
+//! Drills: what scx_warmq must do on a real kernel, and neither a scenario nor a shell can say:
+//! what the kernel may do to tasks that it holds, hints in a map of task storage, answers to the
+//! tools of scx. How it is started, ended and looked at is for scripts/in-guest.sh, who gets how
+//! much, where and when for the laws, and what it decides for the stories that the lab plays with
+//! its program.
 //!
 //! Run them as root in a guest with sched_ext (`make vm-test`), as they disturb everything else on
 //! the machine. Each drill starts scx_warmq, makes tasks that behave in one way, and compares the
 //! scheduler's figures with a law.
 
 mod drills;
-mod group;
 mod members;
 mod report;
 mod scheduler;

@@ -187,7 +187,7 @@ fn live(place: Where<'_>, work: Work) {
         return;
     }
     if !place.cpus.is_empty() {
-        sys::run_on(place.cpus);
+        sys::confine(0, place.cpus);
     }
     loop {
         work();
@@ -218,15 +218,6 @@ impl Limited {
     pub fn set(&self, quota: &str) -> Result<(), Failure> {
         let path = format!("{}/cpu.max", self.folder);
         fs::write(&path, quota).map_err(|error| Failure(format!("{path}: {error}")))
-    }
-
-    /// Microseconds of CPU time that its tasks have had.
-    pub fn used(&self) -> u64 {
-        let seen = fs::read_to_string(format!("{}/cpu.stat", self.folder)).unwrap_or_default();
-        let usage = seen
-            .lines()
-            .find_map(|line| line.strip_prefix("usage_usec "));
-        usage.and_then(|usage| usage.parse().ok()).unwrap_or(0)
     }
 
     /// Removes it, once the last task has left.

@@ -6,24 +6,17 @@
 
 use std::ffi::CString;
 use std::io;
-use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::{Pid, gettid};
-use warmq_hint::abi;
+use nix::unistd::Pid;
 
 /// CPU time of the calling thread.
 pub fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
     time.expect("every kernel has this clock").into()
-}
-
-/// Confines the calling thread to `cpus`.
-pub fn run_on(cpus: &[usize]) {
-    confine(0, cpus);
 }
 
 /// Confines a process to `cpus`; 0: the calling thread.
@@ -35,38 +28,6 @@ pub fn confine(pid: i32, cpus: &[usize]) {
     // It may have ended, and a drill that takes CPUs offline may ask for one that is gone: then
     // nothing changes.
     let _ = sched_setaffinity(Pid::from_raw(pid), &set);
-}
-
-/// The last CPU that this process may use: the only one of a guest of one CPU.
-pub fn last_cpu() -> usize {
-    let allowed = sched_getaffinity(Pid::this()).expect("every kernel answers");
-    let cpus = (0..CpuSet::count()).rev();
-    let mut cpus = cpus.filter(|cpu| allowed.is_set(*cpu).unwrap_or(false));
-    cpus.next().unwrap_or(0)
-}
-
-/// Gives the calling thread a nice value.
-pub fn nice(value: i32) {
-    // SAFETY: no pointers.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, tid() as u32, value) };
-}
-
-/// The calling thread's id.
-pub fn tid() -> i32 {
-    gettid().as_raw()
-}
-
-/// Names the calling thread's fragment (`None`: no fragment) by a system call each time, and
-/// returns whether a scheduler listens. `warmq_hint::enter` would use a slot where it can.
-pub fn hint(fragment: Option<(u32, u32)>) -> bool {
-    let packed = fragment.and_then(|(app, fragment)| warmq_hint::pack(app, fragment));
-    let packed = packed.map_or(0, NonZeroU64::get);
-    // SAFETY: the kernel refuses an option that it does not know, and reads no argument of it.
-    let answer = unsafe { libc::prctl(abi::PRCTL_HINT, packed, 0, 0, 0) };
-    if answer == abi::ANSWER_MOVE {
-        std::thread::yield_now();
-    }
-    answer >= 0
 }
 
 /// Writes a hint for a thread into the map of task storage that is pinned at `path`: 32 bytes that
@@ -113,12 +74,6 @@ fn owned(fd: libc::c_long) -> io::Result<OwnedFd> {
 pub fn signal(pid: u32, signal: i32) {
     // SAFETY: no pointers.
     unsafe { libc::kill(pid as i32, signal) };
-}
-
-/// The CPU that the calling thread is on.
-pub fn current_cpu() -> i32 {
-    // SAFETY: no arguments.
-    unsafe { libc::sched_getcpu() }
 }
 
 /// Makes a process that does `life` and ends. Returns its id to the caller.

@@ -1,7 +1,7 @@
-//! Threads that behave in one way until they are stopped, and how much CPU time each of them got.
+//! Threads that behave in one way until they are stopped.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -10,36 +10,12 @@ use crate::sys;
 /// The part of its crew that a thread can see.
 pub struct Shift {
     stop: Arc<AtomicBool>,
-    had: Arc<AtomicU64>,
 }
 
 impl Shift {
-    /// Whether to go on. Call it often: it also records the CPU time so far.
+    /// Whether to go on. Call it often.
     pub fn goes_on(&self) -> bool {
-        self.had
-            .store(sys::cpu_time().as_nanos() as u64, Ordering::Relaxed);
         !self.stop.load(Ordering::Relaxed)
-    }
-}
-
-/// Holds threads back until all are started. Otherwise the thread that starts thousands would not
-/// get to run.
-#[derive(Clone, Default)]
-pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
-
-impl Gate {
-    /// Waits until it is opened.
-    pub fn pass(&self) {
-        let (open, opened) = &*self.0;
-        let guard = open.lock().expect("nobody panics with it");
-        drop(opened.wait_while(guard, |open| !*open));
-    }
-
-    /// Lets all threads through.
-    pub fn open(&self) {
-        let (open, opened) = &*self.0;
-        *open.lock().expect("nobody panics with it") = true;
-        opened.notify_all();
     }
 }
 
@@ -47,47 +23,26 @@ impl Gate {
 #[derive(Default)]
 pub struct Crew {
     stop: Arc<AtomicBool>,
-    members: Vec<(JoinHandle<()>, Arc<AtomicU64>)>,
+    members: Vec<JoinHandle<()>>,
 }
 
 impl Crew {
     /// One more thread, which does `work`.
     pub fn add(&mut self, name: &str, work: impl FnOnce(&Shift) + Send + 'static) {
-        let had = Arc::new(AtomicU64::new(0));
         let shift = Shift {
             stop: Arc::clone(&self.stop),
-            had: Arc::clone(&had),
         };
         let thread = thread::Builder::new()
             .name(name.to_owned())
             .stack_size(64 << 10);
         let handle = thread.spawn(move || work(&shift)).expect("a thread");
-        self.members.push((handle, had));
-    }
-
-    /// CPU time that each member has had since it began.
-    pub fn had(&self) -> Vec<Duration> {
-        self.members
-            .iter()
-            .map(|(_, had)| Duration::from_nanos(had.load(Ordering::Relaxed)))
-            .collect()
-    }
-
-    /// CPU time that each member gets during `time`.
-    pub fn during(&self, time: Duration) -> Vec<Duration> {
-        let before = self.had();
-        thread::sleep(time);
-        self.had()
-            .iter()
-            .zip(before)
-            .map(|(after, before)| *after - before)
-            .collect()
+        self.members.push(handle);
     }
 
     /// Stops all threads and waits for them.
     pub fn stop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        for (handle, _) in self.members.drain(..) {
+        for handle in self.members.drain(..) {
             let _ = handle.join();
         }
     }

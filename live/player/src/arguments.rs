@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use warmq_player::Counter;
 use warmq_units::{Bytes, Duration, Seed};
 
 /// What is printed for `--help`.
@@ -21,6 +22,8 @@ Usage: warmq-player --scenario FILE [OPTIONS]
   --scheduler NAME  what the trace calls the scheduler [what the system says]
   --load PROGRAM    load this scheduler of sched_ext before the run, and unload it afterwards
   --options TEXT    options of that program, separated by spaces
+  --counters TEXT   what that scheduler counts, separated by spaces, each as
+                    NAME:MAP:VALUE_SIZE:KEY:OFFSET:SIZE:COPIES:DISTANCE
   --log SIZE        memory for what tasks log [64MB]
   --rounds N        rounds of the calibrated loop in a second [measured]
   --parent PID      end the run when its parent, which is this process, ends
@@ -43,6 +46,7 @@ pub struct Arguments {
     pub scheduler: Option<String>,
     pub load: Option<String>,
     pub options: String,
+    pub counters: Vec<Counter>,
     pub log: Bytes,
     pub rounds_per_s: Option<u64>,
     pub parent: Option<i32>,
@@ -73,6 +77,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, String> 
         scheduler: None,
         load: None,
         options: String::new(),
+        counters: Vec::new(),
         log: Bytes::from_mb(64),
         rounds_per_s: None,
         parent: None,
@@ -101,6 +106,11 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, String> 
             "--scheduler" => arguments.scheduler = Some(value()?),
             "--load" => arguments.load = Some(value()?),
             "--options" => arguments.options = value()?,
+            "--counters" => {
+                let texts = value()?;
+                let read = texts.split_whitespace().map(str::parse);
+                arguments.counters = read.collect::<Result<_, String>>()?;
+            }
             "--log" => arguments.log = read(&option, &value()?)?,
             "--rounds" => arguments.rounds_per_s = Some(read(&option, &value()?)?),
             "--parent" => arguments.parent = Some(read(&option, &value()?)?),
@@ -169,12 +179,17 @@ mod tests {
             "scx_some",
             "--options",
             "--slice-us 700",
+            "--counters",
+            "granted:.bss:8:0:0:8:1:0 kept:stats:8:1:0:8:1:0",
         ];
         let Ok(Parsed::Play(arguments)) = parse(words.into_iter().map(str::to_owned)) else {
             panic!("refused");
         };
         assert_eq!(arguments.load.as_deref(), Some("scx_some"));
         assert_eq!(arguments.options, "--slice-us 700");
+        let counters = arguments.counters.iter();
+        let names: Vec<&str> = counters.map(|counter| counter.name.as_str()).collect();
+        assert_eq!(names, ["granted", "kept"]);
     }
 
     #[test]
@@ -187,6 +202,7 @@ mod tests {
             ("--scenario a --world lab", "host or guest"),
             ("--scenario a --set b", "NAME=VALUE"),
             ("--scenario a --options=-v", "--load"),
+            ("--scenario a --counters granted:.bss", "is no counter"),
             ("--frob", "not an option"),
         ] {
             let problem = parsed(line).expect_err(line);

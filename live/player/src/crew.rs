@@ -7,13 +7,13 @@
 
 mod leader;
 
+use std::iter::repeat_with;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use warmq_trace::players;
 
 use crate::error::PlayError;
-use crate::kernel;
 use crate::notes::Notes;
 use crate::perform::{STACK, perform, populate_regions, thread_of_slot};
 use crate::source;
@@ -21,13 +21,12 @@ use crate::specs::ABOVE_TASKS;
 use crate::stage::Stage;
 use crate::stage::objects::{Sets, make};
 use crate::sys::process::{self, End, Reaped, Side};
+use crate::sys::sched::Attributes;
 use crate::sys::{ipc, memory, sockets, thread};
 
 /// How the controller and the crew reach each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines {
-    /// The controller's process.
-    controller: i32,
     /// Readable when the controller has ended.
     pub controller_fd: i32,
     /// Readable when the crew is to finish.
@@ -40,10 +39,8 @@ impl Lines {
     /// # Errors
     /// No descriptors, or a kernel before 5.3.
     pub fn open() -> std::io::Result<Lines> {
-        let controller = process::pid();
         Ok(Lines {
-            controller,
-            controller_fd: memory::pid_fd(controller)?,
+            controller_fd: memory::pid_fd(process::pid())?,
             finish_fd: memory::event_fd()?,
         })
     }
@@ -153,16 +150,19 @@ impl Crew {
         loop {
             // Before the first wait, too: the descriptor does not report who died before it was
             // there.
-            while let Reaped::One(pid, end) = process::reap() {
-                reaped(self.stage, pid, end);
-            }
+            as_usual(|| {
+                while let Reaped::One(pid, end) = process::reap() {
+                    reaped(self.stage, pid, end);
+                }
+            });
             let fds = [self.lines.controller_fd, self.lines.finish_fd, children];
             let [ended, finish, child] = process::readable(fds, -1);
             if child {
                 process::drain(children);
             }
             if ended {
-                kernel::forget(self.lines.controller);
+                // The next recorder would do so, but there may be none for long.
+                let _ = warmq_record::sweep_now();
             }
             if ended || finish {
                 return;
@@ -181,6 +181,17 @@ impl Crew {
         self.stage.groups.remove();
         self.stage.remove_files();
     }
+}
+
+/// Does `reaping` as usual tasks do, not from above all tasks: the kernel looks again and again
+/// whether the last thread of a process is through (`shrink_dcache_parent()`), and that may have to
+/// run on the same CPU, which it would get back when real-time tasks are throttled. All that have
+/// died are reaped at once, however long a CPU is waited for: they may die faster than that.
+fn as_usual<R>(reaping: impl FnOnce() -> R) -> R {
+    let _ = Attributes::USUAL.apply(0);
+    let reaped = reaping();
+    let _ = ABOVE_TASKS.apply(0);
+    reaped
 }
 
 /// A thread of this process for each slot; the first thread is the first task.
@@ -230,12 +241,10 @@ pub fn end_tasks(stage: &Stage) -> Result<(), PlayError> {
         for (_, leader) in stage.sessions.leaders() {
             let _ = process::kill(-leader, libc::SIGKILL);
         }
-        loop {
-            match process::reap() {
-                Reaped::One(..) => {}
-                Reaped::NotYet => break,
-                Reaped::NoChildren => return Ok(()),
-            }
+        let is_none = |reaped: &Reaped| !matches!(reaped, Reaped::One(..));
+        let left = as_usual(|| repeat_with(process::reap).find(is_none));
+        if left == Some(Reaped::NoChildren) {
+            return Ok(());
         }
         process::readable([-1], 10);
     }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use warmq_config::{Chosen, Document, Source};
 use warmq_output::{Access, Output, Refused};
-use warmq_player::{Options, PlayError, Times, Wanted, end_with, play, record, site};
+use warmq_player::{Options, PlayError, Times, Wanted, end_with, play, site};
 use warmq_scenario::{Bound, Scenario};
 use warmq_units::printable;
 
@@ -52,7 +52,8 @@ fn run(arguments: &Arguments) -> Result<(), PlayError> {
             .load
             .clone()
             .map(|name| (name, arguments.options.clone())),
-        recorder: arguments.record.then(|| record(Wanted::default())),
+        counters: arguments.counters.clone(),
+        record: arguments.record.then(Wanted::default),
         log_bytes: arguments.log.0,
         rounds_per_s: arguments.rounds_per_s,
     };

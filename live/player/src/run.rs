@@ -1,5 +1,6 @@
 //! A run from its beginning to its trace.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -7,11 +8,11 @@ use std::sync::atomic::Ordering;
 use warmq_scenario::program::Cpus;
 use warmq_scenario::{
     Action, Bound, Fidelity, Policy, Scenario, SchedulerChoice, Set, Site, TaskKind, TaskKindId,
-    World,
+    WorldKind,
 };
-use warmq_trace::Record;
 use warmq_trace::file::Writer;
-use warmq_units::{Duration, Seed, TaskId};
+use warmq_trace::{OF_SCHEDULER, Record};
+use warmq_units::{Duration, Instant, Seed, TaskId};
 
 use crate::control::{Control, Seen, Times, rise};
 use crate::crew::{self, Lines};
@@ -19,8 +20,7 @@ use crate::error::PlayError;
 use crate::groups::{self, Groups};
 use crate::notes::Notes;
 use crate::places;
-use crate::recorder::{Recording, Start};
-use crate::scheduler::{self, Schedulers};
+use crate::scheduler::{self, Counter, Counting, Schedulers};
 use crate::sessions::{self, Sessions};
 use crate::settle::settle;
 use crate::specs::HIGHEST_OF_TASKS;
@@ -30,7 +30,7 @@ use crate::stage::plan::Wanted;
 use crate::sys::process::{self, Side};
 use crate::sys::sched;
 use crate::trace::{Merge, Own, header, instant, own_records};
-use warmq_record::{Snapshot, running_scheduler};
+use warmq_record::{Recorder, Recording, Snapshot, Tasks, running_scheduler};
 
 /// The world in which the machine is the scenario's own.
 const GUEST: &str = "guest";
@@ -47,8 +47,10 @@ pub struct Options {
     pub scheduler: Option<String>,
     /// The scheduler that is loaded before the run, and the options of its program.
     pub load: Option<(String, String)>,
-    /// Starts a recorder of what the kernel does; none: none is wanted.
-    pub recorder: Option<Box<Start>>,
+    /// What that scheduler counts.
+    pub counters: Vec<Counter>,
+    /// What a recorder of the kernel is to record; none: none is wanted.
+    pub record: Option<warmq_record::Wanted>,
     /// Memory for what tasks log, in bytes.
     pub log_bytes: u64,
     /// Rounds of the calibrated loop in a second; none: measured.
@@ -76,12 +78,8 @@ pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayE
         true => settle(&notes),
         false => groups::sweep(),
     }
-    let marks = options.recorder.is_some();
-    let patience_s = match options.world == GUEST {
-        true => scheduler::PATIENCE_IN_GUEST_S,
-        false => scheduler::PATIENCE_S,
-    };
-    let mut schedulers = Schedulers::new(Path::new("/"), patience_s, options.load.clone());
+    let marks = options.record.is_some();
+    let mut schedulers = Schedulers::new(Path::new("/"), options.load.clone());
     check_schedulers(&bound, &options, &schedulers)?;
     let stage = plan(bound, &options, marks, &notes)?.enter();
     // Signals have no handlers yet: they end this process, and the scheduler with it.
@@ -91,20 +89,27 @@ pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayE
     })?;
     // When the run is over the scheduler is gone.
     let scheduler = options.scheduler.unwrap_or_else(running_scheduler);
-    let mut seen = Seen::default();
+    let counting = schedulers.counting(&options.counters);
+    let mut seen = Seen {
+        counting,
+        ..Seen::default()
+    };
     let run = Run {
         stage,
         times: options.times,
         on_a_tick: options.world == GUEST,
         notes: &notes,
     };
-    let played = run.conduct(schedulers, options.recorder, &mut seen);
+    let played = run.conduct(schedulers, options.record, &mut seen);
     let (result, recording) = match played {
         Ok((result, recording)) => (result, recording),
         // It did not begin: there is nothing to write.
         Err(error) => return Err(error),
     };
-    let names = stage.scenario().names();
+    let mut names = stage.scenario().names();
+    let own = seen.counting.iter().flat_map(Counting::names);
+    let own = own.map(|name| format!("{OF_SCHEDULER}{name}"));
+    names.counters.extend(own);
     let header = header(&options.world, &scheduler, names);
     let written = write(stage, seen, recording, Writer::new(out, &header));
     result.and(written)
@@ -201,8 +206,8 @@ fn say_other_processes(scenario: &Scenario, notes: &Notes) {
 /// Refuses what cannot be played in this world, as the scenario's table of worlds has it.
 fn check_world(scenario: &Scenario, guest: bool) -> Result<(), PlayError> {
     let world = match guest {
-        true => World::Guest,
-        false => World::Host,
+        true => WorldKind::Guest,
+        false => WorldKind::Host,
     };
     let refused = scenario.fidelity(world).into_iter().find_map(|note| {
         let Fidelity::Refused(why) = note.fidelity else {
@@ -239,7 +244,7 @@ fn check_schedulers(
         .try_for_each(|name| scheduler::find(name).map(drop))
 }
 
-type Played = (Result<(), PlayError>, Option<Box<dyn Recording>>);
+type Played = (Result<(), PlayError>, Option<Recording>);
 
 /// A run that was planned.
 struct Run<'n> {
@@ -256,7 +261,7 @@ impl Run<'_> {
     fn conduct(
         &self,
         schedulers: Schedulers,
-        recorder: Option<Box<Start>>,
+        record: Option<warmq_record::Wanted>,
         seen: &mut Seen,
     ) -> Result<Played, PlayError> {
         let (stage, notes) = (self.stage, self.notes);
@@ -283,10 +288,10 @@ impl Run<'_> {
         control.on_a_tick = self.on_a_tick;
         control.wait_until_ready()?;
         control.say_other_slices(notes);
-        let recorder = recorder.and_then(|start| match start() {
+        let recorder = record.and_then(|wanted| match Recorder::start(&wanted) {
             Ok(recorder) => Some(recorder),
             Err(why) => {
-                notes.say("no recorder", &why);
+                notes.say("no recorder", &why.to_string());
                 None
             }
         });
@@ -303,7 +308,7 @@ impl Run<'_> {
                 Some(recording)
             }
             Err(why) => {
-                notes.say("no recording", &why);
+                notes.say("no recording", &why.to_string());
                 None
             }
         });
@@ -329,10 +334,7 @@ fn threads(stage: &Stage) -> Vec<(u32, TaskId)> {
     let senders = (0..)
         .zip(&stage.senders)
         .filter(|(_, sender)| sender.echoes);
-    let senders = senders.map(|(index, _)| {
-        let slot = stage.sender_slots.of(index);
-        (stage.sender_id(index), slot)
-    });
+    let senders = senders.map(|(index, _)| (stage.sender_id(index), stage.sender_slots.of(index)));
     let tid = |slot: &crate::stage::slots::Slot| slot.tid.load(Ordering::Relaxed) as u32;
     tasks
         .chain(senders)
@@ -340,6 +342,19 @@ fn threads(stage: &Stage) -> Vec<(u32, TaskId)> {
         // Those that were never started have none.
         .filter(|(tid, _)| *tid != 0)
         .collect()
+}
+
+/// When tasks started the tasks that they start: before, their thread ids may be of others.
+fn started(own: &[(Instant, Own)]) -> BTreeMap<TaskId, Instant> {
+    let births = own.iter().filter_map(|(at, own)| match own {
+        Own::Record(Record::Fork {
+            parent: Some(_),
+            child,
+            ..
+        }) => Some((*child, *at)),
+        _ => None,
+    });
+    births.collect()
 }
 
 /// Whether `record` says of a task that is not of the scenario what held during the run as well:
@@ -352,12 +367,13 @@ fn tells_of_stranger(record: &Record) -> bool {
 fn write<W: Write>(
     stage: &Stage,
     seen: Seen,
-    recording: Option<Box<dyn Recording>>,
+    recording: Option<Recording>,
     writer: Writer<W>,
 ) -> Result<(), PlayError> {
     let start_ns = stage.board.start_ns.load(Ordering::Acquire);
     let tasks = TaskId(stage.sender_id(stage.senders.len() as u32));
-    let mut own = own_records(stage, recording.is_some())?;
+    let end = instant(seen.end_ns, start_ns);
+    let mut own = own_records(stage, recording.is_some(), end)?;
     for moment in &seen.moments {
         let at = instant(moment.at_ns, start_ns);
         own.extend(moment.records().map(|record| (at, Own::Record(record))));
@@ -366,13 +382,20 @@ fn write<W: Write>(
     for (at_ns, record) in seen.records {
         own.push((instant(at_ns, start_ns), Own::Record(record)));
     }
-    let mut merge = Merge::new(writer, own, tasks, instant(seen.end_ns, start_ns));
-    if let Some(mut recording) = recording {
-        let threads = threads(stage);
+    let started = started(&own);
+    let mut merge = Merge::new(writer, own, tasks, end);
+    if let Some(recording) = recording {
+        let mut known = Tasks::with_strangers_from(tasks);
+        for (tid, task) in threads(stage) {
+            match started.get(&task) {
+                Some(at) => known.know_from(start_ns + at.0 / 1_000, tid, task),
+                None => known.know(tid, task),
+            }
+        }
         // Looked at after the run, so that looking takes nothing from it.
         let mut snapshot = Snapshot::default();
         snapshot.look();
-        recording.records(&threads, tasks, start_ns, &mut |at, record| match record {
+        recording.records(&mut known, start_ns, &mut |at, record| match record {
             Record::Ids { task, .. } if task >= tasks => {
                 snapshot.told(at, record, &mut |at, record| {
                     if tells_of_stranger(&record) {
@@ -383,12 +406,7 @@ fn write<W: Write>(
             _ => merge.recorded(at, record),
         });
     }
-    let written = merge.finish().finish();
-    written.map(|_| ()).map_err(|error| {
-        PlayError::refused(
-            "the trace cannot be written",
-            &error,
-            "look at the disk, or the reader",
-        )
-    })
+    let fix = "look at the disk, or the reader";
+    let written = merge.finish().finish().map(|_| ());
+    written.map_err(|error| PlayError::refused("the trace cannot be written", &error, fix))
 }

@@ -30,9 +30,8 @@ impl Beside {
     pub fn end(self, raw: &mut Raw) {
         raw.end_ns = monotonic_ns();
         raw.steal = stolen(&self.steal, &proc::steal());
-        let mut processes = self.processes;
-        processes.extend(proc::processes());
-        raw.processes = processes.into_iter().collect();
+        raw.processes = self.processes;
+        raw.processes.extend(proc::processes());
         raw.network_lines = lines::network_lines();
     }
 }
@@ -56,8 +55,9 @@ pub(crate) fn most_bytes() -> usize {
     usize::try_from(share.min(MOST_BYTES)).unwrap_or(usize::MAX)
 }
 
-fn stolen(before: &BTreeMap<u16, u64>, after: &BTreeMap<u16, u64>) -> Vec<(u16, u64)> {
-    let since = |cpu: &u16, after: u64| Some((*cpu, after.saturating_sub(*before.get(cpu)?)));
+fn stolen(before: &BTreeMap<u16, u64>, after: &BTreeMap<u16, u64>) -> BTreeMap<u32, u64> {
+    let since =
+        |cpu: &u16, after: u64| Some((u32::from(*cpu), after.saturating_sub(*before.get(cpu)?)));
     let all = after.iter().filter_map(|(cpu, after)| since(cpu, *after));
     all.collect()
 }

@@ -50,7 +50,7 @@ impl Gatherer {
         Gatherer {
             raw: Raw {
                 header_page: HEADER_PAGE.to_owned(),
-                formats,
+                formats: formats.into_iter().collect(),
                 missing,
                 clock: "mono".to_owned(),
                 ..Raw::default()
@@ -117,8 +117,7 @@ impl Gatherer {
                 pieces,
             }
         });
-        self.raw.cpus = cpus.collect();
-        Ok(Recording::new(self.raw, 0)?.in_memory(memory))
+        Ok(Recording::new(self.raw, cpus.collect(), 0)?.in_memory(memory))
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// The lines whose handlers are named after a network interface or its device, as drivers do.
-pub(crate) fn network_lines() -> Vec<u16> {
+pub(crate) fn network_lines() -> Vec<u32> {
     let names = network_names();
     let mut lines = Vec::new();
     for entry in fs::read_dir("/sys/kernel/irq")

@@ -101,12 +101,11 @@ impl Recorder {
         beside.end(&mut raw);
         raw.ahead_ns = ahead_ns(&raw.clock, folder)?;
         let read = reader.finish(limits);
-        let (cpus, memory) = read.map_err(RecordError::of("read", &folder.shown("per_cpu")))?;
-        raw.cpus = cpus;
-        for cpu in &mut raw.cpus {
+        let (mut cpus, memory) = read.map_err(RecordError::of("read", &folder.shown("per_cpu")))?;
+        for cpu in &mut cpus {
             cpu.dropped = dropped(folder, cpu)?;
         }
-        Ok(Recording::new(raw, 0)?.in_memory(memory))
+        Ok(Recording::new(raw, cpus, 0)?.in_memory(memory))
     }
 }
 
@@ -137,7 +136,7 @@ fn switch_on(folder: &Folder, wanted: &Wanted, raw: &mut Raw) -> Result<(), Reco
             raw.missing.push(format!("{event}: {why}"));
             continue;
         }
-        raw.formats.push((event.to_owned(), files.read("format")?));
+        raw.formats.insert(event.to_owned(), files.read("format")?);
         files.write("enable", "1")?;
     }
     Ok(())

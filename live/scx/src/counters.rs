@@ -96,19 +96,15 @@ mod tests {
 
     const HEADER: &str = include_str!("bpf/state.bpf.h");
 
-    /// The names in `enum counter`, and whether the comment says that it is a time.
+    /// The names in `enum counter`.
     fn names_in_header() -> Vec<String> {
         let body = HEADER.split_once("enum counter {").expect("the enum").1;
         let body = body.split_once("NR_COUNTERS").expect("its end").0;
         let lines = body
             .lines()
             .filter_map(|line| line.trim().strip_prefix("COUNT_"));
-        let name = |line: &str| {
-            let (name, comment) = line.split_once(',').expect("a comma");
-            let unit = if comment.contains("/* ns") { "_ns" } else { "" };
-            format!("{}{unit}", name.to_lowercase())
-        };
-        lines.map(name).collect()
+        let names = lines.map(|line| line.split_once(',').expect("a comma").0);
+        names.map(str::to_lowercase).collect()
     }
 
     #[test]

@@ -1,17 +1,21 @@
 //! A guest: its properties, and running a command in it.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{BufWriter, Seek, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Seek};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::VmError;
+use crate::boots::{Boots, Machine};
 use crate::hardware::Hardware;
 use crate::initramfs::{self, Wanted};
 use crate::kernel::Kernel;
 use crate::outcome::Outcome;
 use crate::pack::Given;
 use crate::qemu::{self, Qemu, nameless_file};
+use crate::tree::Tree;
 use crate::watch::{Streams, watch};
 
 /// How long a guest may take by default.
@@ -47,6 +51,43 @@ pub enum Stage {
     Running,
 }
 
+/// The files of a guest.
+struct Files {
+    /// All of them.
+    archive: File,
+    /// Those that each guest with such a kernel has, and the others.
+    base: Tree,
+    own: Tree,
+}
+
+impl Files {
+    fn start(&self, machine: &Machine, boots: Option<&Boots>) -> Result<Qemu, VmError> {
+        if let Some(boots) = boots {
+            let base = archive(&self.base)?;
+            if let Some(guest) = boots.start(machine, &base, archive(&self.own)?) {
+                return Ok(guest);
+            }
+        }
+        let all = self.archive.try_clone();
+        let all = all.map_err(VmError::system("pass on the guest's files"))?;
+        Qemu::start(machine, all, None)
+    }
+}
+
+fn cannot_write() -> impl FnOnce(io::Error) -> VmError {
+    VmError::system("write the guest's files")
+}
+
+/// An archive of these files, to be read from its beginning.
+fn archive(tree: &Tree) -> Result<File, VmError> {
+    let mut out = BufWriter::new(nameless_file()?);
+    tree.write(&mut out)?;
+    let written = out.into_inner().map_err(io::IntoInnerError::into_error);
+    let mut file = written.map_err(cannot_write())?;
+    file.rewind().map_err(cannot_write())?;
+    Ok(file)
+}
+
 /// The description of a guest: a kernel, a machine, files.
 ///
 /// ```no_run
@@ -68,6 +109,7 @@ pub enum Stage {
 pub struct Guest {
     kernel: Kernel,
     hardware: Hardware,
+    boots: Option<Arc<Boots>>,
     timeout: Duration,
     files: Vec<Given>,
     environment: Vec<(String, OsString)>,
@@ -80,6 +122,7 @@ impl Guest {
         Guest {
             kernel,
             hardware: Hardware::default(),
+            boots: None,
             timeout: USUAL_TIMEOUT,
             files: Vec::new(),
             environment: Vec::new(),
@@ -90,6 +133,12 @@ impl Guest {
     /// Use this machine.
     pub fn hardware(mut self, hardware: Hardware) -> Guest {
         self.hardware = hardware;
+        self
+    }
+
+    /// Go on from where such a machine had booted, which is booted once for all that share `boots`.
+    pub fn boots(mut self, boots: &Arc<Boots>) -> Guest {
+        self.boots = Some(Arc::clone(boots));
         self
     }
 
@@ -160,13 +209,10 @@ impl Guest {
         let command = command.into_iter().map(|word| word.as_ref().to_owned());
         let command: Vec<OsString> = command.collect();
         self.check()?;
-        let initramfs = self.initramfs(&command)?;
+        let files = self.files(&command)?;
         let began = Instant::now();
         let mut boot = |stage| {
-            let copy = initramfs.try_clone();
-            let files = copy.map_err(VmError::system("pass on the guest's files"))?;
-            let arguments = self.kernel_arguments();
-            let qemu = Qemu::start(&self.kernel, &self.hardware, &arguments, files)?;
+            let qemu = files.start(&self.machine(), self.boots.as_deref())?;
             seen(stage);
             let Streams { stdout, stderr } = &mut streams;
             let left = self.timeout.saturating_sub(began.elapsed());
@@ -204,25 +250,30 @@ impl Guest {
         self.hardware.check()
     }
 
-    fn initramfs(&self, command: &[OsString]) -> Result<std::fs::File, VmError> {
+    fn files(&self, command: &[OsString]) -> Result<Files, VmError> {
         let config = self.kernel.config.as_deref();
-        let tree = initramfs::files(&Wanted {
+        let config = config.map(|config| (self.kernel.release.as_str(), config));
+        let base = initramfs::base(config)?;
+        let mut all = base.clone();
+        let wanted = Wanted {
             command,
             environment: &self.environment,
             files: &self.files,
-            config: config.map(|config| (self.kernel.release.as_str(), config)),
-        })?;
-        let mut file = nameless_file()?;
-        let mut out = BufWriter::new(&mut file);
-        tree.write(&mut out)?;
-        out.flush()
-            .map_err(VmError::system("write the guest's files"))?;
-        drop(out);
-        let size = file
-            .stream_position()
-            .map_err(VmError::system("measure the guest's files"))?;
-        self.check_room(size)?;
-        Ok(file)
+        };
+        initramfs::add(&mut all, &wanted)?;
+        let archive = archive(&all)?;
+        let size = archive.metadata();
+        self.check_room(size.map_err(cannot_write())?.len())?;
+        let own = all.without(&base);
+        Ok(Files { archive, base, own })
+    }
+
+    fn machine(&self) -> Machine {
+        Machine {
+            kernel: self.kernel.clone(),
+            hardware: self.hardware,
+            arguments: self.kernel_arguments(),
+        }
     }
 
     /// The archive and the files unpacked from it are in the guest's memory at the same time.

@@ -27,26 +27,33 @@ pub(crate) struct Wanted<'a> {
     pub command: &'a [OsString],
     pub environment: &'a [(String, OsString)],
     pub files: &'a [Given],
-    /// The kernel's release and its configuration, which libbpf reads.
-    pub config: Option<(&'a str, &'a [u8])>,
 }
 
-/// The guest's files.
+/// The files of any guest with such a kernel.
 ///
 /// # Errors
 /// When one of them is missing.
-pub(crate) fn files(wanted: &Wanted<'_>) -> Result<Tree, VmError> {
+pub(crate) fn base(config: Option<(&str, &[u8])>) -> Result<Tree, VmError> {
     let mut tree = Tree::new();
     tree.text("init", INIT, true);
+    tree.folder(OURS);
     tree.text("etc/passwd", USERS, false);
     tree.text("etc/group", GROUPS, false);
     tree.text("etc/hosts", "127.0.0.1 localhost guest\n", false);
     busybox(&mut tree)?;
-    for given in wanted.files {
-        give(&mut tree, given)?;
-    }
-    if let Some((release, config)) = wanted.config {
+    if let Some((release, config)) = config {
         tree.text(&format!("boot/config-{release}"), config, false);
+    }
+    Ok(tree)
+}
+
+/// Adds what one guest gets.
+///
+/// # Errors
+/// When one of its files is missing.
+pub(crate) fn add(tree: &mut Tree, wanted: &Wanted<'_>) -> Result<(), VmError> {
+    for given in wanted.files {
+        give(tree, given)?;
     }
     for (number, (name, value)) in wanted.environment.iter().enumerate() {
         let mut text = OsString::from(name);
@@ -58,8 +65,7 @@ pub(crate) fn files(wanted: &Wanted<'_>) -> Result<Tree, VmError> {
             false,
         );
     }
-    command(&mut tree, wanted.command)?;
-    Ok(tree)
+    command(tree, wanted.command)
 }
 
 /// The command: the program's path in the guest, and its arguments unchanged.

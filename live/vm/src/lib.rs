@@ -10,7 +10,7 @@
 //! Not here: what is done with the output.
 //!
 //! - [`Cache`]: kernels from a Debian mirror, downloaded once. [`Kernel`]: one from a file.
-//! - [`Guest`]: the machine, its files, and [`Guest::run`].
+//! - [`Guest`]: the machine, its files, and [`Guest::run`]. [`Boots`]: machines that have booted.
 //! - [`Outcome`]: how it ended.
 
 // Elsewhere it is empty, so that the command, which needs it, can say so.
@@ -18,6 +18,7 @@
 
 mod agreement;
 mod apt;
+mod boots;
 mod cache;
 mod console;
 mod delay;
@@ -38,6 +39,7 @@ mod shared;
 mod tree;
 mod watch;
 
+pub use boots::Boots;
 pub use cache::{Cache, user_folder};
 pub use error::VmError;
 pub use fetch::Step;

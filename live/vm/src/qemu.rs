@@ -9,20 +9,20 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
 use crate::VmError;
-use crate::hardware::Hardware;
-use crate::kernel::Kernel;
+use crate::boots::Machine;
 use crate::pack::find_on_host;
 
 const PROGRAM: &str = "qemu-system-x86_64";
@@ -36,6 +36,10 @@ pub(crate) struct Qemu {
     pub control: UnixStream,
     pub stdout: UnixStream,
     pub stderr: UnixStream,
+    /// QEMU's own commands.
+    pub monitor: UnixStream,
+    /// Where it goes on from, which it reads by a path of ours.
+    _state: Option<File>,
 }
 
 /// Our end and the guest's end.
@@ -61,19 +65,23 @@ pub(crate) fn nameless_file() -> Result<File, VmError> {
     Ok(File::from(file.map_err(refused)?))
 }
 
+/// The path of one of our files for other processes, for as long as we have it.
+pub(crate) fn path_of(file: &File) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
+}
+
 impl Qemu {
-    /// Starts the guest.
+    /// Starts the guest, or lets one go on from the state of an equal one.
     ///
     /// # Errors
     /// When QEMU is missing or cannot be started.
     pub(crate) fn start(
-        kernel: &Kernel,
-        hardware: &Hardware,
-        kernel_arguments: &str,
+        machine: &Machine,
         initramfs: File,
+        state: Option<File>,
     ) -> Result<Qemu, VmError> {
         let program = program()?;
-        let ports = [pair()?, pair()?, pair()?, pair()?];
+        let ports = [pair()?, pair()?, pair()?, pair()?, pair()?];
         let theirs = ports.each_ref().map(|(_, theirs)| theirs.as_raw_fd());
         let mut command = Command::new(program);
         command
@@ -87,25 +95,21 @@ impl Qemu {
                 "-name",
                 "warmq,debug-threads=on",
             ])
-            .args(hardware.options())
-            .args(boot_options(
-                kernel,
-                kernel_arguments,
-                initramfs.as_raw_fd(),
-            ))
+            .args(machine.hardware.options())
+            .args(boot_options(machine, initramfs.as_raw_fd()))
             .args(port_options(theirs))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        let [console, control, stdout, stderr] = ports.map(|(ours, theirs)| (ours, Some(theirs)));
-        let inherited = [
-            console.1,
-            control.1,
-            stdout.1,
-            stderr.1,
-            Some(initramfs.into()),
-        ];
-        inherit(&mut command, inherited.into_iter().flatten().collect());
+        let mut inherited = vec![initramfs.into()];
+        let [console, control, stdout, stderr, monitor] = ports.map(|(ours, theirs)| {
+            inherited.push(theirs);
+            ours
+        });
+        if let Some(state) = &state {
+            command.args(["-incoming", &format!("exec:cat {}", path_of(state))]);
+        }
+        inherit(&mut command, inherited);
         let process = command
             .spawn()
             .map_err(VmError::system(format!("start {PROGRAM}")))?;
@@ -113,11 +117,29 @@ impl Qemu {
         drop(command);
         Ok(Qemu {
             process,
-            console: console.0,
-            control: control.0,
-            stdout: stdout.0,
-            stderr: stderr.0,
+            _state: state,
+            console,
+            control,
+            stdout,
+            stderr,
+            monitor,
         })
+    }
+
+    /// Sends a guest that has booted its files. If it ends before it has all, whoever listens to it
+    /// will notice.
+    ///
+    /// # Errors
+    /// When there cannot be another thread.
+    pub(crate) fn give(&self, mut files: File) -> Result<(), VmError> {
+        let refused = || VmError::system("send the guest its files");
+        let mut control = self.control.try_clone().map_err(refused())?;
+        let send = move || {
+            let sent = io::copy(&mut files, &mut control);
+            let _ = sent.and_then(|_| control.write_all(b"\ngo\n"));
+        };
+        let started = thread::Builder::new().spawn(send);
+        started.map(drop).map_err(refused())
     }
 
     /// Its number.
@@ -160,22 +182,22 @@ fn inherit(command: &mut Command, files: Vec<OwnedFd>) {
     unsafe { command.pre_exec(between) };
 }
 
-fn boot_options(kernel: &Kernel, arguments: &str, initramfs: i32) -> Vec<OsString> {
+fn boot_options(machine: &Machine, initramfs: i32) -> Vec<OsString> {
     let initramfs = format!("/proc/self/fd/{initramfs}");
-    let image = kernel.image.clone().into_os_string();
+    let image = machine.kernel.image.clone().into_os_string();
     vec![
         "-kernel".into(),
         image,
         "-initrd".into(),
         initramfs.into(),
         "-append".into(),
-        arguments.into(),
+        machine.arguments.clone().into(),
     ]
 }
 
 /// The kernel's console is a serial port, because that works from its first message on. Everything
 /// else goes through virtio ports, which pass bytes on unchanged and in large blocks.
-fn port_options([console, control, stdout, stderr]: [i32; 4]) -> Vec<String> {
+fn port_options([console, control, stdout, stderr, monitor]: [i32; 5]) -> Vec<String> {
     let mut options = vec![
         "-chardev".to_owned(),
         format!("socket,id=console,fd={console}"),
@@ -183,6 +205,13 @@ fn port_options([console, control, stdout, stderr]: [i32; 4]) -> Vec<String> {
         "chardev:console".to_owned(),
         "-device".to_owned(),
         "virtio-serial-pci".to_owned(),
+        "-chardev".to_owned(),
+        format!("socket,id=monitor,fd={monitor}"),
+        "-mon".to_owned(),
+        "chardev=monitor,mode=readline".to_owned(),
+        // Who goes on from a kept machine has random numbers of its own.
+        "-device".to_owned(),
+        "vmgenid,guid=auto".to_owned(),
     ];
     for (name, fd) in [("control", control), ("stdout", stdout), ("stderr", stderr)] {
         options.push("-chardev".to_owned());

@@ -91,6 +91,13 @@ impl Tree {
         self.nodes.contains_key(path)
     }
 
+    /// Leaves out what `other` has, too.
+    pub(crate) fn without(mut self, other: &Tree) -> Tree {
+        self.nodes
+            .retain(|path, node| other.nodes.get(path) != Some(node));
+        self
+    }
+
     fn put(&mut self, path: &str, node: Node) {
         if let Some((parent, _)) = path.rsplit_once('/') {
             self.folder(parent);

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use warmq_vm::{Cache, Ending, Guest, Hardware, Outcome, ready};
@@ -120,6 +121,42 @@ fn a_guest_has_the_caches_the_mounts_the_files_and_the_variables_that_it_was_giv
     assert!(all.into_iter().eq(1..=200_000), "every line, in its order");
 }
 
+/// Prints what must be the same in guests that go on from one boot, and what must not be.
+const WHO: &str = "printf %s \"$NAMED \"; cat /own; \
+                   (cat /proc/sys/kernel/random/uuid; head -c 8 /dev/urandom | md5sum; \
+                   stat -c %z /dev/shm) >/dev/stderr";
+
+#[test]
+fn guests_go_on_from_one_boot_with_files_arguments_and_random_numbers_of_their_own() {
+    let Some(guest) = guest() else { return };
+    let boots = Arc::default();
+    let hardware = Hardware {
+        cpus: 1,
+        instructions: Some(1),
+        ..Hardware::default()
+    };
+    let guest = guest.hardware(hardware).boots(&boots).env("NAMED", "both");
+    let folder = tempfile::tempdir().unwrap();
+    let said = ["one\n", "\0two\n.\n\n"].map(|text| {
+        let own = folder.path().join("own");
+        fs::write(&own, text).unwrap();
+        let guest = guest.clone().file_at(&own, "/own");
+        let outcome = guest.run(["busybox", "sh", "-c", WHO]);
+        let outcome = outcome.unwrap();
+        exited(&outcome, 0);
+        assert_eq!(outcome.stdout, format!("both {text}").as_bytes());
+        String::from_utf8(outcome.stderr).unwrap()
+    });
+    let lines = said.each_ref().map(|said| said.lines().collect::<Vec<_>>());
+    let [[id, random, mounted], [other_id, other_random, same]] = [&lines[0][..], &lines[1][..]]
+    else {
+        panic!("three lines of each: {said:?}");
+    };
+    assert_eq!(mounted, same, "/init mounted it once, for both");
+    assert_ne!(random, other_random);
+    assert_ne!(id, other_id);
+}
+
 #[test]
 fn a_panic_is_no_status_of_the_command_and_brings_the_kernels_last_words() {
     let Some(guest) = guest() else { return };
@@ -129,6 +166,14 @@ fn a_panic_is_no_status_of_the_command_and_brings_the_kernels_last_words() {
     assert_eq!(outcome.ending, Ending::Panicked, "{console}");
     assert_eq!(outcome.status(), Outcome::GUEST_FAILED);
     assert!(console.contains("sysrq triggered crash"), "{console}");
+}
+
+#[test]
+fn where_no_boot_can_be_kept_the_guest_boots_itself_and_says_what_is_wrong() {
+    let Some(guest) = guest() else { return };
+    let guest = guest.boots(&Arc::default()).append("rdinit=/nothing");
+    let outcome = guest.run(["busybox", "true"]).unwrap();
+    assert_eq!(outcome.ending, Ending::Panicked, "{}", outcome.console);
 }
 
 #[test]

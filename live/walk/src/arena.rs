@@ -35,13 +35,15 @@ impl Arena {
     /// is no error: see [`super::pages::backing`].
     pub fn new(size: Bytes, huge_pages: bool) -> Result<Arena, WalkError> {
         let length = size.0.max(1).next_multiple_of(HUGE_PAGE);
-        if huge_pages && let Some(arena) = Arena::reserved(length) {
-            return Ok(arena);
-        }
-        let (mapped, mapped_length) = map(length + HUGE_PAGE, 0)
+        // From the pool of huge pages that an administrator reserved, if there is one.
+        let reserved = huge_pages.then(|| map(length, libc::MAP_HUGETLB));
+        let (mapped, mapped_length) = reserved
+            .flatten()
+            .or_else(|| map(length + HUGE_PAGE, 0))
             .ok_or_else(|| WalkError::last_system(format!("map {size}"), "free some memory"))?;
         let offset = (mapped as usize).next_multiple_of(HUGE_PAGE as usize) - mapped as usize;
-        // SAFETY: the mapping is one huge page longer than `length`, so `offset` lies within it.
+        // SAFETY: huge pages of the pool begin at a multiple, and other mappings are one huge page
+        // longer than `length`, so `offset` lies within.
         let start = unsafe { NonNull::new_unchecked(mapped.cast::<u8>().add(offset)) };
         let advice = if huge_pages {
             libc::MADV_HUGEPAGE
@@ -49,7 +51,7 @@ impl Arena {
             libc::MADV_NOHUGEPAGE
         };
         // SAFETY: start..start+length lies within the mapping made above, which nobody else knows.
-        // A kernel without huge pages answers EINVAL, and that is fine.
+        // A kernel without huge pages answers EINVAL, as it does where all are huge: that is fine.
         unsafe { libc::madvise(start.as_ptr().cast(), length as usize, advice) };
         let mut arena = Arena {
             start,
@@ -59,20 +61,6 @@ impl Arena {
         };
         arena.touch();
         Ok(arena)
-    }
-
-    /// From the pool of huge pages that an administrator reserved, if there is one.
-    fn reserved(length: u64) -> Option<Arena> {
-        let (mapped, mapped_length) = map(length, libc::MAP_HUGETLB)?;
-        let start = NonNull::new(mapped.cast::<u8>())?;
-        let mut arena = Arena {
-            start,
-            length,
-            mapped,
-            mapped_length,
-        };
-        arena.touch();
-        Some(arena)
     }
 
     /// The virtual address of the first byte.

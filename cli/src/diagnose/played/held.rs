@@ -18,7 +18,8 @@ fn a_quota_that_a_scheduler_keeps_by_itself_is_one() {
 fn a_quota_that_other_cpus_hold_slices_of_is_reported_with_what_the_kernel_counts() {
     let text = include_str!("../../../tests/verdicts/quota-stranded.toml");
     for kernel in ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"] {
-        let found = story(text, kernel, "");
+        let slices = "bandwidth_slice = \"90ms\"";
+        let found = story(text, kernel, slices);
         let kinds: Vec<&str> = verdicts(&found).into_keys().collect();
         assert_eq!(kinds, [Kind::QuotaStranded.name()], "{kernel}: {found:#?}");
         let verdict = &found.verdicts[0];
@@ -28,11 +29,11 @@ fn a_quota_that_other_cpus_hold_slices_of_is_reported_with_what_the_kernel_count
             verdict.because
         );
         // Its cures are ones.
-        let of_slice = story(text, kernel, "bandwidth_slice = \"1ms\"");
-        assert_eq!(verdicts(&of_slice), BTreeMap::new(), "{kernel}");
-        let more = text.replace("6ms", "12ms");
+        let short_slices = story(text, kernel, "");
+        assert_eq!(verdicts(&short_slices), BTreeMap::new(), "{kernel}");
+        let more = text.replace("= \"100ms\"\nperiod", "= \"200ms\"\nperiod");
         assert_eq!(
-            verdicts(&story(&more, kernel, "")),
+            verdicts(&story(&more, kernel, slices)),
             BTreeMap::new(),
             "{kernel}"
         );

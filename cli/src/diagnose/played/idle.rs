@@ -2,6 +2,12 @@
 
 use super::*;
 
+/// Its program is wrong about who runs where or next, in the way that is set.
+const MISPLACES: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../lab/sched-ext/tests/programs/misplaces.bpf.o"
+);
+
 #[test]
 fn hogs_that_are_bound_to_one_cpu_beside_an_idle_one_have_too_narrow_an_affinity() {
     let bound = "[task.hog]\ncount = 2\ncpus = \"cpu 0\"\nbody = [{ run = \"1ms\" }]\n";
@@ -39,19 +45,36 @@ fn a_task_that_is_left_beside_an_idle_cpu_is_reported() {
 
 #[test]
 fn a_pair_that_moves_between_caches_is_reported() {
-    let pair = "[pipe.there]\n[pipe.back]\n[task.ping]\n\
-                body = [{ send = \"there\", bytes = \"1B\" }, { run = \"50us\" }, { receive = \"back\", bytes = \"1B\" }]\n\
-                [task.pong]\n\
-                body = [{ receive = \"there\", bytes = \"1B\" }, { run = \"50us\" }, { send = \"back\", bytes = \"1B\" }]\n\
-                [task.hog]\ncount = 3\nbody = [{ run = \"3ms\" }, { sleep = \"500us\" }]\n";
-    let found = story_on("small-4llc", pair, "mq", "");
+    let pair = include_str!("../../../tests/verdicts/pair.toml");
+    only(
+        &story(pair, MISPLACES, "way = 1"),
+        Kind::Moves,
+        &["ping", "pong"],
+    );
+    let hogs = "[task.hog]\ncount = 3\nbody = [{ run = \"3ms\" }, { sleep = \"500us\" }]\n";
+    let pair = format!("{pair}{hogs}");
+    let found = story_on("small-4llc", &pair, "mq", "");
     assert!(
         verdicts(&found).contains_key(Kind::Moves.name()),
         "{found:#?}"
     );
     for kernel in ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"] {
-        let found = story_on("small-4llc", pair, kernel, "");
+        let found = story_on("small-4llc", &pair, kernel, "");
         assert_eq!(verdicts(&found), BTreeMap::new(), "{kernel}");
+    }
+}
+
+/// As guests are played (scripts/verdicts.sh).
+#[test]
+fn what_a_scheduler_does_wrong_that_others_do_not_is_reported() {
+    let hogs = include_str!("../../../tests/verdicts/three-hogs.toml");
+    let beside = story(hogs, MISPLACES, "way = 0");
+    only(&beside, Kind::IdleBeside, &["hog 0", "hog 1", "hog 2"]);
+    let oldest_first = story(hogs, MISPLACES, "way = 2\ncpus = 1");
+    only(&oldest_first, Kind::Unexplained, &["hog 2"]);
+    for settings in ["", "cpus = 1"] {
+        let found = story(hogs, "eevdf-6.18", settings);
+        assert_eq!(verdicts(&found), BTreeMap::new(), "{settings}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use warmq_experiment::laws::{Case, all_shipped, workload};
 use warmq_law::Column;
-use warmq_scenario::World;
+use warmq_scenario::WorldKind;
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn falsely_judged(
 ) -> Vec<String> {
     let laws = all_shipped().unwrap();
     let column = Column {
-        world: World::Lab,
+        world: WorldKind::Lab,
         kernel: kernel.map(str::to_owned),
         preempt: None,
         scheduler: scheduler.to_owned(),

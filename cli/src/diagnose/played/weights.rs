@@ -99,6 +99,20 @@ fn a_nice_value_that_has_no_effect_in_another_session_is_reported() {
     );
 }
 
+/// What a task's nice value was last says nothing of one that sets it all the time.
+#[test]
+fn a_nice_value_that_changes_all_the_time_is_no_reason() {
+    let text = include_str!("../../../tests/verdicts/nice-in-session.toml");
+    let body = "{ run = \"10ms\" }";
+    let changing = format!("{body}, {{ nice = 18 }}, {body}, {{ nice = 19 }}");
+    let changing = text.replace(body, &changing);
+    let found = verdicts(&story(&changing, "eevdf-7.3", "cpus = 1"));
+    assert!(
+        !found.contains_key(Kind::NiceWithoutEffect.name()),
+        "{found:?}"
+    );
+}
+
 /// Of many who run beside a task two dozen are listed by name, and all count.
 #[test]
 fn a_nice_value_is_no_reason_where_others_have_most_of_the_cpu() {

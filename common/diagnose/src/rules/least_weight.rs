@@ -35,8 +35,11 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
 /// Its own weight among tasks of its group, or of groups of one weight.
 fn of_task(case: &Case<'_, '_>) -> Option<Finding> {
     let facts = case.facts;
+    if !facts.is_settled(case.id) {
+        return None;
+    }
     let own = facts.weight(case.id);
-    let heavier = |id| facts.weight(id) * 10 >= own * LEAST_TIMES;
+    let heavier = |id| facts.is_settled(id) && facts.weight(id) * 10 >= own * LEAST_TIMES;
     let had = case.share_beside(heavier);
     if had < LEAST_BESIDE {
         return None;

@@ -83,7 +83,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
 }
 
 /// Whether it weighs much more than `id`, where that has no effect: their groups weigh about the
-/// same.
+/// same, and neither task changes its nice value or group all the time.
 fn weighs_more_in_vain(case: &Case<'_, '_>, id: TaskId) -> bool {
     let facts = case.facts;
     let (other, own) = facts.rivals(id, case.id);
@@ -91,6 +91,8 @@ fn weighs_more_in_vain(case: &Case<'_, '_>, id: TaskId) -> bool {
     other.group.is_some()
         && own.group.is_some()
         && !facts.is_realtime(id)
+        && facts.is_settled(case.id)
+        && facts.is_settled(id)
         && times(facts.weight(case.id), facts.weight(id))
         && !times(own.weight, other.weight)
         && !times(other.weight, own.weight)

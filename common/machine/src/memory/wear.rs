@@ -14,7 +14,7 @@ const WHOLE_ONE_IN: u64 = 8;
 ///
 /// Invariant: `free_units` of the `units` of two pages in all worn regions are free, spread evenly
 /// over the regions in the order in which they are opened.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Wear {
     cluster: u32,
     units: u64,
@@ -73,10 +73,7 @@ impl Wear {
     pub fn none() -> Wear {
         Wear {
             cluster: 1,
-            units: 0,
-            free_units: 0,
-            seen_units: 0,
-            closed: Vec::new(),
+            ..Wear::default()
         }
     }
 

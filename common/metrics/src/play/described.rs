@@ -1,6 +1,6 @@
 //! What figures there are, and what each of them is.
 
-use warmq_trace::Names;
+use warmq_trace::{Names, OF_SCHEDULER};
 
 use super::figures::QUANTILES;
 
@@ -18,11 +18,33 @@ pub struct Described {
     pub what: String,
 }
 
+impl Described {
+    /// The figure of this name, if it is that of a counter of a scheduler.
+    pub fn of_scheduler(name: &str) -> Option<Described> {
+        let counter = name.strip_prefix(OF_SCHEDULER)?.strip_suffix(RATE)?;
+        Some(Described {
+            name: name.to_owned(),
+            unit: "1/s",
+            what: format!("{counter}, as the scheduler counts it"),
+        })
+    }
+
+    /// The figure of a counter of a scheduler.
+    pub fn of_counter(counter: &str) -> Described {
+        let name = format!("{OF_SCHEDULER}{counter}{RATE}");
+        Described::of_scheduler(&name).expect("it has what is needed")
+    }
+}
+
+/// How the names of rates end.
+const RATE: &str = "_per_second";
+
 /// The figures that people look at first, of a scenario of these names: what it does, how long its
 /// spans take, and what each of its tasks gets and waits for.
 pub fn answers(names: &Names) -> Vec<String> {
     let counters = names.counters_of_steps().map(|(_, name)| name);
-    let counters = counters.filter(|name| **name != names.work);
+    let is_shown = |name: &&String| **name != names.work && !name.starts_with(OF_SCHEDULER);
+    let counters = counters.filter(is_shown);
     let counters: Vec<String> = counters.cloned().collect();
     let whole: Vec<String> = [
         vec!["work_per_second".to_owned()],

@@ -81,13 +81,6 @@ impl PlayMeter {
         &self.whole.events
     }
 
-    /// What a counter had counted when the measurement began, and at its end, for who counts
-    /// without a [`Record::Count`].
-    pub fn counted(&mut self, counter: usize, before: u64, total: u64) {
-        self.whole.counts_before[counter] = before;
-        self.totals[counter] = total;
-    }
-
     /// All figures up to `end`, by name; those of a phase are called `PHASE.NAME`. A figure that
     /// means nothing here (a quantile of no span) is absent.
     pub fn figures(&self, end: Instant) -> BTreeMap<String, f64> {
@@ -280,8 +273,10 @@ impl Observer for PlayMeter {
         if let Some(woken) = self.board.served() {
             self.runs(at, woken);
         }
-        if self.quotas.see(record) && at <= self.whole.from {
-            self.whole.quotas_before = self.quotas.now().clone();
+        if self.quotas.see(record) {
+            let now = self.quotas.now().clone();
+            self.not_begun(at)
+                .for_each(|window| window.quotas_before.clone_from(&now));
         }
         match *record {
             Record::Role { task, table, .. } => {

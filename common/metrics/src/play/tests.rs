@@ -47,6 +47,14 @@ fn quotas_are_counted_from_the_measurement_on_and_in_each_phase() {
     assert_eq!((of("pod_nr_periods"), of("pod_nr_throttled")), (2.0, 1.0));
     assert_eq!(of("pod_throttled_time"), 100.0);
     assert_eq!(of("storm.pod_nr_periods"), 1.0);
+
+    let mut meter = PlayMeter::starting_at(names(), ms(100));
+    meter.see(ms(0), &pod);
+    meter.see(ms(50), &Record::Phase { phase: 0 });
+    meter.see(ms(100), &counted(1, 1, 70));
+    meter.see(ms(200), &counted(2, 1, 70));
+    let figures = meter.figures(ms(300));
+    assert_eq!(figures["calm.pod_nr_periods"], 1.0, "not of the warm-up");
 }
 
 #[test]

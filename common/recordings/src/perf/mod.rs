@@ -323,8 +323,7 @@ impl PerfData {
     fn partial(&self) -> Vec<String> {
         let sampled = self.attributes.are_sampled();
         let sampled = sampled.then_some("not every event of its tracepoints was recorded (-c, -F)");
-        let filters = command::filters(&self.features.command);
-        let filters = filters.map(|option| format!("perf left events out ({option})"));
+        let filters = command::left_out(&self.features.command);
         sampled
             .map(str::to_owned)
             .into_iter()

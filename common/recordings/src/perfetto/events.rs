@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use warmq_trace::perfetto::messages::{Bundle, Compact, Event as Ftrace};
+use warmq_trace::perfetto::messages::{Bundle, Compact, Event as Ftrace, Number};
 use warmq_trace::{Interrupt, State};
 use warmq_units::CpuId;
 
@@ -249,19 +249,13 @@ fn of_tasks(
 }
 
 fn of_interrupts(event: &Ftrace) -> Option<What> {
-    let line = |number: i32| Some(Interrupt::Line(u16::try_from(number).ok()?));
-    let softirq = |number: i32| Some(Interrupt::softirq(u8::try_from(number).ok()?));
-    if let Some(one) = &event.softirq_entry {
-        return softirq(one.number.unwrap_or(0)).map(What::Enter);
-    }
-    if let Some(one) = &event.softirq_exit {
-        return softirq(one.number.unwrap_or(0)).map(What::Leave);
-    }
-    if let Some(one) = &event.irq_handler_entry {
-        return line(one.number.unwrap_or(0)).map(What::Enter);
-    }
-    if let Some(one) = &event.irq_handler_exit {
-        return line(one.number.unwrap_or(0)).map(What::Leave);
+    let number = |one: &Option<Number>| Some(one.as_ref()?.number.unwrap_or(0));
+    let line = |one| Some(Interrupt::Line(u16::try_from(number(one)?).ok()?));
+    let softirq = |one| Some(Interrupt::softirq(u8::try_from(number(one)?).ok()?));
+    let enters = softirq(&event.softirq_entry).or_else(|| line(&event.irq_handler_entry));
+    let leaves = softirq(&event.softirq_exit).or_else(|| line(&event.irq_handler_exit));
+    if let Some(what) = enters.map(What::Enter).or(leaves.map(What::Leave)) {
+        return Some(what);
     }
     let state = event.cpu_idle.as_ref()?.state?;
     Some(What::Idle(match state {

@@ -4,36 +4,38 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
 use flate2::read::ZlibDecoder;
-use prost::Message;
-use warmq_trace::perfetto::messages::{FtraceStats, Packet, Thread};
+use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint};
+use prost::{DecodeError, Message};
+use warmq_trace::perfetto::messages::{
+    Bundle, BundleTimes, FtraceStats, Packet, PacketEvents, Thread,
+};
 use warmq_units::CpuId;
 
 use crate::damage::Damage;
-use crate::input::{Input, Stream};
+use crate::input::{CUT, Input, Stream};
 
-/// Tags of fields of a packet, and of a bundle.
-mod tag {
-    pub const EVENTS: u64 = 1;
-    pub const COMPRESSED: u64 = 50;
-    pub const MACHINE: u64 = 98;
-    pub const CPU: u64 = 1;
-    pub const EVENT: u64 = 2;
-    pub const COMPACT: u64 = 4;
-    pub const TIME: u64 = 1;
-    pub const WAKING_TIME: u64 = 7;
-}
-
+/// The field and the length of a packet take no more bytes.
+const LONGEST_HEAD: usize = 20;
 /// No packet is longer, in bytes; nor is what one has when unpacked.
 const LONGEST: u64 = 1 << 28;
 /// A trace has no more bytes when unpacked: it might fill the disk.
 const MOST_UNPACKED: u64 = 64 << 30;
 
-/// Where a bundle is, and when its first event was.
+/// Where a packet with a bundle is, and when its first event was.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub first_ns: u64,
     pub offset: u64,
     pub length: u32,
+}
+
+impl Place {
+    /// The events.
+    pub fn bundle(&self, input: &Input) -> Result<Bundle, Damage> {
+        let bytes = input.bytes(self.offset, self.length.into())?;
+        let packet: PacketEvents = decoded(self.offset, &bytes)?;
+        Ok(packet.events.unwrap_or_default())
+    }
 }
 
 /// A machine of a trace, which may have several.
@@ -80,206 +82,103 @@ impl Machine {
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// Machines by their ids; 0 is the one that recorded.
-    pub machines: BTreeMap<u64, Machine>,
+    pub machines: BTreeMap<u32, Machine>,
     /// Where reading ended before the end.
     pub damage: Option<Damage>,
 }
 
 /// A trace without compressed packets, and where its packets are.
 pub(super) fn of(input: Input) -> Result<(Input, Index), Damage> {
-    let mut index = Index::default();
-    let mut compressed = false;
-    let whole = each_packet(&input, &mut |stream, length| {
-        compressed |= index.add(stream, length)?;
-        Ok(())
-    });
-    index.damage = whole.err();
+    let (index, compressed) = Index::of(&input);
     if !compressed {
         return Ok((input, index));
     }
     let (input, cut) = unpacked(&input)?;
-    let mut index = Index::default();
-    let whole = each_packet(&input, &mut |stream, length| {
-        index.add(stream, length).map(drop)
-    });
-    index.damage = whole.err().or(cut);
+    let (mut index, _) = Index::of(&input);
+    index.damage = index.damage.or(cut);
     Ok((input, index))
 }
 
-/// Hands each packet to `see`, at its beginning, with its length.
+/// Hands each packet to `see`, with where it is.
 fn each_packet(
     input: &Input,
-    see: &mut dyn FnMut(&mut Stream, u64) -> Result<(), Damage>,
+    mut see: impl FnMut(u64, &[u8]) -> Result<(), Damage>,
 ) -> Result<(), Damage> {
     let mut stream = input.from(0, u64::MAX);
     while stream.left() > 0 {
         let offset = stream.offset();
-        let (field, kind) = field(&mut stream)?;
-        if (field, kind) != (1, 2) {
+        let wrong = |error: DecodeError| Damage::at(offset, error.to_string());
+        let mut ahead = stream.peek(LONGEST_HEAD)?;
+        let before = ahead.len();
+        let (field, kind) = decode_key(&mut ahead).map_err(wrong)?;
+        if (field, kind) != (1, WireType::LengthDelimited) {
             let what = format!("a packet should begin here, and there is field {field}");
             return Err(Damage::at(offset, what));
         }
-        let length = varint(&mut stream)?;
+        let length = decode_varint(&mut ahead).map_err(wrong)?;
+        let head = before - ahead.len();
+        stream.skip(head as u64);
         if length > stream.left() {
-            return Err(Damage::at(offset, "the file ends here: it is cut off"));
+            return Err(Damage::at(offset, CUT));
         }
         if length > LONGEST {
-            return Err(Damage::at(
-                offset,
-                format!("a packet of {length} bytes cannot be"),
-            ));
+            let what = format!("a packet of {length} bytes cannot be");
+            return Err(Damage::at(offset, what));
         }
-        let end = stream.offset() + length;
-        see(&mut stream, length)?;
-        stream.skip(end.saturating_sub(stream.offset()));
+        let begins = stream.offset();
+        see(begins, Stream::take(&mut stream, length as usize)?)?;
     }
     Ok(())
+}
+
+/// The message at `offset`.
+fn decoded<M: Message + Default>(offset: u64, bytes: &[u8]) -> Result<M, Damage> {
+    M::decode(bytes).map_err(|error| Damage::at(offset, error.to_string()))
 }
 
 impl Index {
-    /// Adds the packet at `stream`. True if it has compressed packets.
-    fn add(&mut self, stream: &mut Stream, length: u64) -> Result<bool, Damage> {
-        let end = stream.offset() + length;
-        let (mut machine, mut bundle, mut compressed) = (0, None, false);
-        let mut other = Vec::new();
-        while stream.offset() < end {
-            let offset = stream.offset();
-            let (tag, kind) = field(stream)?;
-            match (tag, kind) {
-                (tag::EVENTS, 2) => {
-                    let length = within(varint(stream)?, stream, end)?;
-                    let place = (stream.offset(), length as u32);
-                    bundle = Some(place);
-                    stream.skip(length);
-                }
-                (tag::MACHINE, 0) => machine = varint(stream)?,
-                (tag::COMPRESSED, 2) => {
-                    compressed = true;
-                    pass(stream, kind, end)?;
-                }
-                (2 | 34 | 45, 2) => {
-                    pass(stream, kind, end)?;
-                    other.push((offset, stream.offset() - offset));
-                }
-                _ => pass(stream, kind, end)?,
-            }
-        }
+    /// Where the packets of a trace are, and whether some are compressed.
+    fn of(input: &Input) -> (Index, bool) {
+        let (mut index, mut compressed) = (Index::default(), false);
+        let whole = each_packet(input, |offset, bytes| {
+            let packet: Packet = decoded(offset, bytes)?;
+            compressed |= packet.compressed.is_some();
+            index.add(packet, offset, bytes.len() as u32);
+            Ok(())
+        });
+        index.damage = whole.err();
+        (index, compressed)
+    }
+
+    fn add(&mut self, packet: Packet, offset: u64, length: u32) {
+        let machine = packet.machine.unwrap_or(0);
         let machine = self.machines.entry(machine).or_default();
-        let input = stream.input();
-        for (offset, length) in other {
-            let bytes = input.bytes(offset, length)?;
-            let packet = Packet::decode(bytes.as_slice());
-            machine.learn(packet.map_err(|error| Damage::at(offset, error.to_string()))?);
+        let mut bundle = BundleTimes::default();
+        // What is damaged is reported where the events are read.
+        let _ = bundle.merge(packet.events.as_deref().unwrap_or_default());
+        if let Some(first_ns) = first_of(&bundle) {
+            let place = Place {
+                first_ns,
+                offset,
+                length,
+            };
+            machine.bytes += u64::from(length);
+            // The first CPU is left out, as protobuf leaves zeros out.
+            let cpu = u16::try_from(bundle.cpu.unwrap_or(0)).unwrap_or(0);
+            machine.bundles.entry(CpuId(cpu)).or_default().push(place);
         }
-        if let Some((offset, length)) = bundle {
-            let mut inside = input.from(offset, offset + u64::from(length));
-            if let Some((cpu, first_ns)) = first_of(&mut inside)? {
-                let place = Place {
-                    first_ns,
-                    offset,
-                    length,
-                };
-                machine.bytes += u64::from(length);
-                machine.bundles.entry(cpu).or_default().push(place);
-            }
-        }
-        Ok(compressed)
+        machine.learn(packet);
     }
 }
 
-/// The CPU of a bundle, and the time of its first event; `None` if it has neither.
-fn first_of(stream: &mut Stream) -> Result<Option<(CpuId, u64)>, Damage> {
-    let end = stream.offset() + stream.left();
-    let (mut cpu, mut first) = (None, None::<u64>);
-    while stream.left() > 0 {
-        match field(stream)? {
-            (tag::CPU, 0) => cpu = u16::try_from(varint(stream)?).ok(),
-            (tag::EVENT, 2) if first.is_none() => {
-                let length = within(varint(stream)?, stream, end)?;
-                let end = stream.offset() + length;
-                while stream.offset() < end {
-                    match field(stream)? {
-                        (tag::TIME, 0) => first = Some(varint(stream)?),
-                        (_, kind) => pass(stream, kind, end)?,
-                    }
-                }
-            }
-            (tag::COMPACT, 2) => {
-                let length = within(varint(stream)?, stream, end)?;
-                let end = stream.offset() + length;
-                while stream.offset() < end {
-                    match field(stream)? {
-                        (tag::TIME | tag::WAKING_TIME, 2) => {
-                            let length = within(varint(stream)?, stream, end)?;
-                            let after = stream.offset() + length;
-                            if length > 0 {
-                                let time = varint(stream)?;
-                                first = Some(first.map_or(time, |first| first.min(time)));
-                            }
-                            stream.skip(after.saturating_sub(stream.offset()));
-                        }
-                        (_, kind) => pass(stream, kind, end)?,
-                    }
-                }
-            }
-            (_, kind) => pass(stream, kind, end)?,
-        }
-    }
-    // The first CPU is left out, as protobuf leaves zeros out.
-    let cpu = CpuId(cpu.unwrap_or(0));
-    Ok(first.map(|first| (cpu, first)))
-}
-
-/// A length, if so much follows before `end`.
-fn within(length: u64, stream: &Stream, end: u64) -> Result<u64, Damage> {
-    match stream
-        .offset()
-        .checked_add(length)
-        .is_some_and(|after| after <= end)
-    {
-        true => Ok(length),
-        false => Err(Damage::at(
-            stream.offset(),
-            "a field is longer than its message",
-        )),
-    }
-}
-
-/// The number and the kind of the next field.
-fn field(stream: &mut Stream) -> Result<(u64, u64), Damage> {
-    let tag = varint(stream)?;
-    Ok((tag >> 3, tag & 7))
-}
-
-/// Passes over the value of a field.
-fn pass(stream: &mut Stream, kind: u64, end: u64) -> Result<(), Damage> {
-    let length = match kind {
-        0 => return varint(stream).map(drop),
-        1 => 8,
-        2 => varint(stream)?,
-        5 => 4,
-        _ => {
-            let what = format!("a field of kind {kind} cannot be");
-            return Err(Damage::at(stream.offset(), what));
-        }
-    };
-    let length = within(length, stream, end)?;
-    stream.skip(length);
-    Ok(())
-}
-
-fn varint(stream: &mut Stream) -> Result<u64, Damage> {
-    let offset = stream.offset();
-    let ahead = stream.peek(10)?;
-    let mut value = 0;
-    for (place, byte) in ahead.iter().enumerate() {
-        value |= u64::from(byte & 0x7f) << (7 * place);
-        if byte & 0x80 == 0 {
-            stream.skip(place as u64 + 1);
-            return Ok(value);
-        }
-    }
-    Err(Damage::at(offset, "a number has no end here"))
+/// The time of the first event of a bundle, if it has one.
+fn first_of(bundle: &BundleTimes) -> Option<u64> {
+    let first = bundle.events.first().and_then(|event| event.timestamp);
+    let columns = bundle.compact.iter().flat_map(|compact| {
+        let switches = compact.switch_timestamp.first();
+        switches.into_iter().chain(compact.waking_timestamp.first())
+    });
+    first.into_iter().chain(columns.copied()).min()
 }
 
 /// The same trace, with its compressed packets unpacked, and what is wrong with it.
@@ -287,39 +186,25 @@ fn unpacked(input: &Input) -> Result<(Input, Option<Damage>), Damage> {
     let failed = |error: std::io::Error| Damage::refused(0, &error);
     let mut file = tempfile::tempfile().map_err(failed)?;
     let mut written = 0;
-    let whole = each_packet(input, &mut |stream, length| {
-        let begins = stream.offset();
-        let end = begins + length;
-        let mut found = false;
-        while stream.offset() < end {
-            let (tag, kind) = field(stream)?;
-            if (tag, kind) != (tag::COMPRESSED, 2) {
-                pass(stream, kind, end)?;
-                continue;
+    let whole = each_packet(input, |offset, bytes| {
+        let mut packets = Vec::new();
+        match decoded::<Packet>(offset, bytes)?.compressed {
+            Some(packed) => {
+                let unpacked = ZlibDecoder::new(packed.as_slice())
+                    .take(LONGEST)
+                    .read_to_end(&mut packets);
+                unpacked.map_err(|error| Damage::refused(offset, &error))?;
             }
-            found = true;
-            let length = within(varint(stream)?, stream, end)?;
-            let offset = stream.offset();
-            let bytes = stream.take(length as usize)?;
-            let mut packets = Vec::new();
-            let unpacked = ZlibDecoder::new(bytes)
-                .take(LONGEST)
-                .read_to_end(&mut packets);
-            unpacked.map_err(|error| Damage::refused(offset, &error))?;
-            written += packets.len() as u64;
-            file.write_all(&packets).map_err(failed)?;
+            None => {
+                encode_key(1, WireType::LengthDelimited, &mut packets);
+                encode_varint(bytes.len() as u64, &mut packets);
+                packets.extend_from_slice(bytes);
+            }
         }
-        if !found {
-            let bytes = stream.input().bytes(begins, length)?;
-            let mut head = Vec::new();
-            prost::encoding::encode_key(1, prost::encoding::WireType::LengthDelimited, &mut head);
-            prost::encoding::encode_varint(length, &mut head);
-            written += head.len() as u64 + length;
-            let all = file.write_all(&head).and_then(|()| file.write_all(&bytes));
-            all.map_err(failed)?;
-        }
+        written += packets.len() as u64;
+        file.write_all(&packets).map_err(failed)?;
         match written > MOST_UNPACKED {
-            true => Err(Damage::at(begins, "there is too much in it, unpacked")),
+            true => Err(Damage::at(offset, "there is too much in it, unpacked")),
             false => Ok(()),
         }
     });

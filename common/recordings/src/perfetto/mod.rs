@@ -13,7 +13,6 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use prost::Message;
 use warmq_trace::Header;
 use warmq_units::CpuId;
 
@@ -26,7 +25,6 @@ use crate::paths::{Paths, aside};
 use crate::source::Source;
 use events::Runs;
 use index::{Machine, Place};
-use warmq_trace::perfetto::messages::Bundle;
 
 /// Clocks of ftrace by their numbers (`enum FtraceClock`).
 const CLOCKS: [&str; 5] = ["boottime", "unknown", "global", "local", "monotonic_raw"];
@@ -119,9 +117,7 @@ fn clock_of(input: &Input, machine: &Machine) -> Result<&'static str, Damage> {
     let Some(place) = machine.bundles.values().flatten().next() else {
         return Ok("");
     };
-    let bytes = input.bytes(place.offset, place.length.into())?;
-    let bundle = Bundle::decode(bytes.as_slice());
-    let bundle = bundle.map_err(|error| Damage::at(place.offset, error.to_string()))?;
+    let bundle = place.bundle(input)?;
     let clock = bundle.clock.and_then(|clock| usize::try_from(clock).ok());
     Ok(CLOCKS.get(clock.unwrap_or(0)).copied().unwrap_or("unknown"))
 }
@@ -167,12 +163,7 @@ impl Pieces for Bundles {
             return false;
         };
         let shared = &mut *self.shared.borrow_mut();
-        let bytes = self.input.bytes(place.offset, place.length.into());
-        let bundle = bytes.and_then(|bytes| {
-            let bundle = Bundle::decode(bytes.as_slice());
-            bundle.map_err(|error| Damage::at(place.offset, error.to_string()))
-        });
-        match bundle {
+        match place.bundle(&self.input) {
             Ok(bundle) => {
                 let (paths, others) = (&mut shared.paths, &mut shared.others);
                 said.extend(events::of(&bundle, self.cpu, &mut self.runs, paths, others));

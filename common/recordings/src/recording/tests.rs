@@ -122,18 +122,16 @@ impl Machine {
             missing: vec!["net/x: this kernel has no such event".to_owned()],
             clock: "mono".to_owned(),
             end_ns: 9_000,
-            processes: vec![(10, 9)],
+            processes: BTreeMap::from([(10, 9)]),
             network_lines: vec![44],
-            cpus: cpus
-                .map(|(pages, cpu)| CpuPages {
-                    cpu,
-                    dropped: 0,
-                    pieces: vec![pages.bytes],
-                })
-                .collect(),
             ..Raw::default()
         };
-        Recording::new(raw, 0).unwrap()
+        let cpus = cpus.map(|(pages, cpu)| CpuPages {
+            cpu,
+            dropped: 0,
+            pieces: vec![pages.bytes],
+        });
+        Recording::new(raw, cpus.collect(), 0).unwrap()
     }
 
     /// The records from `start_ns` on, with times in ns, without introductions.
@@ -223,6 +221,25 @@ fn a_task_sleeps_is_woken_and_is_preempted() {
         (400, switch(CPU0, task(0), false, None)),
     ];
     assert_eq!(machine.records(&mut known(), 0), expected);
+}
+
+#[test]
+fn a_thread_id_that_was_another_threads_is_the_tasks_from_its_time_on() {
+    let mut machine = Machine::default();
+    machine.switch(100, 0, 10, 0, 20);
+    machine.switch(200, 0, 20, 0x10, 10);
+    machine.switch(300, 0, 10, 0, 20);
+    machine.switch(400, 0, 20, 0x10, 10);
+    machine.switch(500, 0, 10, 0, 20);
+    let mut tasks = known();
+    tasks.know_from(450, 20, TaskId(6));
+    tasks.know_from(250, 20, TaskId(5));
+    let runs = machine.records(&mut tasks, 0).into_iter();
+    let runs = runs.filter_map(|(_, record)| match record {
+        Record::Switch { next, .. } => next.map(|next| next.0),
+        _ => None,
+    });
+    assert_eq!(runs.collect::<Vec<_>>(), [7, 0, 5, 0, 6]);
 }
 
 #[test]
@@ -467,7 +484,7 @@ fn a_recording_comes_back_from_its_bytes() {
     (0..300).for_each(|turn| machine.switch(100 + turn, turn as usize % 2, 10, 0, 10));
     let recording = machine.recorded();
     let back = Recording::from_bytes(&recording.to_bytes()).unwrap();
-    assert_eq!(back.raw, recording.raw);
+    assert_eq!((&back.raw, &back.cpus), (&recording.raw, &recording.cpus));
     assert_eq!(back.missing(), recording.missing());
     assert_eq!(
         all(&back, &mut known(), 0),
@@ -479,15 +496,16 @@ fn a_recording_comes_back_from_its_bytes() {
 fn an_event_without_its_fields_is_reported_as_missing() {
     let recording = Machine::default().recorded();
     let mut raw = recording.raw;
-    raw.formats[0].1 = raw.formats[0].1.replace("prev_pid", "previous");
-    let recording = Recording::new(raw.clone(), 0).unwrap();
+    let switch = raw.formats.get_mut("sched/sched_switch").unwrap();
+    *switch = switch.replace("prev_pid", "previous");
+    let recording = Recording::new(raw.clone(), Vec::new(), 0).unwrap();
     let expected = "sched/sched_switch: its format is not understood";
     assert_eq!(
         recording.missing().last().map(String::as_str),
         Some(expected)
     );
     raw.formats.clear();
-    assert!(Recording::new(raw, 0).is_err());
+    assert!(Recording::new(raw, Vec::new(), 0).is_err());
 }
 
 /// What happens on the machine: who wakes, forks and switches, lawfully or not.

@@ -4,6 +4,7 @@ use maud::{Render, html};
 
 use crate::chart::canvas::Canvas;
 use crate::chart::layout::{Layout, word};
+use crate::pivot::distinct;
 use crate::{Axis, Plot, PlotPoint, X, number};
 
 /// One hidden line a place; the page's script shows the nearest one and its words.
@@ -21,13 +22,8 @@ pub(crate) fn lines(layout: &Layout, canvas: &Canvas) -> String {
 
 /// The distinct places along the horizontal axis, in order of appearance.
 fn places(plot: &Plot) -> Vec<&X> {
-    let mut places: Vec<&X> = Vec::new();
-    for point in plot.series.iter().flat_map(|series| &series.points) {
-        if !places.contains(&&point.x) {
-            places.push(&point.x);
-        }
-    }
-    places
+    let points = plot.series.iter().flat_map(|series| &series.points);
+    distinct(points.map(|point| &point.x))
 }
 
 /// The place, then a line a series that has a value there.

@@ -3,6 +3,7 @@
 use crate::chart::ruler::Ruler;
 use crate::chart::spread::Spread;
 use crate::number;
+use crate::pivot::distinct;
 use crate::{Kind, Origin, Plot, PlotPoint, Series, X};
 
 /// The room that a plot has, in CSS pixels.
@@ -50,12 +51,6 @@ pub(crate) enum Across {
 
 impl<'a> Layout<'a> {
     pub fn new(plot: &'a Plot, frame: Frame) -> Layout<'a> {
-        let mut names: Vec<&str> = Vec::new();
-        for series in &plot.series {
-            if !names.contains(&series.name.as_str()) {
-                names.push(&series.name);
-            }
-        }
         let points = plot.series.iter().flat_map(|series| &series.points);
         let heights = points.flat_map(|point| [point.y, point.low, point.high]);
         let heights = heights.chain(plot.y.holds.iter().copied());
@@ -68,7 +63,7 @@ impl<'a> Layout<'a> {
             plot,
             across: Across::new(plot, frame),
             up,
-            names,
+            names: plot.names(),
         }
     }
 
@@ -136,13 +131,8 @@ impl Across {
         };
         let named = places().any(|x| matches!(x, X::Category(_)));
         if named || plot.kind == Kind::Bars {
-            let mut names: Vec<String> = Vec::new();
-            for name in places().map(|x| word(x, plot.x.hexadecimal)) {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
-            return Across::Categories(names);
+            let names = places().map(|x| word(x, plot.x.hexadecimal));
+            return Across::Categories(distinct(names));
         }
         let values = ascending(places().filter_map(|x| match x {
             X::Number(value) => Some(*value),

@@ -63,12 +63,7 @@ fn alt(plot: &Plot) -> String {
 
 /// A swatch a name and origin, then what the ways of drawing mean.
 fn legend(plot: &Plot) -> Markup {
-    let mut names: Vec<&str> = Vec::new();
-    for series in &plot.series {
-        if !names.contains(&series.name.as_str()) {
-            names.push(&series.name);
-        }
-    }
+    let names = plot.names();
     let origins = |name: &str| {
         let mut origins: Vec<Origin> = plot
             .series

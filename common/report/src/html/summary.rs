@@ -133,7 +133,7 @@ fn off_cell(report: &Report, cell: &WorstCell, anchors: &[String]) -> Markup {
         .unwrap_or_default();
     html! {
         li {
-            (mark(false, "out of bounds")) " " (row.metric) " at " (row.point) ": "
+            (mark(false, "out of bounds")) " " (row.place()) ": "
             strong { (ours) " " (row.unit) } ", published " (published)
             @if let Some(ratio) = row.ratio() { " (" (number::ratio(ratio)) ")" }
             @if row.calibration { ", calibrated" }

@@ -59,14 +59,10 @@ pub(super) fn points(
     plot: &Plot,
     with_unit: impl Fn(&Axis) -> String,
 ) -> Result<Markup, WriteError> {
-    let mut names: Vec<&str> = Vec::new();
+    let names = plot.names();
     let series = plot.series.iter().map(|series| {
-        let known = names.iter().position(|name| *name == series.name);
-        let place = known.unwrap_or_else(|| {
-            names.push(&series.name);
-            names.len() - 1
-        });
-        let color = color(place);
+        let place = names.iter().position(|name| *name == series.name);
+        let color = color(place.unwrap_or(0));
         let dark = ON_DARK.iter().find(|(light, _)| *light == color);
         let points = series.points.iter().filter_map(|point| match point.x {
             X::Number(x) if point.y.is_finite() => Some([x, point.y, point.low, point.high]),

@@ -69,7 +69,7 @@ pub(super) fn amount(item: &Item<'_>, scope: &Scope<'_>, wanted: &[Quantity]) ->
 fn draw(table: &Fields<'_>, scope: &Scope<'_>, wanted: &[Quantity]) -> Option<Draw> {
     let [uniform, exponential] = ["uniform", "exponential"].map(|key| table.item(key));
     let [pareto, among] = ["pareto", "among"].map(|key| table.item(key));
-    let shape = table.item("shape");
+    let shape = pareto.as_ref().and_then(|_| table.item("shape"));
     match (uniform, exponential, pareto, among) {
         (Some(item), None, None, None) => {
             let ends = exprs(&item, scope, wanted)?;

@@ -65,10 +65,9 @@ fn translate(name: &str, place: &Place, fields: &Fields<'_>, remarks: &Remarks) 
         let why = "what an event names is made where it is first named";
         remarks.say(&resources, "`resources` is not used", why);
     }
-    let global = match fields.item("global") {
-        Some(item) => global::read(&item.table()?, remarks),
-        None => Some(Global::default()),
-    };
+    let global = fields.or("global", Global::default(), |item| {
+        global::read(&item.table()?, remarks)
+    });
     let tasks = fields.required(
         "tasks",
         "write \"tasks\" : { \"NAME\" : { \"run\" : 1000 } }",

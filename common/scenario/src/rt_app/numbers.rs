@@ -28,16 +28,10 @@ pub(super) fn whole_or(
     range: RangeInclusive<i64>,
     otherwise: i64,
 ) -> Option<i64> {
-    match fields.item(key) {
-        Some(item) => whole(&item, range),
-        None => Some(otherwise),
-    }
+    fields.or(key, otherwise, |item| whole(item, range))
 }
 
 /// The text `key`, or `otherwise` where it is missing.
 pub(super) fn text_or(fields: &Fields<'_>, key: &'static str, otherwise: &str) -> Option<String> {
-    match fields.item(key) {
-        Some(item) => item.text(),
-        None => Some(otherwise.to_owned()),
-    }
+    fields.or(key, otherwise.to_owned(), Item::text)
 }

@@ -76,14 +76,10 @@ impl<'a> Scheduling<'a> {
                 remarks.say(&item, format!("`{key}` is not used"), *why);
             }
         }
-        let numbered = |key: &'static str, range| match fields.item(key) {
-            Some(item) => whole(&item, range).map(|number| Some((item, number))),
-            None => Some(None),
+        let numbered = |key: &'static str, range| {
+            fields.if_given(key, |item| Some((item.clone(), whole(item, range)?)))
         };
-        let policy = match fields.item("policy") {
-            Some(item) => class(&item).map(|class| Some((item, class))),
-            None => Some(None),
-        };
+        let policy = fields.if_given("policy", |item| Some((item.clone(), class(item)?)));
         let priority = numbered("priority", -20..=99);
         let slice = numbered("dl-runtime", 0..=LARGEST);
         let first = |[key, older]: [&'static str; 2]| match numbered(key, 0..=LARGEST)? {

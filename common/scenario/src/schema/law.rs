@@ -1,5 +1,5 @@
 //! The table `law`, which a scenario has that schedulers are held to. `warmq-law` reads it; what it
-//! means is in docs/laws.md.
+//! means is in docs/laws/own.md.
 
 use super::json::{Json, texts};
 use super::{any_of, described, one_or_more, refer};

@@ -7,6 +7,7 @@
 
 mod json;
 mod law;
+mod single;
 mod tests;
 
 use self::json::{Json, texts};
@@ -21,9 +22,9 @@ const IDENTIFIER: &str = "^[A-Za-z][A-Za-z0-9_]*$";
 
 /// The JSON schema (draft 7) of scenarios, as the text of a file.
 fn schema() -> String {
-    let mut top = properties(keys::TOP);
+    let mut top = properties(single::TOP);
     top.push(("settings".to_owned(), named(IDENTIFIER, refer("setting"))));
-    let curve = table(&[keys::CURVE]);
+    let curve = table(&[single::CURVE]);
     top.push(("curve".to_owned(), named(IDENTIFIER, curve)));
     for class in Class::ALL {
         let objects = named(NAME, table(&[keys::MANY, keys::of_class(class)]));
@@ -175,14 +176,14 @@ fn amount(what: &str) -> Json {
 fn setting() -> Json {
     any_of([
         kind(Kind::Value),
-        table(&[keys::SETTING]).with("description", "What can be set, and to what."),
+        table(&[single::SETTING]).with("description", "What can be set, and to what."),
     ])
 }
 
 fn change() -> Json {
     let of_target = |(target, sets): &(Key, &[Key])| {
         let set = table(&[sets]).with("description", "What is set.");
-        let mut properties = properties(keys::AT);
+        let mut properties = properties(single::AT);
         properties.push((target.name.to_owned(), property(target)));
         properties.push(("set".to_owned(), set));
         Json::from([
@@ -193,7 +194,7 @@ fn change() -> Json {
         ])
     };
     let targets = keys::TARGETS.iter().map(of_target);
-    any_of(targets.chain([table(&[keys::AT, keys::SCHEDULER])]))
+    any_of(targets.chain([table(&[single::AT, single::SCHEDULER])]))
 }
 
 /// A table with these keys.

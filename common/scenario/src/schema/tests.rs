@@ -40,16 +40,16 @@ fn the_reader_asks_for_the_keys_of_objects_and_tasks() {
     let text = format!("{HOG}{UNKNOWN} = 1\n");
     assert_eq!(known(&text), names(&[keys::MANY, keys::TASK]));
     let text = format!("{HOG}[settings.n]\ndefault = 1\n{UNKNOWN} = 1\n");
-    assert_eq!(known(&text), names(&[keys::SETTING]));
+    assert_eq!(known(&text), names(&[single::SETTING]));
     let text = format!("{HOG}[curve.c]\npoints = [[0, 0], [1, 1]]\n{UNKNOWN} = 1\n");
-    assert_eq!(known(&text), names(&[keys::CURVE]));
+    assert_eq!(known(&text), names(&[single::CURVE]));
     let text = format!("{HOG}[[phase]]\n{UNKNOWN} = 1\n");
     assert_eq!(known(&text), names(&[keys::PHASE]));
 }
 
 #[test]
 fn the_reader_asks_for_the_keys_of_a_scenario() {
-    let mut keys = names(&[keys::TOP]);
+    let mut keys = names(&[single::TOP]);
     keys.extend(["settings", "curve", "task", "change", "phase", "law"].map(str::to_owned));
     keys.extend(Class::ALL.map(|class| class.name().to_owned()));
     assert_eq!(known(&format!("{UNKNOWN} = 1\n{HOG}")), keys);
@@ -94,13 +94,13 @@ fn the_reader_asks_for_the_keys_of_changes() {
         let text = format!("{named}{HOG}{change}set = {{ {UNKNOWN} = 1 }}\n");
         assert_eq!(known(&text), names(&[sets]), "{}", target.name);
         let text = format!("{named}{HOG}{change}{UNKNOWN} = 1\nset = {{}}\n");
-        let mut wanted = names(&[keys::AT]);
+        let mut wanted = names(&[single::AT]);
         wanted.extend(all_targets().map(str::to_owned));
         wanted.extend(["scheduler", "set"].map(str::to_owned));
         assert_eq!(known(&text), wanted);
     }
     let text = format!("{HOG}[[change]]\nat = \"1s\"\nscheduler = \"s\"\n{UNKNOWN} = 1\n");
-    let mut wanted = names(&[keys::AT, keys::SCHEDULER]);
+    let mut wanted = names(&[single::AT, single::SCHEDULER]);
     wanted.extend(all_targets().map(str::to_owned));
     wanted.insert("set".to_owned());
     assert_eq!(known(&text), wanted);
@@ -117,13 +117,13 @@ fn the_page_of_the_language_names_every_key() {
         .iter()
         .flat_map(|(key, keys)| std::iter::once(key).chain(*keys));
     let tables = [
-        keys::TOP,
-        keys::SETTING,
-        keys::CURVE,
+        single::TOP,
+        single::SETTING,
+        single::CURVE,
         keys::MANY,
         keys::TASK,
-        keys::AT,
-        keys::SCHEDULER,
+        single::AT,
+        single::SCHEDULER,
     ];
     let tables = tables
         .into_iter()

@@ -79,7 +79,6 @@ pub struct Checker {
     // Invariant: `seen` is the machine after all records before the first violation.
     seen: Seen,
     promise: Promise,
-    panics: bool,
     first: Option<Violation>,
 }
 
@@ -90,7 +89,6 @@ impl Checker {
         Checker {
             seen: Seen::at_the_start(),
             promise: Promise::default(),
-            panics: false,
             first: None,
         }
     }
@@ -102,16 +100,6 @@ impl Checker {
         Checker {
             seen: Seen::midway(),
             ..Checker::of_a_run()
-        }
-    }
-
-    /// The same checker, but it panics at the first violation, so that a debugger or backtrace
-    /// shows how the violation arose.
-    #[must_use]
-    pub fn panicking(self) -> Checker {
-        Checker {
-            panics: true,
-            ..self
         }
     }
 
@@ -130,22 +118,11 @@ impl Checker {
     ///
     /// # Errors
     /// The first violation.
-    ///
-    /// # Panics
-    /// If the checker is [`Checker::panicking`] and the end breaks an invariant.
     pub fn finish(mut self, end: Instant) -> Result<(), Violation> {
         if self.first.is_none() {
-            let verdict = invariants::judge_end(&self.seen, end, self.promise);
-            self.keep(verdict);
+            self.first = invariants::judge_end(&self.seen, end, self.promise).err();
         }
         self.first.map_or(Ok(()), Err)
-    }
-
-    fn keep(&mut self, verdict: Result<(), Violation>) {
-        if let Err(violation) = verdict {
-            assert!(!self.panics, "{violation}");
-            self.first = Some(violation);
-        }
     }
 }
 
@@ -156,8 +133,7 @@ impl Observer for Checker {
         if self.first.is_some() {
             return;
         }
-        let verdict = invariants::judge(&self.seen, self.promise, at, record);
-        self.keep(verdict);
+        self.first = invariants::judge(&self.seen, self.promise, at, record).err();
         self.seen.apply(at, record);
     }
 }

@@ -48,11 +48,35 @@ macro_rules! messages {
 pub(super) use messages;
 
 messages! {
-    /// `trace_packet.proto`, without its events, which are found by their places.
+    /// `trace_packet.proto`, without what is in its bundle of events.
     pub Packet {
+        events: optional bytes = 1,
         process_tree: optional ProcessTree = 2,
         ftrace_stats: optional FtraceStats = 34,
         system_info: optional SystemInfo = 45,
+        compressed: optional bytes = 50,
+        machine: optional uint32 = 98,
+    }
+
+    /// When the events of a bundle were.
+    pub BundleTimes {
+        cpu: optional uint32 = 1,
+        events: repeated EventTime = 2,
+        compact: optional CompactTimes = 4,
+    }
+
+    pub EventTime {
+        timestamp: optional uint64 = 1,
+    }
+
+    pub CompactTimes {
+        switch_timestamp: repeated uint64 = 1,
+        waking_timestamp: repeated uint64 = 7,
+    }
+
+    /// `trace_packet.proto`, of which only the events are wanted.
+    pub PacketEvents {
+        events: optional Bundle = 1,
     }
 
     /// `ps/process_tree.proto`.

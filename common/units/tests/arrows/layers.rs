@@ -10,6 +10,7 @@ use crate::root;
 const LAYERS: &[&[&str]] = &[
     &["words"],
     &[
+        "core/address_spaces",
         "core/groups",
         "core/interrupt",
         "core/memory",
@@ -192,7 +193,7 @@ fn an_arrow_upwards_is_found() {
         ("core/net/card", "core/sync/lock"),
         ("core/memory", "core/task"),
         ("core/hold", "face/boot"),
-        ("face/context", "paths/engine"),
+        ("face/context", "paths/system"),
         ("paths/irq", ""),
     ];
     for (from, to) in upwards {

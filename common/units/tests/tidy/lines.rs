@@ -5,12 +5,13 @@ use std::path::PathBuf;
 
 use crate::tree::{Source, sources};
 
-/// Crates that only tests use.
-const FOR_TESTS: [&str; 1] = ["lab/random"];
+/// Crates that only tests use: what other tests draw from, and a program that tests scx_warmq in
+/// guests (`make vm-test`). Scripts that measure for the docs use the latter, too, and no command.
+const FOR_TESTS: [&str; 2] = ["lab/random", "live/drill"];
 
 /// More is too much to know. Who needs more lines takes others away first. (14,000 of these run
 /// compiled schedulers and their races in the lab.)
-const MOST: usize = 129_200;
+const MOST: usize = 126_936;
 
 #[test]
 fn there_is_no_more_code_than_can_be_known() {

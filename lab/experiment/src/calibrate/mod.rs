@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use warmq_config::{Problems, Value};
 use warmq_kernel::Costs;
 use warmq_machine::{Cost, MachineDescription};
-use warmq_scenario::World;
+use warmq_scenario::WorldKind;
 use warmq_units::{Cycles, Duration};
 
 pub use self::steal::{Taken, steals};
@@ -112,7 +112,7 @@ pub fn measure(
     {
         seen(done, total, scene.name);
         let settings = [("record", Value::Bool(false))];
-        let plan = plan(engine, scene, World::Host.name(), number + 1, settings)?;
+        let plan = plan(engine, scene, WorldKind::Host.name(), number + 1, settings)?;
         let played = engine.simulate(&plan);
         let played = played.map_err(|error| CannotCalibrate::Failed(scene.name, error))?;
         for step in steps.iter().filter(|step| step.scene == *scene) {

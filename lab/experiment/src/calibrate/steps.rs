@@ -97,6 +97,7 @@ const PROCESSES: Scene = Scene {
     set: &[("processes", 1)],
     ..THREADS
 };
+const RINGS: Scene = scene!("rings", 1, 1_000);
 const LIVES: Scene = scene!("lives", 1, 1_000);
 const WAKEUPS: Scene = scene!("taken-by-wakeups", 2, 600);
 const TIMERS: Scene = scene!("taken-by-timers", 1, 600);
@@ -128,6 +129,7 @@ pub const STEPS: &[Step] = &[
     step("wakeup", WAKES, Span("wake")),
     step("context_switch", THREADS, Span("trip")),
     step("mm_switch", PROCESSES, Span("trip")),
+    step("mm_refill", RINGS, Over("processes", "threads")),
     step("fork", LIVES, Span("fork")),
     step(
         "exit",

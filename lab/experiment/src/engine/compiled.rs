@@ -5,19 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use warmq_config::{Chosen, Setting, Value};
+use warmq_config::{Chosen, Setting, Value, texts};
 use warmq_kernel::{BootError, MakeScheduler};
+use warmq_metrics::Described;
 use warmq_sched_ext::{
     AtEvent, Expenses, Facts, Loaded, NotAttached, Place, Profile, Profiler, SchedExt, Source,
     Variable, is_object,
 };
 
-use super::{Made, setting};
+use super::lab::Made;
+use super::measure::metric;
+use super::setting;
 use crate::plan::{KERNEL, Plan};
-use crate::simulator::{Cause, PartError, RunError};
+use crate::simulator::{Cause, MetricDescription, PartError, RunError};
 
 /// The kernel that compiled schedulers are fitted to.
-const SERIES: &str = "series";
+pub(crate) const SERIES: &str = "series";
 
 /// The newest of these.
 const NEWEST: &str = "7.3";
@@ -101,6 +104,22 @@ impl Programs {
         read.entry(name.to_owned()).or_insert_with(source).clone()
     }
 
+    /// The figures of what the scheduler `name` counts; none, if it cannot be read.
+    pub(super) fn metrics(&self, name: &str) -> Vec<MetricDescription> {
+        let known = self.knows(name).then(|| self.source(name));
+        let sources = known.into_iter().flatten();
+        let counters = sources.flat_map(|source| source.counters().to_vec());
+        counters
+            .map(|counter| metric(Described::of_counter(&counter.name)))
+            .collect()
+    }
+
+    /// What the scheduler `name` counts, as `warmq-player --counters` takes it.
+    pub(crate) fn written_counters(&self, name: &str, cpus: usize) -> String {
+        let known = self.knows(name).then(|| self.source(name).ok()).flatten();
+        known.map_or(String::new(), |source| source.written_counters(cpus as u32))
+    }
+
     fn read_source(&self, name: &str) -> Result<Source, String> {
         let file = self.file(name);
         let file = file.as_deref().unwrap_or(Path::new(name));
@@ -110,22 +129,16 @@ impl Programs {
     }
 }
 
-/// Texts of the profiles in `schedulers/`.
-macro_rules! profiles {
-    ($($name:literal)*) => {
-        &[$(include_str!(concat!("../../../../schedulers/", $name, ".toml")),)*]
-    };
-}
-
-/// Profiles of schedulers, by the names in their `sched_ext_ops`.
-const PROFILES: &[&str] = profiles! {
+/// Profiles of schedulers in `schedulers/`, by the names in their `sched_ext_ops`.
+const PROFILES: &[(&str, &str)] = texts! {
+    "../../../../schedulers/":
     "beerland" "bpfland" "cake" "central" "chaos" "cosmos" "flash" "flatcg" "flow" "lavd" "layered"
     "mitosis" "nest" "p2dq" "pair" "pandemonium" "prev" "qmap" "rustland" "rusty" "simple" "tickless"
     "userland" "warmq"
 };
 
 fn profiles() -> impl Iterator<Item = Profile> {
-    let all = PROFILES.iter().map(|text| Profile::read(text));
+    let all = PROFILES.iter().map(|(_, text)| Profile::read(text));
     all.map(|profile| profile.expect("a test reads all of them"))
 }
 

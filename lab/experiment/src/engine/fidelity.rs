@@ -1,13 +1,13 @@
 //! What is played otherwise than the file of a scenario says, a sentence each.
 
-use warmq_scenario::{Fidelity, Scenario, World};
+use warmq_scenario::{Fidelity, Scenario, WorldKind};
 use warmq_sched::{COMPILED, Entry, SCHEDULERS};
 
 const APPROXIMATE: &str = "is approximate";
 const REFUSED: &str = "is refused";
 
 /// In the world of a real kernel and, of a file in another language, anywhere.
-pub(super) fn notes(scenario: &Scenario, world: World) -> Vec<String> {
+pub(super) fn notes(scenario: &Scenario, world: WorldKind) -> Vec<String> {
     let remarks = scenario.remarks().iter().map(ToString::to_string);
     fidelity(scenario, world)
         .into_iter()
@@ -20,7 +20,7 @@ pub(super) fn notes_of_lab(scenario: &Scenario, entry: &Entry) -> Vec<String> {
     let own = entry.deviates.iter();
     let own = own.filter(|(used, _)| scenario.uses(used));
     let own = own.map(|(used, how)| under(used, entry.name, APPROXIMATE, how));
-    own.chain(notes(scenario, World::Lab)).collect()
+    own.chain(notes(scenario, WorldKind::Lab)).collect()
 }
 
 /// Why the lab's scheduler `entry` does not play `scenario`, if so.
@@ -32,7 +32,7 @@ pub fn refusal(scenario: &Scenario, entry: &Entry) -> Option<String> {
 }
 
 /// What `world` plays otherwise than `scenario` says, whatever the scheduler.
-pub fn fidelity(scenario: &Scenario, world: World) -> Vec<String> {
+pub fn fidelity(scenario: &Scenario, world: WorldKind) -> Vec<String> {
     let all = scenario.fidelity(world).into_iter();
     let said = all.filter_map(|note| {
         let (what, how) = match note.fidelity {
@@ -103,6 +103,7 @@ mod tests {
             [task.session]
             group = "session"
             uclamp_min = 100
+            slice = "1ms"
             body = [{ run = "1ms" }]
             "#,
         );

@@ -20,7 +20,7 @@ const DRAWN: &str = "drawn";
 pub(super) fn settings() -> Vec<Setting> {
     settings! {
         KERNEL, text("6.18"),
-            "with the scheduler `kernel`: which kernel's, from 6.12 on",
+            "with the scheduler `kernel`: which kernel's, from 6.6 on",
             "the series of which most is known";
         "preempt", choice(&[DEFAULT, "none", "voluntary", "full", "lazy"]),
             "the preemption model of the scheduler's kernel",
@@ -56,7 +56,7 @@ pub(super) fn entry(plan: &Plan, is_compiled: bool) -> Result<&'static Entry, Ru
     let release = text(plan, KERNEL).unwrap_or("6.18");
     of_kernel(release).ok_or_else(|| {
         setting(format!(
-            "the lab has no scheduler of kernel {release}: name a series from 6.12 on, or a scheduler \
+            "the lab has no scheduler of kernel {release}: name a series from 6.6 on, or a scheduler \
              of the lab"
         ))
     })

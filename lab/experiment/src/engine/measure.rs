@@ -7,7 +7,7 @@ use warmq_machine::Counts;
 use warmq_metrics::{
     CpuFigures, CpuMeter, Described, LockFigures, LockMeter, PlayMeter, TaskFigures, described,
 };
-use warmq_trace::{Interrupt, Names, Observer, Record};
+use warmq_trace::{Interrupt, Names, OF_SCHEDULER, Observer, Record};
 use warmq_units::{Duration, Instant};
 
 use crate::simulator::{HistogramDescription, MetricDescription};
@@ -78,7 +78,8 @@ const METRICS: &[(&str, &str, &str)] = metrics! {
         "lines that one last-level cache supplied to another, per unit of work"
     simulated_seconds "s" "time that was measured, simulated or real"
     host_delay "us"
-        "time for which the CPUs of a real world waited for those of the machine below, all together"
+        "time for which the CPUs of a real world waited for those of the machine below, all together; of a guest \
+         the mean while it played"
     cpu_taken_share "%"
         "share of the time of a real world's CPUs that others than the tasks of the run had, or the machine below"
 };
@@ -108,11 +109,8 @@ pub(super) fn metrics(scenarios: impl Iterator<Item = Names>) -> Catalog {
     let mut metrics = Catalog::default();
     for names in scenarios {
         let mut add = |phase: &str, described: Described| {
-            metrics.add(MetricDescription {
-                name: format!("{phase}{}", described.name),
-                unit: described.unit.to_owned(),
-                what: described.what,
-            });
+            let name = format!("{phase}{}", described.name);
+            metrics.add(metric(Described { name, ..described }));
         };
         let all = described(&names);
         all.iter().cloned().for_each(|described| add("", described));
@@ -124,6 +122,19 @@ pub(super) fn metrics(scenarios: impl Iterator<Item = Names>) -> Catalog {
     let general = METRICS.iter().map(described_here);
     general.for_each(|described| metrics.add(described));
     metrics
+}
+
+/// A figure as an experiment asks for it.
+pub(super) fn metric(described: Described) -> MetricDescription {
+    MetricDescription {
+        name: described.name,
+        unit: described.unit.to_owned(),
+        what: described.what,
+    }
+}
+
+fn rate_of(counter: &str) -> String {
+    format!("{counter}_per_second")
 }
 
 /// What counters have counted, by name.
@@ -143,7 +154,16 @@ impl Done {
     /// What `counter` counted in the measurement, if there is such a counter.
     fn of(&self, counter: &str) -> Option<u64> {
         let before = self.before.get(counter).copied().unwrap_or(0);
-        self.total.get(counter).map(|total| total - before)
+        let total = *self.total.get(counter)?;
+        // Who began anew has counted what it has now.
+        Some(total.checked_sub(before).unwrap_or(total))
+    }
+
+    /// What the scheduler counted in the measurement, by name.
+    fn of_scheduler(&self) -> impl Iterator<Item = (&String, u64)> {
+        let names = self.total.keys();
+        let own = names.filter(|name| name.starts_with(OF_SCHEDULER));
+        own.filter_map(|name| Some((name, self.of(name)?)))
     }
 }
 
@@ -218,18 +238,23 @@ impl RunMeters {
         &self.play
     }
 
-    /// The figures of the scenario, of which the lab's player counts outside of records.
+    /// What the lab's player has counted at `at`, which is in no record.
+    pub(super) fn counted(&mut self, names: Option<&Names>, totals: &Totals, at: Instant) {
+        let counters = names.into_iter().flat_map(|names| &names.counters);
+        for (counter, name) in (0..).zip(counters) {
+            let total = totals.get(name).copied().unwrap_or(0);
+            self.play.see(at, &Record::Count { counter, total });
+        }
+    }
+
+    /// The figures of the scenario.
     pub(super) fn played(
         mut self,
         names: &Names,
         done: &Done,
         end: Instant,
     ) -> BTreeMap<String, f64> {
-        for (counter, name) in names.counters.iter().enumerate() {
-            let of = |totals: &Totals| totals.get(name).copied().unwrap_or(0);
-            self.play
-                .counted(counter, of(&done.before), of(&done.total));
-        }
+        self.counted(Some(names), &done.total, end);
         self.play.figures(end)
     }
 }
@@ -258,8 +283,12 @@ pub(super) fn figures<O: Observer>(
     figures.put("simulated_seconds", seconds);
     for counter in ["requests", "messages", "bursts"] {
         if let Some(done) = done.of(counter) {
-            figures.put_rate(&format!("{counter}_per_second"), done);
+            figures.put_rate(&rate_of(counter), done);
         }
+    }
+    for (counter, counted) in done.of_scheduler() {
+        let rate = counted as f64 / seconds;
+        figures.found.insert(rate_of(counter), rate);
     }
     let work = done.of(work).unwrap_or(0);
     put_walks(&mut figures, kernel);

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use warmq_metrics::{CpuMeter, MOST_TAKEN, Others, PlayMeter, TAKEN};
-use warmq_scenario::World;
+use warmq_scenario::WorldKind;
 use warmq_trace::{Digest, Header, Observer, Record};
 use warmq_units::{Duration, Instant};
 
 use super::fidelity::notes;
-use super::{Watching, nodes, places};
+use super::lab::Watching;
+use super::{nodes, places};
 use crate::plan::Plan;
 use crate::simulator::{Cause, Measured, RunError, TIME_UP};
 use crate::world::{AnyObserver, Play, Played};
@@ -25,7 +26,7 @@ impl Played {
     /// Nothing was counted.
     pub fn measured(
         self,
-        world: World,
+        world: WorldKind,
         play: &Play<'_>,
         watcher: Option<&mut dyn AnyObserver>,
     ) -> Result<Measured, RunError> {
@@ -96,7 +97,8 @@ fn measured(played: &Played, machine_cpus: usize) -> Result<Figures, RunError> {
             Record::Steal { span, .. } if *at >= from && *at <= end => Some(*span),
             _ => None,
         });
-    let delay: Duration = stolen.chain([played.delay]).sum();
+    let below = end.since(from).0 as f64 * played.delay_per_second;
+    let delay: Duration = stolen.chain([Duration(below as u64)]).sum();
     let mut figures = meter.figures(end);
     figures.insert(HOST_DELAY.to_owned(), delay.0 as f64 / 1e6);
     let taken = others.had(end) + delay;
@@ -122,4 +124,26 @@ fn unfit(figures: &Figures) -> Option<String> {
         "A run is not fit to judge a scheduler by: others had {MOST_TAKEN} % and more of the time of its CPUs \
          (cpu_taken_share){below}."
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A guest is set up for longer than what is measured, and waits meanwhile, too.
+    #[test]
+    fn what_the_machine_below_took_is_that_of_the_time_that_is_measured() {
+        let count = |at| {
+            let (counter, total) = (0, 0);
+            let at = Instant::START + Duration::from_ms(at);
+            (at, Record::Count { counter, total })
+        };
+        let played = Played {
+            records: vec![count(1_000), count(3_000)],
+            delay_per_second: 0.5,
+            ..Played::default()
+        };
+        let figures = measured(&played, 2).expect("two counts");
+        assert_eq!((figures[HOST_DELAY], figures[TAKEN]), (1e6, 25.0));
+    }
 }

@@ -1,9 +1,13 @@
 //! The checker catches a scheduler that breaks an invariant which the kernel does not enforce; a
 //! program that breaks a rule is reported as such.
 
-use warmq_kernel::{Boot, Context, Pick, Scheduler, Task, TaskSpec, Why};
+use warmq_kernel::{
+    Boot, Context, Costs, Ending, Kernel, MakeScheduler, Pick, Scheduler, Task, TaskSpec, Why,
+};
+use warmq_play::Counters;
 use warmq_units::{CpuId, LockId, TaskId};
 
+use super::lab::{Made, run};
 use super::*;
 use crate::{Experiment, Options};
 
@@ -99,7 +103,9 @@ fn a_program_that_breaks_a_rule_is_the_cause_of_a_failed_run() {
         (),
     )
     .unwrap();
-    let error = run(&mut kernel, &plan, &Counters::default()).1.unwrap_err();
+    let error = run(&mut kernel, &plan, &Counters::default(), |_, _| {})
+        .1
+        .unwrap_err();
     assert_eq!(error.cause, Cause::ProgramBroke);
     assert!(error.what.contains("thief"), "{error}");
 }

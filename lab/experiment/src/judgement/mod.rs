@@ -22,7 +22,7 @@ mod welch;
 
 use warmq_config::{Problems, Value};
 use warmq_law::{Cell, Column, Verdict};
-use warmq_scenario::World;
+use warmq_scenario::WorldKind;
 
 pub use self::ratio::{Comparison, Ratio};
 pub use self::set::{Better, Family, Figure, Machine, Margins, Scenario, Set};
@@ -184,8 +184,8 @@ impl Contest {
     /// same number.
     fn scored(&self, figures: &[Compared<'_>]) -> (Vec<(Family, Ratio)>, f64) {
         let bounded = |ratio: f64| ratio.clamp(1.0 / self.set.most, self.set.most);
-        let families = Family::ALL.iter().filter_map(|(_, family)| {
-            let of_family = || figures.iter().filter(|one| one.figure.family == *family);
+        let families = Family::ALL.into_iter().filter_map(|family| {
+            let of_family = || figures.iter().filter(|one| one.figure.family == family);
             let ratios = of_family().filter_map(|one| one.comparison.ratio());
             let mid = ratio::mean(ratios.map(|ratio| bounded(ratio.mid)))?;
             let of_seeds = (0..self.seeds.len()).filter_map(|seed| {
@@ -198,7 +198,7 @@ impl Contest {
                 low: of_seeds.iter().copied().fold(mid, f64::min),
                 high: of_seeds.iter().copied().fold(mid, f64::max),
             };
-            Some((*family, ratio))
+            Some((family, ratio))
         });
         let families: Vec<(Family, Ratio)> = families.collect();
         let score = ratio::mean(families.iter().map(|(_, ratio)| ratio.mid));
@@ -288,7 +288,7 @@ impl Setup {
 
     fn trial(&self, column: &Column) -> Trial {
         let (scenario, machine) = (&self.scenario, &self.machine);
-        let is_here = column.world == World::Host;
+        let is_here = column.world == WorldKind::Host;
         let parts = [
             (Part::World, column.world.name()),
             (Part::Machine, if is_here { "host" } else { &machine.is }),

@@ -7,32 +7,19 @@ use warmq_metrics::answers;
 use warmq_scenario::Scenario as Workload;
 use warmq_units::Duration;
 
-/// What one figure is about. A score weighs families equally, however many figures each has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Family {
-    /// Work done.
-    Throughput,
-    /// How long something takes, or waits.
-    Latency,
-    /// What the one gets who gets least.
-    Fairness,
-    /// How far data moves.
-    Locality,
-}
-
-impl Family {
-    /// All of them with their names, in the order of tables.
-    pub const ALL: [(&'static str, Family); 4] = [
-        ("throughput", Family::Throughput),
-        ("latency", Family::Latency),
-        ("fairness", Family::Fairness),
-        ("locality", Family::Locality),
-    ];
-
-    /// Its name in tables and JSON.
-    pub fn name(self) -> &'static str {
-        let named = Family::ALL.iter().find(|(_, family)| *family == self);
-        named.map_or("", |(name, _)| name)
+warmq_units::named! {
+    /// What one figure is about, by its name in tables and JSON and in the order of tables. A score
+    /// weighs families equally, however many figures each has.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Family {
+        /// Work done.
+        Throughput = "throughput",
+        /// How long something takes, or waits.
+        Latency = "latency",
+        /// What the one gets who gets least.
+        Fairness = "fairness",
+        /// How far data moves.
+        Locality = "locality",
     }
 }
 
@@ -224,16 +211,12 @@ fn named<T>(
 
 fn machine(name: &str, table: &Fields<'_>) -> Option<Machine> {
     let is = table.required("is", "name a machine: warmq machines lists them");
-    let cpus = table.item("cpus");
-    let cpus = cpus.map(|item| item.integer(1..=4096));
+    let cpus = table.if_given("cpus", |item| item.integer(1..=4096));
     table.text("about");
     Some(Machine {
         name: name.to_owned(),
         is: is?.text()?,
-        cpus: match cpus {
-            Some(given) => Some(given?),
-            None => None,
-        },
+        cpus: cpus?,
     })
 }
 
@@ -303,7 +286,7 @@ fn figure(table: &Fields<'_>) -> Option<Figure> {
     }
     Some(Figure {
         name: name?.text()?,
-        family: family?.choice(&Family::ALL)?,
+        family: family?.choice(&Family::NAMES)?,
         better: better?.choice(&words)?,
         floor,
     })

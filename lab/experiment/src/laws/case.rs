@@ -4,9 +4,9 @@ use std::fs;
 
 use warmq_config::{Problems, Value};
 use warmq_law::{Column, Found, Law, MACHINE, OF_KERNEL, Release};
-use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, World};
+use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, WorldKind};
 
-use crate::engine::refusal;
+use crate::engine::{SERIES, refusal};
 use crate::plan::{KERNEL, Part, Plan};
 use crate::request::{Change, Trial};
 use crate::run::{Job, Options};
@@ -77,7 +77,7 @@ pub(super) fn own_scheduler(plan: &Plan) -> Option<Release> {
     if name != OF_KERNEL {
         return Release::within(name.strip_prefix(EEVDF)?);
     }
-    if plan.world.name == World::Host.name() {
+    if plan.world.name == WorldKind::Host.name() {
         return Release::within(&fs::read_to_string(OSRELEASE).ok()?);
     }
     Release::within(&plan.world.settings.get(KERNEL)?.to_string())
@@ -97,7 +97,7 @@ fn skipped(law: &Law, column: &Column, cores: usize) -> Option<String> {
     if let Some(why) = refused.next() {
         return Some(why);
     }
-    let entry = warmq_sched::scheduler(column.name()).filter(|_| world == World::Lab);
+    let entry = warmq_sched::scheduler(column.name()).filter(|_| world == WorldKind::Lab);
     if let Some(why) = entry.and_then(|entry| refusal(&law.scenario, entry)) {
         return Some(why);
     }
@@ -106,14 +106,14 @@ fn skipped(law: &Law, column: &Column, cores: usize) -> Option<String> {
         _ if column.name() == OF_KERNEL && replaces_the_first(law) => {
             Some("the kernel's own scheduler would take over from itself".to_owned())
         }
-        World::Lab if is_about_cgroups(law) && !knows_cgroups(column.name()) => {
+        WorldKind::Lab if is_about_cgroups(law) && !knows_cgroups(column.name()) => {
             let scheduler = column.name();
             Some(format!("the lab's {scheduler} has no weights of cgroups"))
         }
-        World::Guest if column.is_by_the_clock(law) && cpus > cores => Some(format!(
+        WorldKind::Guest if column.is_by_the_clock(law) && cpus > cores => Some(format!(
             "a guest of {cpus} CPUs needs as many cores to be judged by its times; here are {cores}"
         )),
-        World::Host if cpus > cores => {
+        WorldKind::Host if cpus > cores => {
             Some(format!("it needs {cpus} CPUs; this machine has {cores}"))
         }
         _ => None,
@@ -150,7 +150,9 @@ fn jobs(
         true => (1..=repetitions.unwrap_or(REPETITIONS)).collect(),
         false => vec![1],
     };
-    let experiment = trial(law, column).experiment(simulator)?;
+    let mut trial = trial(law, column);
+    trial.changes.splice(0..0, fitted(column, simulator));
+    let experiment = trial.experiment(simulator)?;
     let options = Options {
         seeds: Some(seeds),
         ..Options::default()
@@ -162,21 +164,32 @@ fn jobs(
     Ok(experiment.jobs(&options).into_iter().map(named).collect())
 }
 
+/// What fits a compiled scheduler of the lab to the kernel of its column, if the lab knows that.
+fn fitted(column: &Column, simulator: &dyn Simulator) -> Option<Change> {
+    let kernel = column.kernel.as_ref();
+    let kernel = kernel.filter(|_| column.world == WorldKind::Lab)?;
+    let known = simulator.settings(Part::Scheduler, column.name()).ok()?;
+    let series = known.iter().find(|setting| setting.name == SERIES)?;
+    let admitted = series.kind.admits(&kernel.as_str().into());
+    let path = ["settings", "scheduler", SERIES];
+    admitted.then(|| Change::value(&path, "--kernel", kernel, kernel))
+}
+
 /// Whether a play depends on its seed: what the lab's machines that are like guests have for a host
 /// takes their CPUs away at random times.
 fn is_drawn(column: &Column) -> bool {
-    column.world == World::Lab && column.alike
+    column.world == WorldKind::Lab && column.alike
 }
 
 /// The machine that a law is played on. A law that names one that is not the usual keeps it.
 fn machine<'l>(law: &'l Law, column: &Column) -> &'l str {
     match column.world {
-        World::Host => "host",
-        World::Lab if column.alike && law.machine == MACHINE => match law.cpus {
+        WorldKind::Host => "host",
+        WorldKind::Lab if column.alike && law.machine == MACHINE => match law.cpus {
             1 => COUNTED_GUEST,
             _ => GUEST,
         },
-        World::Lab | World::Guest => &law.machine,
+        WorldKind::Lab | WorldKind::Guest => &law.machine,
     }
 }
 
@@ -189,8 +202,8 @@ fn trial(law: &Law, column: &Column) -> Trial {
         (Part::Scheduler, column.name()),
         (Part::Workload, &workload),
     ];
-    let cpus = (column.world != World::Host).then(|| ("cpus", i64::from(law.cpus).into()));
-    let counts = column.world == World::Guest && !column.is_by_the_clock(law);
+    let cpus = (column.world != WorldKind::Host).then(|| ("cpus", i64::from(law.cpus).into()));
+    let counts = column.world == WorldKind::Guest && !column.is_by_the_clock(law);
     let clock = counts.then(|| ("clock", "instructions".into()));
     let settings = cpus.into_iter().chain(clock);
     Trial {

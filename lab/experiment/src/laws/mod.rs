@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 
 use warmq_config::{Problems, did_you_mean};
 use warmq_law::{Cell, Column, Found, Line, Verdict, judge_kernel, skipped};
-use warmq_scenario::World;
+use warmq_scenario::WorldKind;
 
 pub(crate) use self::case::changes;
 use self::case::own_scheduler;
@@ -126,7 +126,7 @@ pub fn check(column: &Column, simulator: &dyn Simulator) -> Result<(), NotDone> 
     }
     if let Some(release) = unknown_release(column) {
         let what = format!("--kernel: the lab has no scheduler of kernel {release}");
-        let help = "name a series from 6.12 on, or a scheduler of the lab";
+        let help = "name a series from 6.6 on, or a scheduler of the lab";
         return Err(NotDone::Usage(what, help.to_owned()));
     }
     let pairs = column.settings().map_err(plain)?;
@@ -150,7 +150,7 @@ pub fn check(column: &Column, simulator: &dyn Simulator) -> Result<(), NotDone> 
 
 /// The release whose own scheduler the lab should play, and does not have.
 fn unknown_release(column: &Column) -> Option<&str> {
-    let is_own = column.world == World::Lab && column.name() == KERNEL;
+    let is_own = column.world == WorldKind::Lab && column.name() == KERNEL;
     let release = column.kernel.as_deref().filter(|_| is_own)?;
     warmq_sched::of_kernel(release).is_none().then_some(release)
 }
@@ -230,6 +230,27 @@ mod tests {
     use warmq_law::Columns;
 
     use super::*;
+
+    /// Of kernels that the lab has no table of it is fitted to the newest.
+    #[test]
+    fn a_compiled_scheduler_is_fitted_to_the_kernel_of_the_guests_beside_it() {
+        let object = "/../sched-ext/tests/programs/order.bpf.o";
+        let laws = [shipped("nice").unwrap().unwrap()];
+        let columns = Columns {
+            kernel: vec!["7.3".into(), "6.18".into(), "7.2".into()],
+            scheduler: vec![env!("CARGO_MANIFEST_DIR").to_owned() + object],
+            alike: true,
+            ..Columns::default()
+        };
+        let columns = columns.all().unwrap();
+        let witness = Witness::new(Engine::new(None), &laws, None).unwrap();
+        let fitted = columns.iter().map(|column| {
+            let case = Case::new(&laws[0], column, witness.engine(), None, 2).unwrap();
+            let settings = &case.jobs()[0].plan.scheduler.settings;
+            settings["series"].to_string()
+        });
+        assert_eq!(fitted.collect::<Vec<_>>(), ["7.3", "6.18", "7.3"]);
+    }
 
     #[test]
     fn to_confirm_one_run_comes_first() {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use warmq_law::{Fault, Found, Kept, Law, LawMeter, Places, Repetition, Verdict, judge_kernel};
 use warmq_metrics::evidence::longest_wait;
-use warmq_scenario::World;
+use warmq_scenario::WorldKind;
 use warmq_trace::{Checker, Names, Observer, Promise, Record};
 use warmq_units::{Duration, Instant};
 
@@ -130,10 +130,10 @@ impl<'l> Witness<'l> {
             .into_iter()
             .flat_map(|machine| machine.cpus)
             .collect();
-        if plan.world.name != World::Host.name() {
+        if plan.world.name != WorldKind::Host.name() {
             cpus.truncate(law.cpus.into());
         }
-        if plan.world.name == World::Guest.name() {
+        if plan.world.name == WorldKind::Guest.name() {
             cpus.sort_by_key(|cpu| (cpu.llc, cpu.core));
         }
         Places(cpus.iter().map(|cpu| (cpu.core, cpu.llc)).collect())

@@ -26,12 +26,10 @@ pub(super) fn read(fields: &Fields, experiment: &mut Experiment) {
 fn claim(table: &Fields, experiment: &Experiment) -> Option<Claim> {
     let says = table.required("says", "state the claim in a sentence");
     let source = table.text("source").unwrap_or_default();
-    let share = table
-        .item("share")
-        .map_or(Some(100.0), |item| percentage(&item));
+    let share = table.or("share", 100.0, percentage);
     let negated = table.flag("not");
-    let at = table.item("at").map_or(Some(Filter::default()), |item| {
-        experiment.parts.filter(&item)
+    let at = table.or("at", Filter::default(), |item| {
+        experiment.parts.filter(item)
     });
     let metric = table.required("metric", "name the measure that the claim is about");
     let measures = metric
@@ -156,15 +154,8 @@ fn read_near(table: &Fields, near: &Item) -> Option<Test> {
 }
 
 fn read_trend(table: &Fields, measure: &Measure, experiment: &Experiment) -> Option<Test> {
-    let ways = [
-        ("rises", Direction::Rises),
-        ("falls", Direction::Falls),
-        ("flat", Direction::Flat),
-    ];
-    let direction = table.choice("trend", &ways);
-    let slack = table
-        .item("slack")
-        .map_or(Some(0.0), |item| percentage(&item));
+    let direction = table.choice("trend", &Direction::NAMES);
+    let slack = table.or("slack", 0.0, percentage);
     let (from, to) = (table.item("from"), table.item("to"));
     let along = table.required("along", "name the swept key along which the trend runs")?;
     let axis = axis_of(&along, &experiment.parts.axes, measure)?;

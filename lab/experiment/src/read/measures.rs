@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_config::{Fields, Item, did_you_mean};
+use warmq_metrics::Described;
 
 use super::sweep::in_order;
 use crate::experiment::{Axis, Compare, Experiment, HistogramRead, How, Measure, OverSeeds, Take};
+use crate::plan::LAB;
 use crate::point::Point;
 use crate::simulator::{MetricDescription, Simulator};
 
@@ -21,7 +23,7 @@ pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut 
         let read = if let Some(item) = table.item("metric") {
             let names = item.one_or_more();
             experiment.everything |= names.iter().any(|item| item.is_text(EVERYTHING));
-            plain(table, &item, &metrics, experiment)
+            plain(table, (&item, simulator), &metrics, experiment)
         } else if let Some(item) = table.item("histogram") {
             histogram(table, &item, simulator, experiment)
         } else {
@@ -71,7 +73,7 @@ fn add(table: &Fields, measure: Measure, metrics: &Metrics<'_>, experiment: &mut
 
 fn plain(
     table: &Fields,
-    item: &Item,
+    (item, simulator): (&Item, &dyn Simulator),
     metrics: &Metrics<'_>,
     experiment: &Experiment,
 ) -> Vec<Measure> {
@@ -84,7 +86,12 @@ fn plain(
             read.extend(all.map(|metric| figure(metric, readable(&metric.name), experiment)));
             continue;
         }
-        let Some(metric) = metrics.by_name.get(name.as_str()) else {
+        let unread = || of_missing(&name, simulator, experiment);
+        let known = metrics
+            .by_name
+            .get(name.as_str())
+            .map(|known| (*known).clone());
+        let Some(metric) = known.or_else(unread) else {
             let known = metrics.list.iter().map(|metric| metric.name.as_str());
             item.report(
                 format!("there is no metric \"{name}\""),
@@ -93,9 +100,22 @@ fn plain(
             continue;
         };
         let title = title.clone().unwrap_or_else(|| readable(&name));
-        read.push(figure(metric, title, experiment));
+        read.push(figure(&metric, title, experiment));
     }
     read
+}
+
+/// A counter of a scheduler whose program is not here: nobody knows which it has.
+fn of_missing(
+    name: &str,
+    simulator: &dyn Simulator,
+    experiment: &Experiment,
+) -> Option<MetricDescription> {
+    let mut schedulers = experiment.parts.used().schedulers.into_iter();
+    schedulers.find(|scheduler| simulator.missing(LAB, scheduler).is_some())?;
+    let Described { name, unit, what } = Described::of_scheduler(name)?;
+    let unit = unit.to_owned();
+    Some(MetricDescription { name, unit, what })
 }
 
 /// The name that stands for every metric.
@@ -232,12 +252,8 @@ fn compared(
     parent: &Measure,
     experiment: &Experiment,
 ) -> Option<Measure> {
-    let compares = [
-        ("percent", Compare::Percent),
-        ("ratio", Compare::Ratio),
-        ("difference", Compare::Difference),
-    ];
-    let compare = table.choice("as", &compares).unwrap_or(Compare::Percent);
+    let compare = table.choice("as", &Compare::NAMES);
+    let compare = compare.unwrap_or(Compare::Percent);
     let named = Named::read(table)?;
     let base = experiment.parts.place(item)?;
     let away = parent.domain.iter().filter(|point| !point.is_at(&base));

@@ -44,8 +44,8 @@ fn plot(table: &Fields, simulator: &dyn Simulator, experiment: &Experiment) -> O
         ("log10", Scale::Log10),
     ];
     let kind = table.choice("kind", &kinds).unwrap_or_default();
-    let at = table.item("at").map_or(Some(Filter::default()), |item| {
-        experiment.parts.filter(&item)
+    let at = table.or("at", Filter::default(), |item| {
+        experiment.parts.filter(item)
     });
     let scale = table.choice("scale", &scales).unwrap_or_default();
     let series = table

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use warmq_config::Value;
-use warmq_scenario::World;
+use warmq_scenario::WorldKind;
 
 use super::modelled::PREEMPT;
 use super::{Modelled, RealKernel};
@@ -23,10 +23,10 @@ pub struct Kernels<'k> {
 /// named.
 pub fn beside(experiment: &mut Experiment, kernels: &Kernels<'_>) {
     let in_lab = uses(experiment, Part::World, LAB) && uses(experiment, Part::Scheduler, KERNEL);
-    let plays = |world: World| in_lab && uses(experiment, Part::World, world.name());
-    if plays(World::Host) && named(experiment, KERNEL).is_empty() {
+    let plays = |world: WorldKind| in_lab && uses(experiment, Part::World, world.name());
+    if plays(WorldKind::Host) && named(experiment, KERNEL).is_empty() {
         beside_host(experiment, (kernels.host)());
-    } else if plays(World::Guest) {
+    } else if plays(WorldKind::Guest) {
         for name in of_guests(experiment) {
             beside_guest(experiment, name, kernels);
         }
@@ -103,7 +103,7 @@ fn named(experiment: &Experiment, key: &str) -> BTreeSet<String> {
 fn of_guests(experiment: &Experiment) -> BTreeSet<String> {
     let mut names = named(experiment, KERNEL);
     if names.is_empty() {
-        let guest = (Part::World, World::Guest.name().to_owned());
+        let guest = (Part::World, WorldKind::Guest.name().to_owned());
         let settings = experiment.parts.defaults.get(&guest);
         let usual = settings.and_then(|settings| settings.get(KERNEL));
         names.extend(usual.map(Value::to_string));
@@ -122,19 +122,19 @@ mod tests {
     use crate::plan::Plan;
     use crate::run::Options;
     use crate::simulator::{Measured, RunError};
-    use crate::world::{AnyObserver, Play, World as Plays};
+    use crate::world::{AnyObserver, Play, World};
 
     /// A world that nothing is played in.
-    struct Planned(World);
+    struct Planned(WorldKind);
 
-    impl Plays for Planned {
-        fn kind(&self) -> World {
+    impl World for Planned {
+        fn kind(&self) -> WorldKind {
             self.0
         }
 
         fn settings(&self) -> Vec<Setting> {
             let kernel = || Setting::text(KERNEL, "6.12").says("its kernel", "a test");
-            let has = self.0 == World::Guest;
+            let has = self.0 == WorldKind::Guest;
             has.then(kernel).into_iter().collect()
         }
 
@@ -176,8 +176,8 @@ mod tests {
         let document = warmq_config::Document::parse("both.toml", &text).unwrap();
         let machine = Engine::new(None).machine("tiny-2cpu").unwrap();
         let engine = Engine::new(Some(machine))
-            .with(Arc::new(Planned(World::Host)))
-            .with(Arc::new(Planned(World::Guest)));
+            .with(Arc::new(Planned(WorldKind::Host)))
+            .with(Arc::new(Planned(WorldKind::Guest)));
         let mut experiment =
             Experiment::of(&document, &engine).unwrap_or_else(|error| panic!("{error}"));
         let kernels = Kernels {

@@ -14,7 +14,7 @@ pub use self::modelled::Modelled;
 pub use self::taken::facts;
 
 /// The oldest series whose scheduler the lab has, for machines with an older kernel.
-const OLDEST: &str = "6.12";
+const OLDEST: &str = "6.6";
 
 /// A kernel that runs somewhere, as whoever looks there says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

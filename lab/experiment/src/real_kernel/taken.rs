@@ -251,6 +251,7 @@ mod tests {
     #[test]
     fn each_row_sets_what_each_version_has() {
         for version in [
+            "eevdf-6.6",
             "eevdf-6.12",
             "eevdf-6.18",
             "eevdf-7.1",

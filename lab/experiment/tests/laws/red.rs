@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use warmq_config::Kind;
 use warmq_experiment::laws::all_shipped;
 use warmq_law::{Cell, Column, Found, Verdict};
-use warmq_scenario::World;
+use warmq_scenario::WorldKind;
 
 use super::judged;
 
@@ -24,7 +24,7 @@ fn faults() -> Vec<String> {
 
 fn under(fault: &str) -> Vec<Column> {
     vec![Column {
-        world: World::Lab,
+        world: WorldKind::Lab,
         kernel: None,
         preempt: None,
         scheduler: format!("broken:fault={fault}"),

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 
 use warmq_units::{Duration, Instant, TaskId};
 
+use crate::core::address_spaces::AddressSpaces;
 use crate::core::interrupt::{PendingInterrupts, PendingSoftirqs};
 use crate::core::net::Packet;
 use crate::core::time::TimerOwner;
-use crate::words::{Activity, BusyWait, CpuTime, Mm, Mode, Nic, Polled, Spinlock, Step, Why};
+use crate::words::{Activity, BusyWait, CpuTime, Mode, Nic, Polled, Spinlock, Step, Why};
 
 /// Whether a CPU was asked to pick again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -89,8 +90,7 @@ pub(crate) struct Cpu {
     /// The idle task's stack while a task runs.
     pub(crate) idle_stack: Vec<Step>,
     pub(crate) last_switch: Instant,
-    /// The address space that is loaded; kernel threads and the idle task borrow it.
-    pub(crate) active_mm: Option<Mm>,
+    pub(crate) address_spaces: AddressSpaces,
     /// The value of `spent` when `current` was switched in.
     pub(crate) spent_before: ModeTimes,
     /// What the idle task did besides idling, up to the last switch away from it.

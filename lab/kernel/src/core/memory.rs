@@ -177,7 +177,7 @@ impl Memory {
     }
 
     /// The address of line `line` of `region`; lines beyond its end wrap around.
-    fn address(&self, region: Region, line: u64) -> Address {
+    pub(crate) fn address(&self, region: Region, line: u64) -> Address {
         let pages = &self.regions[region];
         let (page, within) = (line >> self.page_shift, line & ((1 << self.page_shift) - 1));
         pages[(page % pages.len() as u64) as usize] + within * self.line

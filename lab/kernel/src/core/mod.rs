@@ -1,5 +1,6 @@
 //! The state of the simulated system: everything except the scheduler and the observer.
 
+mod address_spaces;
 mod arrivals;
 mod cpu;
 mod creation;
@@ -27,10 +28,11 @@ mod task;
 mod tick;
 mod time;
 
-pub use self::{cpu::*, memory::*, net::*, statistic::*, sync::*, task::*, time::*};
 pub(crate) use self::{
-    figures::*, groups::*, interrupt::*, operator::*, recorder::*, speed::*, steal::*,
+    address_spaces::Load, figures::*, groups::*, interrupt::*, operator::*, recorder::*, speed::*,
+    steal::*,
 };
+pub use self::{cpu::*, memory::*, net::*, statistic::*, sync::*, task::*, time::*};
 
 use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
 use warmq_trace::Record;

@@ -39,6 +39,8 @@ pub(crate) struct TaskStruct {
     pub(crate) kernel_thread: bool,
     /// Whether the run waits for it to exit.
     pub(crate) awaited: bool,
+    /// It is about to exit.
+    pub(crate) exits: bool,
     pub(crate) role: Option<Role>,
 
     // Changed by system calls.
@@ -102,6 +104,7 @@ impl TaskStruct {
             mm: spec.mm,
             kernel_thread: spec.kernel_thread,
             awaited: !spec.kernel_thread && !spec.background,
+            exits: false,
             role: spec.role,
             block,
             nice: spec.nice.clamp(-20, 19),
@@ -232,9 +235,9 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether it has exited, or is about to leave its CPU for good.
+    /// Whether it has exited, or is about to (`PF_EXITING`).
     pub fn has_exited(&self) -> bool {
-        self.task.state == State::Dead
+        self.task.exits || self.task.state == State::Dead
     }
 
     /// The CPU that runs it, from the moment it was picked until the switch away is complete

@@ -1,6 +1,5 @@
 //! What a workload does before time starts: it creates its first tasks, and what they use.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
@@ -8,7 +7,7 @@ use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
 use crate::core::{
     Backlog, BarrierState, Card, ConditionState, Core, DEFAULT_RING, Endpoint, Link, Measured,
-    MutexState, Peer, RemoteState, SEM, SpinlockState,
+    MutexState, PAGE, Peer, RemoteState, SEM, SpinlockState,
 };
 use crate::face::{Attach, Scheduler};
 use crate::words::{
@@ -144,6 +143,7 @@ impl Boot<'_> {
                 quick_acknowledgements: loopback.quick_acknowledgements(capacity.0),
                 nagle,
                 state: boot.core.socket_state(),
+                segments: boot.core.segments(capacity),
                 ..Endpoint::new(peer, buffer, capacity)
             })
         })
@@ -151,11 +151,14 @@ impl Boot<'_> {
 
     /// The two ends of a pipe of `capacity`: as [`Boot::socket_pair`], and at the same cost, but a
     /// writer wakes the reader itself (`pipe_write()`), where on a socket the softirq of the
-    /// loopback device does.
+    /// loopback device does. One with a mutex has whole pages
+    /// (`round_pipe_size()`).
     pub fn pipe(&mut self, capacity: Bytes) -> Result<(Socket, Socket), OutOfMemory> {
         self.ends(|boot, peer| {
             let buffer = boot.core.memory.region(capacity)?;
             let (state, mutex) = boot.core.pipe_state();
+            let pages = Bytes(capacity.0.max(PAGE).next_power_of_two());
+            let capacity = mutex.map_or(capacity, |_| pages);
             Ok(Endpoint {
                 link: Link::Pipe,
                 state,
@@ -321,11 +324,8 @@ impl Boot<'_> {
             return Err(full);
         }
         Ok(self.core.sync.spinlocks.add(SpinlockState {
-            owner: None,
-            marked: false,
-            looking: BTreeSet::new(),
-            sleepers: VecDeque::new(),
             line,
+            ..SpinlockState::default()
         }))
     }
 

@@ -427,7 +427,7 @@ impl<'a> Context<'a> {
     /// The address space that is loaded on `cpu`: that of its task, or the one that a kernel thread
     /// or the idle task borrows (`active_mm`).
     pub fn active_mm(&self, cpu: CpuId) -> Option<Mm> {
-        self.core.cpus[cpu.index()].active_mm
+        self.core.cpus[cpu.index()].address_spaces.active()
     }
 
     /// Whether `cpu` is online.

@@ -18,7 +18,7 @@
 //!     }
 //!     set_fragment(task)              it said which data it uses, and may have to move
 //!     dequeue(task)                   it sleeps or exits; within pick_next's locks
-//! }
+//! }                                   before it exits: leave_autogroup(task)
 //! exit(task)                          its memory is freed after this call
 //! ```
 
@@ -226,6 +226,14 @@ pub trait Scheduler {
         _task: TaskId,
         _fragment: Option<Fragment>,
     ) {
+    }
+
+    /// `task`, which runs here, is about to exit, and leaves its autogroup. No lock is held.
+    fn leave_autogroup(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
+
+    /// What it has counted since it was attached, by name.
+    fn counted(&self) -> Vec<(String, u64)> {
+        Vec::new()
     }
 
     /// `task` has exited. No lock is held.

@@ -9,10 +9,10 @@
 use warmq_units::{Bytes, CpuId};
 
 use crate::core::Event;
-use crate::paths::{Engine, Flow};
+use crate::paths::{Flow, System};
 use crate::words::{Origin, Socket, Step};
 
-impl Engine {
+impl System {
     /// Copies an answer of `bytes` to a datagram that came to `socket`, and sends it.
     pub(crate) fn answer(&mut self, cpu: CpuId, socket: Socket, to: Origin, bytes: Bytes) -> Flow {
         let endpoint = &mut self.core.net.endpoints[socket];
@@ -21,7 +21,7 @@ impl Engine {
         let copied = self.lines_of(buffer, written, bytes.0);
         let bytes = bytes.0;
         let packet = self.core.times.network_packet;
-        self.copy_datagram(cpu, copied, packet, Step::TransmitAnswer { to, bytes })
+        self.copy_datagram(cpu, copied, packet, Step::TransmitAnswer(to, bytes))
     }
 
     /// Sends an answer that was copied over the link of its card. That enables softirqs again, so

@@ -3,10 +3,10 @@
 use warmq_units::CpuId;
 
 use crate::core::{Softirq, Vector};
-use crate::paths::Engine;
+use crate::paths::System;
 use crate::words::{Nic, Polled};
 
-impl Engine {
+impl System {
     /// A card with a model may have packets to report: if so, it raises an interrupt.
     pub(crate) fn card_looks(&mut self, nic: Nic) {
         let now = self.core.now();

@@ -31,7 +31,7 @@ use std::cmp::Reverse;
 use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::core::{Bandwidth, Core, NeedResched};
-use crate::paths::{Engine, Flow};
+use crate::paths::{Flow, System};
 use crate::words::{GroupId, Limits, Step, Throttling, Waiting};
 
 /// The period of a group that gets a quota and has no period (`cpu.max`).
@@ -44,7 +44,7 @@ const NO_LIMITS: Limits = Limits {
     burst: Duration::ZERO,
 };
 
-impl Engine {
+impl System {
     /// The tick of `cpu` charges the current task's groups, which may have nothing left.
     pub(crate) fn tick_bandwidth(&mut self, cpu: CpuId) {
         self.core.charge_bandwidth(cpu);

@@ -10,10 +10,10 @@ use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 
 use crate::core::{Event, State, Vector, Within};
 use crate::face::Callback;
-use crate::paths::{Engine, Flow};
+use crate::paths::{Flow, System};
 use crate::words::{Change, Fragment, GroupId, Limits, Step};
 
-impl Engine {
+impl System {
     /// `task` waits, out of quota, in the queue of a CPU that it may not use any more: it goes to
     /// another one, where it may run on (`enqueue_throttled_task()`).
     fn leave_forbidden_queue(&mut self, cpu: CpuId, task: TaskId) -> Flow {
@@ -249,7 +249,7 @@ impl Engine {
     }
 }
 
-impl Engine {
+impl System {
     /// The current task of `cpu` writes which data it uses to its line of the memory that it shares
     /// with the scheduler: here the first line of its block, where no scheduler after 2.4 keeps
     /// anything else.

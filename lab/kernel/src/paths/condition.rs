@@ -3,10 +3,10 @@
 use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::core::TimerOwner;
-use crate::paths::{Engine, Flow};
+use crate::paths::{Flow, System};
 use crate::words::{Condition, Mode, Mutex, Operation, Step, Timer, Waiting, wake};
 
-impl Engine {
+impl System {
     /// `futex(FUTEX_WAIT)`: sleeps until it is woken, or `timeout` is over. A mutex is unlocked
     /// before, and locked afterwards.
     pub(crate) fn wait(

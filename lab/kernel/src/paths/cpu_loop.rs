@@ -5,7 +5,7 @@ use warmq_units::{CpuId, Duration, LockId, TaskId};
 
 use crate::core::{Core, NeedResched};
 use crate::face::{Context, Scheduler};
-use crate::paths::Engine;
+use crate::paths::System;
 use crate::words::{BusyWait, Mode, Preemptible, Preemption, Rule, Step, Touch, resume, wake};
 
 /// The result of a step.
@@ -24,7 +24,7 @@ const CHUNK: Duration = Duration::from_us(4);
 /// The number of steps at one point in time after which a program is reported to make no progress.
 pub(crate) const STEPS_AT_ONCE: u32 = 1_000_000;
 
-impl Engine {
+impl System {
     /// Runs the steps of `cpu` up to the next one that takes time.
     pub(crate) fn advance(&mut self, cpu: CpuId) {
         let mut now = self.core.now();
@@ -81,7 +81,7 @@ impl Engine {
         }
     }
 
-    /// Has the effect of [`Engine::busy`] and the end of the step, without an event, if nothing
+    /// Has the effect of [`System::busy`] and the end of the step, without an event, if nothing
     /// else happens on the machine until then. Returns true if so; the CPU continues at once.
     fn passes(&mut self, cpu: CpuId, span: Duration, mode: Mode) -> bool {
         self.core.occupy_core(cpu, true);
@@ -212,9 +212,9 @@ impl Engine {
             }),
             Step::BusyWait(how) => self.wait_busily(cpu, how),
             Step::Wake { task, sync } => self.begin_wake(cpu, task, sync),
-            Step::Activate { task, target, why } => self.activate(cpu, task, target, why),
-            Step::Fork { child } => self.forked(cpu, child),
-            Step::Tick { running } => {
+            Step::Activate(task, target, why) => self.activate(cpu, task, target, why),
+            Step::Fork(child) => self.forked(cpu, child),
+            Step::Tick(running) => {
                 self.callback(cpu, |scheduler, context| scheduler.tick(context, running))
             }
             Step::YieldTask(task) => self.yield_task(cpu, task),
@@ -225,10 +225,10 @@ impl Engine {
             Step::SetCpumask(task) => self.callback(cpu, |scheduler, context| {
                 scheduler.set_cpumask(context, task)
             }),
-            Step::EndInterrupt { interrupt } => self.end_interrupt(cpu, interrupt),
+            Step::EndInterrupt(interrupt) => self.end_interrupt(cpu, interrupt),
             Step::Returned(span) => self.returned(cpu, span),
             Step::ScheduleNapi(nic) => self.schedule_napi(cpu, nic.0),
-            Step::Softirqs { round, since } => self.softirqs(cpu, round, since),
+            Step::Softirqs(round, since) => self.softirqs(cpu, round, since),
             Step::BeginSoftirq(interrupt) => {
                 self.core.record(Record::InterruptEnter { cpu, interrupt });
                 Flow::Next
@@ -248,7 +248,7 @@ impl Engine {
                 self.run_ksoftirqd(cpu, thread.expect("a thread runs"))
             }
             Step::Balance(when) => self.balance(cpu, when),
-            Step::Pull { from, when } => self.callback(cpu, |scheduler, context| {
+            Step::Pull(from, when) => self.callback(cpu, |scheduler, context| {
                 scheduler.pull(context, from, when)
             }),
             Step::PickAgain => self.pick_again(cpu),
@@ -265,32 +265,22 @@ impl Engine {
                 let current = self.core.cpu(cpu).current.expect("a task runs");
                 self.set_fragment(cpu, current, fragment)
             }
-            Step::DeliverDatagram { socket, bytes } => self.deliver_datagram(cpu, socket, bytes),
-            Step::TransmitAnswer { to, bytes } => self.transmit_answer(cpu, to, bytes),
+            Step::DeliverDatagram(socket, bytes) => self.deliver_datagram(cpu, socket, bytes),
+            Step::TransmitAnswer(to, bytes) => self.transmit_answer(cpu, to, bytes),
             Step::Perform(operation) => self.perform_operation(cpu, operation),
-            Step::Deliver {
-                socket,
-                bytes,
-                arrival,
-            } => self.deliver(cpu, socket, bytes, arrival),
-            Step::Take {
-                socket,
-                bytes,
-                arrival,
-            } => self.take(cpu, socket, bytes, arrival),
-            Step::WritePipe(socket) => {
-                let took = self.core.write_pipe(cpu, socket);
-                Flow::Takes(took, Mode::System)
-            }
+            Step::Deliver(socket, bytes, arrival) => self.deliver(cpu, socket, bytes, arrival),
+            Step::Take(socket, bytes, arrival) => self.take(cpu, socket, bytes, arrival),
+            Step::WritePipe(socket) => Flow::Takes(self.core.write_pipe(cpu, socket), Mode::System),
             Step::ReleaseSocket(socket) => self.release_socket(cpu, socket),
             Step::CancelTimeout(timeout) => self.cancel_timeout(timeout),
-            Step::Semop { semaphore, up } => self.semop_locked(cpu, semaphore, up),
+            Step::Semop(semaphore, up) => self.semop_locked(cpu, semaphore, up),
             Step::Answer(answer) => {
                 let current = self.core.cpu(cpu).current.expect("answers go to a task");
                 self.core.tasks[current.index()].mailbox.answer(answer);
                 Flow::Next
             }
             Step::Exit => self.exit(cpu),
+            Step::LeaveAutogroup => self.leave_autogroup(cpu),
             Step::Exited => self.exited(cpu),
         }
     }

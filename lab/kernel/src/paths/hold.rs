@@ -11,10 +11,10 @@
 use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::core::Event;
-use crate::paths::{Engine, Flow};
+use crate::paths::{Flow, System};
 use crate::words::{GroupId, Preemptible, Step, wake};
 
-impl Engine {
+impl System {
     /// What the current task of `cpu` has to do on its way to user mode, if it is on it.
     pub(crate) fn work_of_current(&mut self, cpu: CpuId) -> Option<Step> {
         let here = self.core.cpu(cpu);

@@ -3,9 +3,9 @@
 use warmq_units::CpuId;
 
 use crate::core::{Event, NeedResched};
-use crate::paths::Engine;
+use crate::paths::System;
 
-impl Engine {
+impl System {
     /// Takes `target` offline or online, as a write to `/sys/devices/system/cpu/cpuN/online` does.
     /// The caller has asked `Core::may_set_online`.
     pub(crate) fn set_online(&mut self, cpu: CpuId, target: CpuId, online: bool) {

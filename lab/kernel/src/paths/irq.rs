@@ -6,14 +6,14 @@ use warmq_units::{Address, CpuId, Duration, Instant, TaskId};
 
 use crate::core::{CARD_VECTORS, Event, NeedResched, Softirq, TimerOwner, Vector, Within};
 use crate::face::Callback;
-use crate::paths::{Engine, Flow};
+use crate::paths::{Flow, System};
 use crate::words::{Balance, Mode, Nic, Run, Step, Timer, Waiting, wake};
 
 /// Lines at the top of the kernel stack that entering the kernel writes: saved registers and the
 /// frames of a short call chain, some 200 bytes.
 const STACK_LINES: u64 = 6;
 
-impl Engine {
+impl System {
     /// An interrupt arrives at `cpu`, which takes it at once or as soon as it can.
     pub(crate) fn interrupt(&mut self, cpu: CpuId, vector: Vector) {
         let here = self.core.cpu(cpu);
@@ -72,7 +72,7 @@ impl Engine {
         if interrupted == Mode::User && times.interrupt_return > Duration::ZERO {
             here.stack.push(Step::ReturnToUser(times.interrupt_return));
         }
-        here.stack.push(Step::EndInterrupt { interrupt });
+        here.stack.push(Step::EndInterrupt(interrupt));
         here.stack.push(Step::Busy {
             left: times.interrupt_exit,
             user: false,
@@ -105,7 +105,7 @@ impl Engine {
         }
         let running = here.current;
         let locks = self.scheduler.locks(Callback::Tick, cpu);
-        self.push_locked(cpu, locks, Step::Tick { running });
+        self.push_locked(cpu, locks, Step::Tick(running));
         self.core.times.timer_tick
     }
 
@@ -174,7 +174,7 @@ impl Engine {
         let (round, since) = (0, self.core.now());
         let here = self.core.cpu(cpu);
         here.softirq_depth += 1;
-        here.stack.push(Step::Softirqs { round, since });
+        here.stack.push(Step::Softirqs(round, since));
     }
 
     /// One round over the raised softirqs; after the last, the rest is left to `ksoftirqd`.
@@ -198,7 +198,7 @@ impl Engine {
             return Flow::Next;
         }
         let round = round + 1;
-        here.stack.push(Step::Softirqs { round, since });
+        here.stack.push(Step::Softirqs(round, since));
         let taken: Vec<Softirq> = here.softirqs.take_all().collect();
         for softirq in taken.into_iter().rev() {
             self.push_softirq(cpu, softirq);
@@ -264,7 +264,7 @@ impl Engine {
                 _ => {}
             }
             let locks = self.scheduler.locks(Callback::Pull { from }, cpu);
-            self.push_locked(cpu, locks, Step::Pull { from, when });
+            self.push_locked(cpu, locks, Step::Pull(from, when));
         }
         Flow::Takes(took, self.mode(cpu, false))
     }

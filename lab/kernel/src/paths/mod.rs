@@ -6,7 +6,6 @@ mod bandwidth;
 mod change;
 mod condition;
 mod cpu_loop;
-mod engine;
 mod hold;
 mod hotplug;
 mod irq;
@@ -19,8 +18,9 @@ mod spinlock;
 mod start;
 mod steal;
 mod syscalls;
+mod system;
 mod unix;
 mod wakeup;
 
 pub(crate) use self::cpu_loop::{Flow, STEPS_AT_ONCE};
-pub(crate) use self::engine::Engine;
+pub(crate) use self::system::System;

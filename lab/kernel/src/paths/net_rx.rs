@@ -3,10 +3,10 @@
 use warmq_units::CpuId;
 
 use crate::core::Softirq;
-use crate::paths::{Engine, Flow};
+use crate::paths::{Flow, System};
 use crate::words::{Mode, Polled, Run, Step};
 
-impl Engine {
+impl System {
     /// Takes one packet after another from the poll list up the protocol stack, until the list is
     /// empty or a budget is used up. The remaining packets wait for another run of the softirq.
     pub(crate) fn net_rx(&mut self, cpu: CpuId, run: Run) -> Flow {

@@ -2,10 +2,10 @@
 //! uses no CPU time of it.
 
 use crate::core::Event;
-use crate::paths::{Engine, STEPS_AT_ONCE};
+use crate::paths::{STEPS_AT_ONCE, System};
 use crate::words::Act;
 
-impl Engine {
+impl System {
     /// Schedules the beginnings of all operators.
     pub(crate) fn start_operators(&mut self) {
         let beginnings = self.core.operators.beginnings();

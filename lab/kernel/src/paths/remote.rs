@@ -3,13 +3,13 @@
 use warmq_units::{CpuId, TaskId};
 
 use crate::core::{Datagram, Endpoint, Event, Packet, Peer, Vector};
-use crate::paths::{Engine, STEPS_AT_ONCE};
+use crate::paths::{STEPS_AT_ONCE, System};
 use crate::words::{Nic, Origin, Remote, RemoteOperation, SEGMENT, Sender, Socket, resume};
 
 /// Bytes of a packet that carries no data; the link adds the headers.
 const EMPTY: u64 = 0;
 
-impl Engine {
+impl System {
     /// Resumes a remote peer with `answer` and runs it up to its next operation that takes time.
     pub(crate) fn resume_remote(&mut self, remote: Remote, answer: u64) {
         self.core.net.remotes[remote].mailbox.answer(answer);

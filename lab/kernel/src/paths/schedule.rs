@@ -3,15 +3,15 @@
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
 
-use crate::core::{NeedResched, State};
+use crate::core::{Load, NeedResched, State};
 use crate::face::{Callback, Pick};
-use crate::paths::{Engine, Flow};
+use crate::paths::{Flow, System};
 use crate::words::{Balance, Locks, Mode, Rule, Step, Waiting};
 
 /// The number of retries of one pick after which the scheduler is reported to loop.
 const TRIES: u32 = 1_000;
 
-impl Engine {
+impl System {
     /// Puts `step` on the stack of `cpu`, to be performed under `locks`.
     pub(crate) fn push_locked(&mut self, cpu: CpuId, locks: Locks, step: Step) {
         let stack = &mut self.core.cpu(cpu).stack;
@@ -156,13 +156,16 @@ impl Engine {
 
     /// Loads the address space of `next`, unless it borrows the one that is loaded.
     fn switch_mm(&mut self, cpu: CpuId, next: Option<TaskId>) -> Duration {
-        let mm = next.and_then(|next| self.core.task(next).mm);
-        let here = self.core.cpu(cpu);
-        if mm.is_none() || mm == here.active_mm {
+        let Some(mm) = next.and_then(|next| self.core.task(next).mm) else {
             return Duration::ZERO;
+        };
+        let times = &self.core.times;
+        let (kept, refill) = (times.mm_switch, times.mm_refill);
+        match self.core.cpu(cpu).address_spaces.load(mm) {
+            Load::No => Duration::ZERO,
+            Load::Kept => kept,
+            Load::Anew => kept + refill,
         }
-        here.active_mm = mm;
-        self.core.times.mm_switch
     }
 
     fn switched(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) -> Flow {
@@ -264,13 +267,28 @@ impl Engine {
 
     /// The task gives back what it has; it is a task until that is done.
     pub(crate) fn exit(&mut self, cpu: CpuId) -> Flow {
-        self.core.cpu(cpu).stack.push(Step::Exited);
+        let current = self.exiting(cpu);
+        self.core.task_mut(current).exits = true;
+        let here = self.core.cpu(cpu);
+        here.stack.extend([Step::Exited, Step::LeaveAutogroup]);
         Flow::Takes(self.core.times.exit, Mode::System)
     }
 
-    pub(crate) fn exited(&mut self, cpu: CpuId) -> Flow {
+    fn exiting(&mut self, cpu: CpuId) -> TaskId {
         let current = self.core.cpu(cpu).current;
-        let current = current.expect("the idle task does not exit");
+        current.expect("the idle task does not exit")
+    }
+
+    /// Near its end: it may lose the CPU here once more (`sched_autogroup_exit_task()`).
+    pub(crate) fn leave_autogroup(&mut self, cpu: CpuId) -> Flow {
+        let current = self.exiting(cpu);
+        self.callback(cpu, |scheduler, context| {
+            scheduler.leave_autogroup(context, current);
+        })
+    }
+
+    pub(crate) fn exited(&mut self, cpu: CpuId) -> Flow {
+        let current = self.exiting(cpu);
         self.core.task_exited(current);
         self.core.record(Record::Exit { cpu, task: current });
         self.core.cpu(cpu).stack.push(Step::Schedule);

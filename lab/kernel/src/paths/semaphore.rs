@@ -9,14 +9,14 @@ use warmq_machine::Access;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
 use crate::core::Raised;
-use crate::paths::{Engine, Flow};
+use crate::paths::{Flow, System};
 use crate::words::{Mode, Operation, Semaphore, Step, Waiting, wake};
 
-impl Engine {
+impl System {
     /// `semop()`: one semaphore up or down by one, under the lock of its set.
     pub(crate) fn semop(&mut self, cpu: CpuId, semaphore: Semaphore, up: bool) -> Flow {
         let lock = self.semaphore_lock(semaphore);
-        let steps = [Step::Semop { semaphore, up }, Step::Acquire(lock)];
+        let steps = [Step::Semop(semaphore, up), Step::Acquire(lock)];
         self.core.cpu(cpu).stack.extend(steps);
         Flow::Next
     }

@@ -2,10 +2,10 @@
 
 use warmq_units::{CpuId, TaskId};
 
-use crate::paths::{Engine, Flow};
+use crate::paths::{Flow, System};
 use crate::words::{Look, Looked, Misuse, Mode, Spinlock, Step, Waiting, wake};
 
-impl Engine {
+impl System {
     /// Looks at a lock, and takes it if it is free.
     pub(crate) fn look(&mut self, cpu: CpuId, look: Look) -> Flow {
         let current = self.core.cpu(cpu).current.expect("a task looks");

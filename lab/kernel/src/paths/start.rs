@@ -4,10 +4,10 @@ use warmq_trace::Record;
 use warmq_units::{CpuId, Instant, TaskId};
 
 use crate::core::{Event, NeedResched, State};
-use crate::paths::Engine;
+use crate::paths::System;
 use crate::words::{Remote, Why};
 
-impl Engine {
+impl System {
     /// The first tasks join the run queue, the ticks start, and every CPU picks a task. What the
     /// scheduler does before that costs nothing. The caches are cold, as on a machine that has been
     /// up for long and whose tasks slept until now. With `skewed_ticks` the ticks are spread over

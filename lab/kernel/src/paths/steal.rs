@@ -5,10 +5,10 @@ use warmq_trace::Record;
 use warmq_units::{CpuId, Duration};
 
 use crate::core::Vector;
-use crate::paths::{Engine, Flow};
+use crate::paths::{Flow, System};
 use crate::words::Step;
 
-impl Engine {
+impl System {
     /// A CPU is taken away, for as long as is drawn: at once, or as soon as it takes interrupts.
     /// The next gap begins now, so the share of the time that is taken is span / every where the
     /// CPU is taken at once.

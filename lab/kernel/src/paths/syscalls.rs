@@ -1,17 +1,16 @@
 //! System calls: from an operation that a program asked for to the steps that perform it.
 
-use warmq_machine::Access;
 use warmq_units::{Address, Bytes, CpuId, Duration, Instant, TaskId};
 
 use crate::core::{Datagram, Link, Peer, TimerOwner};
 use crate::face::{Callback, Hint};
-use crate::paths::{Engine, Flow};
+use crate::paths::{Flow, System};
 use crate::words::{
-    Barrier, Change, Listener, Misuse, Mode, Mutex, NewTask, Operation, Region, SEGMENT, Sender,
+    Barrier, Change, Listener, Misuse, Mode, Mutex, NewTask, Operation, Region, SEGMENT,
     SenderSlot, Socket, Step, Timer, Touch, Waiting, wake,
 };
 
-impl Engine {
+impl System {
     /// Puts the steps of `operation` onto the stack of `cpu`.
     pub(crate) fn begin_operation(&mut self, cpu: CpuId, current: TaskId, operation: Operation) {
         let step = match operation {
@@ -118,11 +117,12 @@ impl Engine {
                     return Flow::Next;
                 };
                 self.core.give_program(child, program);
-                let steps = [
-                    Step::Answer(child.0.into()),
-                    wake(child),
-                    Step::Fork { child },
-                ];
+                let left = self.core.times.fork_faults;
+                if left > Duration::ZERO && self.core.task(child).mm != self.core.task(current).mm {
+                    let faults = Step::Busy { left, user: false };
+                    self.core.task_mut(child).stack.push(faults);
+                }
+                let steps = [Step::Answer(child.0.into()), wake(child), Step::Fork(child)];
                 self.core.cpu(cpu).stack.extend(steps);
                 Flow::Takes(self.core.times.fork, Mode::System)
             }
@@ -150,13 +150,26 @@ impl Engine {
         self.core.arm_timer(cpu, at, owner)
     }
 
+    /// Sleeps, and performs `operation` again after that.
+    pub(crate) fn sleep_and_repeat(
+        &mut self,
+        cpu: CpuId,
+        current: TaskId,
+        waiting: Waiting,
+        operation: Operation,
+    ) -> Flow {
+        self.core.cpu(cpu).stack.push(Step::Perform(operation));
+        self.sleep(cpu, current, waiting);
+        Flow::Next
+    }
+
     // Mutexes.
 
     fn lock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
         let state = &mut self.core.sync.mutexes[mutex];
         match state.owner {
-            Some(owner) if owner == current => {}
             None => state.owner = Some(current),
+            // Also for its owner, who waits for ever (`PTHREAD_MUTEX_NORMAL`).
             Some(_) => {
                 state.waiters.push_back(current);
                 // When it wakes, the mutex has been handed over to it.
@@ -225,17 +238,18 @@ impl Engine {
         if to.closed || left.0 == 0 {
             return Flow::Next;
         }
-        let bytes = to.room().min(left.0);
+        let bytes = match to.mutex {
+            Some(_) => to.room_in_pages(left.0),
+            None => to.room().min(left.0),
+        };
+        let again = Operation::Send { socket, left };
         if bytes == 0 {
             to.writers.push_back(current);
-            self.core
-                .cpu(cpu)
-                .stack
-                .push(Step::Perform(Operation::Send { socket, left }));
-            self.sleep(cpu, current, Waiting::Room(peer.0));
-            return Flow::Next;
+            // A writer of a pipe that had to wait wakes the next one (`wake_next_writer`).
+            let wakes_next = to.mutex.map(|_| Step::Take(peer, 0, None));
+            self.core.cpu(cpu).stack.extend(wakes_next);
+            return self.sleep_and_repeat(cpu, current, Waiting::Room(peer.0), again);
         }
-        let again = Operation::Send { socket, left };
         if !self.own_socket(cpu, current, socket, again) {
             return Flow::Next;
         }
@@ -246,35 +260,36 @@ impl Engine {
         let acknowledged = to.is_acknowledged_quickly(passed);
         let segments = self.core.settings.loopback.segments(passed, to.capacity);
         let packets = segments + u64::from(acknowledged);
+        let coming = to.next_segments(passed);
         to.reserved += bytes;
         to.written += bytes;
+        if to.mutex.is_some() {
+            to.write_to_pages(bytes);
+        }
         let waiting = Bytes(to.waiting());
         if self.core.memory.grow(buffer, waiting).is_err() {
             self.core.run_out_of_memory();
             return Flow::Next;
         }
-        let touch = Touch {
-            access: Access::Write,
-            ..self.lines_of(buffer, written, bytes)
-        };
-        let rest = Bytes(left.0 - bytes);
+        let touch = self.lines_of(buffer, written, bytes).writing();
+        let left = Bytes(left.0 - bytes);
+        let rest = Step::Perform(Operation::Send { socket, left });
         let (call, arrival) = self.core.stream_work(loopback, packets);
         let stack = &mut self.core.cpu(cpu).stack;
-        if rest.0 > 0 {
-            stack.push(Step::Perform(Operation::Send { socket, left: rest }));
-        }
+        stack.extend((left.0 > 0).then_some(rest));
         stack.push(Step::ReleaseSocket(socket));
-        stack.push(Step::Deliver {
-            socket: peer,
-            bytes,
-            arrival,
-        });
+        stack.push(Step::Deliver(peer, bytes, arrival));
         self.push_copy(cpu, peer, touch);
         let work = self.core.times.socket_send + call;
         let here = self.core.net.endpoints[socket].state;
         let there = there.filter(|_| passed > 0 && !self.core.has_arrivals());
         let states = [here, there].map(|state| state.filter(|_| loopback));
-        Flow::Takes(work + self.core.write_sockets(cpu, states), Mode::System)
+        let written = self.core.write_sockets(cpu, states, packets);
+        let Ok(coming) = self.core.write_segments(cpu, peer, coming) else {
+            self.core.run_out_of_memory();
+            return Flow::Next;
+        };
+        Flow::Takes(work + written + coming, Mode::System)
     }
 
     /// Puts the copying of `touch` to or from the buffer of `socket` on the stack, under the mutex
@@ -295,16 +310,9 @@ impl Engine {
         }
         let (buffer, written) = (endpoint.buffer, endpoint.written);
         endpoint.written += left.0;
-        let touch = Touch {
-            access: Access::Write,
-            ..self.lines_of(buffer, written, left.0)
-        };
+        let touch = self.lines_of(buffer, written, left.0).writing();
         let stack = &mut self.core.cpu(cpu).stack;
-        stack.push(Step::Deliver {
-            socket,
-            bytes: left.0,
-            arrival: Duration::ZERO,
-        });
+        stack.push(Step::Deliver(socket, left.0, Duration::ZERO));
         stack.push(Step::Touch { touch, user: false });
         let packets = left.0.div_ceil(SEGMENT);
         Flow::Takes(
@@ -325,8 +333,7 @@ impl Engine {
         let end = &mut self.core.net.endpoints[socket];
         if end.owned {
             end.callers.push_back(current);
-            self.core.cpu(cpu).stack.push(Step::Perform(operation));
-            self.sleep(cpu, current, Waiting::Socket(socket.0));
+            self.sleep_and_repeat(cpu, current, Waiting::Socket(socket.0), operation);
             return false;
         }
         end.owned = self.core.settings.loopback.owned && end.may_be_owned();
@@ -366,7 +373,7 @@ impl Engine {
             self.core.record_packet(cpu, passed);
             self.disable_softirqs(cpu);
         }
-        self.wake_ends(cpu, socket);
+        self.wake_ends(cpu, socket, None);
         self.push_arrival(cpu, state, arrival);
         Flow::Next
     }
@@ -384,7 +391,7 @@ impl Engine {
     /// what they keep of the socket in `state`.
     fn push_arrival(&mut self, cpu: CpuId, state: Option<Address>, arrival: Duration) {
         let state = state.filter(|_| self.core.has_arrivals());
-        let left = arrival + self.core.write_sockets(cpu, [state]);
+        let left = arrival + self.core.write_sockets(cpu, [state], 1);
         if left > Duration::ZERO {
             let stack = &mut self.core.cpu(cpu).stack;
             stack.push(Step::Busy { left, user: false });
@@ -400,12 +407,7 @@ impl Engine {
         let bytes = bytes.0;
         let packet = self.core.times.network_packet;
         let way_out = packet - self.core.arrival(packet);
-        self.copy_datagram(
-            cpu,
-            copied,
-            way_out,
-            Step::DeliverDatagram { socket, bytes },
-        )
+        self.copy_datagram(cpu, copied, way_out, Step::DeliverDatagram(socket, bytes))
     }
 
     /// Copies a datagram to the lines of `copied`, and `then` sends it, which takes the protocols
@@ -417,10 +419,7 @@ impl Engine {
         packet: Duration,
         then: Step,
     ) -> Flow {
-        let touch = Touch {
-            access: Access::Write,
-            ..copied
-        };
+        let touch = copied.writing();
         let copy = Step::Touch { touch, user: false };
         self.core.cpu(cpu).stack.extend([then, copy]);
         Flow::Takes(self.core.times.socket_send + packet, Mode::System)
@@ -430,11 +429,8 @@ impl Engine {
     pub(crate) fn deliver_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
         self.disable_softirqs(cpu);
         self.core.record_packet(cpu, bytes);
-        let datagram = Datagram {
-            bytes: Bytes(bytes),
-            from: Sender::default(),
-            true_size: self.core.true_size(None, Bytes(bytes)),
-        };
+        let true_size = self.core.true_size(None, Bytes(bytes));
+        let datagram = Datagram::local(Bytes(bytes), true_size);
         if self.core.queue_datagram(cpu, socket, datagram)
             && let Some(task) = self.core.net.endpoints[socket].readers.pop_front()
         {
@@ -456,10 +452,8 @@ impl Engine {
         let endpoint = &mut self.core.net.endpoints[socket];
         let Some(datagram) = endpoint.take_datagram() else {
             endpoint.readers.push_back(current);
-            let again = Step::Perform(Operation::ReceiveDatagram { socket, from });
-            self.core.cpu(cpu).stack.push(again);
-            self.sleep(cpu, current, Waiting::Data(socket.0));
-            return Flow::Next;
+            let again = Operation::ReceiveDatagram { socket, from };
+            return self.sleep_and_repeat(cpu, current, Waiting::Data(socket.0), again);
         };
         if let Some(from) = from {
             from.set(datagram.from);
@@ -484,14 +478,11 @@ impl Engine {
             stack.extend(next);
             return Flow::Next;
         }
+        let again = Operation::Receive { socket, at_most };
         if bytes == 0 {
             endpoint.readers.push_back(current);
-            let again = Step::Perform(Operation::Receive { socket, at_most });
-            self.core.cpu(cpu).stack.push(again);
-            self.sleep(cpu, current, Waiting::Data(socket.0));
-            return Flow::Next;
+            return self.sleep_and_repeat(cpu, current, Waiting::Data(socket.0), again);
         }
-        let again = Operation::Receive { socket, at_most };
         if !self.own_socket(cpu, current, socket, again) {
             return Flow::Next;
         }
@@ -509,32 +500,31 @@ impl Engine {
         let touch = self.lines_of(buffer, read, bytes);
         let settings = &self.core.settings.loopback;
         let segments = settings.segments(received.came, capacity);
-        let acknowledgements = match received.emptied {
-            true => segments.max(1).min(settings.acknowledgements),
-            false => 0,
-        };
-        let acknowledges = acknowledgements > 0;
+        let most = u64::from(received.emptied) * settings.acknowledgements;
+        let acknowledgements = segments.max(1).min(most);
         let packets = segments + acknowledgements;
         let (call, arrival) = self.core.stream_work(loopback, packets);
         let arrives = loopback && packets > 0 && self.core.has_arrivals();
         let stack = &mut self.core.cpu(cpu).stack;
         stack.push(Step::Answer(bytes));
         stack.push(Step::ReleaseSocket(socket));
-        stack.push(Step::Take {
-            socket,
-            bytes,
-            arrival: arrives.then_some(arrival),
-        });
+        stack.push(Step::Take(socket, bytes, arrives.then_some(arrival)));
         self.push_copy(cpu, socket, touch);
         let work = self.core.times.socket_receive + call;
         let there = match peer {
-            Peer::Local(peer) if acknowledges && !self.core.has_arrivals() => {
-                self.core.net.endpoints[peer].state
-            }
-            Peer::Local(_) | Peer::Remote { .. } | Peer::None => None,
+            Peer::Local(peer) => self.core.net.endpoints[peer].state,
+            Peer::Remote { .. } | Peer::None => None,
         };
+        let there = there.filter(|_| acknowledgements > 0 && !self.core.has_arrivals());
         let states = [here, there].map(|state| state.filter(|_| loopback));
-        Flow::Takes(work + self.core.write_sockets(cpu, states), Mode::System)
+        let written = self.core.write_sockets(cpu, states, packets);
+        let taken = self.core.write_segments(cpu, socket, received.taken);
+        let came = self.core.write_segments(cpu, socket, received.next);
+        let (Ok(taken), Ok(came)) = (taken, came) else {
+            self.core.run_out_of_memory();
+            return Flow::Next;
+        };
+        Flow::Takes(work + written + taken + came, Mode::System)
     }
 
     /// Removes the copied bytes from the buffer and wakes a sender that waits for room: where
@@ -549,23 +539,25 @@ impl Engine {
         let endpoint = &mut self.core.net.endpoints[socket];
         endpoint.reserved -= bytes;
         let (Peer::Local(peer), Some(arrival)) = (endpoint.peer, arrival) else {
-            self.wake_ends(cpu, socket);
+            self.wake_ends(cpu, socket, Some(bytes));
             return Flow::Next;
         };
         let state = self.core.net.endpoints[peer].state;
         self.disable_softirqs(cpu);
-        self.wake_ends(cpu, socket);
+        self.wake_ends(cpu, socket, Some(bytes));
         self.push_arrival(cpu, state, arrival);
         Flow::Next
     }
 
-    /// Wakes the tasks that can continue with `socket`: a reader if there is data, a writer if
-    /// there is room. If several wait, each wakes the next if it leaves data or room; all that wait
-    /// for the buffer of a Unix socket are woken at once (`unix_write_space()`).
-    fn wake_ends(&mut self, cpu: CpuId, socket: Socket) {
+    /// Wakes the tasks that can continue with `socket`, from which bytes were `taken` or to which
+    /// some came: a reader if there is data, a writer if there is room. If several wait, each
+    /// wakes the next if it leaves data or room; all that wait for the buffer of a Unix socket are
+    /// woken at once (`unix_write_space()`).
+    fn wake_ends(&mut self, cpu: CpuId, socket: Socket, taken: Option<u64>) {
         let endpoint = &mut self.core.net.endpoints[socket];
+        let wakes_sender = endpoint.wakes_sender(taken);
         let writers = match endpoint.peer {
-            Peer::Local(_) if endpoint.wakes_sender() => match endpoint.link {
+            Peer::Local(_) if wakes_sender => match endpoint.link {
                 Link::Unix => endpoint.writers.len(),
                 Link::Loopback | Link::Pipe => endpoint.writers.len().min(1),
             },
@@ -606,12 +598,8 @@ impl Engine {
         let backlog = &mut self.core.net.backlogs[listener];
         let Some(socket) = backlog.connections.pop_front() else {
             backlog.acceptors.push_back(current);
-            self.core
-                .cpu(cpu)
-                .stack
-                .push(Step::Perform(Operation::Accept(listener)));
-            self.sleep(cpu, current, Waiting::Connection(listener.0));
-            return Flow::Next;
+            let (waiting, again) = (Waiting::Connection(listener.0), Operation::Accept(listener));
+            return self.sleep_and_repeat(cpu, current, waiting, again);
         };
         self.core.cpu(cpu).stack.push(Step::Answer(socket.0.into()));
         Flow::Takes(self.core.times.accept, Mode::System)

@@ -5,10 +5,10 @@ use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::core::{Link, State};
 use crate::face::Callback;
-use crate::paths::{Engine, Flow};
+use crate::paths::{Flow, System};
 use crate::words::{Rule, Socket, Step, Throttling, Waiting, WakeContext, Wakeup, Why};
 
-impl Engine {
+impl System {
     /// Wakes `task`, or starts a new one. Does nothing if it is awake already, or parked.
     pub(crate) fn begin_wake(&mut self, cpu: CpuId, task: TaskId, sync: bool) -> Flow {
         if self.core.is_parked(task) {
@@ -130,7 +130,7 @@ impl Engine {
 
     fn push_activation(&mut self, cpu: CpuId, task: TaskId, target: CpuId, why: Why) {
         let locks = self.scheduler.locks(Callback::Enqueue, target);
-        self.push_locked(cpu, locks, Step::Activate { task, target, why });
+        self.push_locked(cpu, locks, Step::Activate(task, target, why));
     }
 
     /// Puts `task` on the list of those that `target` is to make runnable itself, if the scheduler

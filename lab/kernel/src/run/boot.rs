@@ -6,7 +6,7 @@ use warmq_units::CpuId;
 
 use crate::core::{Core, Hardware, Memory, Recorder, Speeds};
 use crate::face::{Attach, Boot, BootError, MakeScheduler, Workload};
-use crate::paths::Engine;
+use crate::paths::System;
 use crate::run::kernel::Kernel;
 use crate::words::{Costs, Settings, Times};
 
@@ -31,13 +31,13 @@ impl<O: Observer> Kernel<O> {
         workload.start(&mut Boot::new(&mut core))?;
         core.create_ksoftirqds()?;
         core.name_outside();
-        let mut engine = Engine { core, scheduler };
-        engine.core.start_steals(&machine.steals);
-        engine.start_time(engine.core.settings.skewed_ticks || machine.steals.is_empty());
-        if let Some(full) = engine.core.memory_full() {
+        let mut system = System { core, scheduler };
+        system.core.start_steals(&machine.steals);
+        system.start_time(system.core.settings.skewed_ticks || machine.steals.is_empty());
+        if let Some(full) = system.core.memory_full() {
             return Err(BootError::Memory(full));
         }
-        let mut kernel = Kernel::new(engine, observer);
+        let mut kernel = Kernel::new(system, observer);
         kernel.hand_records_on();
         Ok(kernel)
     }

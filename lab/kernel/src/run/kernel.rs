@@ -4,27 +4,27 @@ use warmq_trace::Observer;
 use warmq_units::Instant;
 
 use crate::core::Core;
-use crate::paths::Engine;
+use crate::paths::System;
 use crate::words::{Ending, Stall};
 
 /// A simulated machine with its kernel, scheduler and workload, observed by `O`.
 pub struct Kernel<O: Observer> {
-    pub(crate) engine: Engine,
+    pub(crate) system: System,
     observer: O,
     events: u64,
 }
 
 impl<O: Observer> Kernel<O> {
-    pub(crate) fn new(engine: Engine, observer: O) -> Kernel<O> {
+    pub(crate) fn new(system: System, observer: O) -> Kernel<O> {
         Kernel {
-            engine,
+            system,
             observer,
             events: 0,
         }
     }
 
     pub(crate) fn core(&self) -> &Core {
-        &self.engine.core
+        &self.system.core
     }
 
     /// The simulated time.
@@ -35,6 +35,11 @@ impl<O: Observer> Kernel<O> {
     /// The observer.
     pub fn observer(&self) -> &O {
         &self.observer
+    }
+
+    /// The same, to be given what is no record.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
     }
 
     /// Ends the run and returns the observer.
@@ -51,14 +56,14 @@ impl<O: Observer> Kernel<O> {
     /// again and continues; any other ending is final.
     pub fn run_until(&mut self, end: Instant) -> Ending {
         while !self.is_over() {
-            let Some(event) = self.engine.core.next_event(end) else {
+            let Some(event) = self.system.core.next_event(end) else {
                 break;
             };
             self.events += 1;
-            self.engine.handle(event);
+            self.system.handle(event);
             self.hand_records_on();
         }
-        let core = &mut self.engine.core;
+        let core = &mut self.system.core;
         let now = core.now();
         for cpu in &mut core.cpus {
             cpu.charge(now);
@@ -68,7 +73,7 @@ impl<O: Observer> Kernel<O> {
 
     /// Whether the run has ended, be it because every task has exited.
     fn is_over(&mut self) -> bool {
-        let core = &mut self.engine.core;
+        let core = &mut self.system.core;
         if core.work_is_done() && !core.has_ended() {
             core.end(Ending::WorkDone);
         }
@@ -82,7 +87,7 @@ impl<O: Observer> Kernel<O> {
     /// Passes the records since the last call on to the observer.
     pub(crate) fn hand_records_on(&mut self) {
         if O::LISTENS {
-            for (at, record) in self.engine.core.recorder.take() {
+            for (at, record) in self.system.core.recorder.take() {
                 self.observer.see(at, &record);
             }
         }
@@ -90,6 +95,6 @@ impl<O: Observer> Kernel<O> {
 
     /// Discards all counts so far, after a warm-up. Caches and queues stay as they are.
     pub fn reset_figures(&mut self) {
-        self.engine.core.reset_figures();
+        self.system.core.reset_figures();
     }
 }

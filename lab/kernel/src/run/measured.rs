@@ -144,6 +144,11 @@ impl<O: Observer> Kernel<O> {
             .get(self.now(), statistic, task)
     }
 
+    /// What the scheduler has counted since it was attached, by name.
+    pub fn counted_by_scheduler(&self) -> Vec<(String, u64)> {
+        self.system.scheduler.counted()
+    }
+
     /// How many tasks are runnable now.
     pub fn runnable(&self) -> usize {
         self.core()

@@ -84,8 +84,14 @@ const OF_SCHEDULERS: &[&str] = &[
 
 /// Costs that machines need not give, and the cost that stands for each: a message through a Unix
 /// socket takes as much as a call of a stream does besides its packets (0.53 and 0.46 us were
-/// measured on one machine); a call of a futex takes nothing besides `system_call`.
-const DERIVED: [(&str, Option<&str>); 2] = [("unix_message", Some("stream_call")), ("futex", None)];
+/// measured on one machine); a call of a futex takes nothing besides `system_call`, what page
+/// faults of a new process take is in `exit`, and all address spaces are loaded in the same time.
+const DERIVED: [(&str, Option<&str>); 4] = [
+    ("unix_message", Some("stream_call")),
+    ("futex", None),
+    ("mm_refill", None),
+    ("fork_faults", None),
+];
 
 /// A cost that only machines have whose idle CPUs halt under any kernel, as those of hypervisors
 /// without `mwait` do.
@@ -130,6 +136,8 @@ times! {
     context_switch: Duration,
     /// Loading another page table, and the TLB misses that follow.
     mm_switch: Duration,
+    /// The same besides, where it is that of none of the last six address spaces of the CPU.
+    mm_refill: Duration,
     /// From the interrupt to its handler.
     interrupt_entry: Duration,
     /// From the handler to where the kernel may switch to another task.
@@ -164,6 +172,8 @@ times! {
     copy_per_line: Cycles,
     /// Creating a task.
     fork: Duration,
+    /// Page faults of a new process as it begins.
+    fork_faults: Duration,
     /// Ending a task.
     exit: Duration,
     /// Locking or unlocking an uncontended mutex.

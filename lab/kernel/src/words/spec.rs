@@ -24,6 +24,13 @@ pub enum Policy {
     Deadline(Reserved),
 }
 
+impl Policy {
+    /// Whether tasks of it share time, and run after those of all others.
+    pub fn is_fair(self) -> bool {
+        matches!(self, Policy::Other | Policy::Batch | Policy::Idle)
+    }
+}
+
 /// What a deadline task has: none is less than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reserved {
@@ -36,7 +43,7 @@ pub struct Reserved {
 }
 
 /// The attributes of a new task.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct TaskSpec {
     /// Its name.
     pub comm: Comm,
@@ -90,15 +97,7 @@ impl TaskSpec {
         TaskSpec {
             comm: Comm::new(comm),
             mm,
-            kernel_thread: false,
-            background: false,
-            nice: 0,
-            policy: Policy::Other,
-            slice: None,
-            uclamp: Uclamp::default(),
-            group: GroupId::ROOT,
-            role: None,
-            allowed: None,
+            ..TaskSpec::default()
         }
     }
 

@@ -82,7 +82,7 @@ impl Step {
             Step::Acquire(_)
             | Step::PutPrev(_)
             | Step::BusyWait(_)
-            | Step::Activate { .. }
+            | Step::Activate(..)
             | Step::SetWeight(_)
             | Step::SetCpumask(_)
             | Step::CpumaskChanged(_) => Preemptible::No,
@@ -112,6 +112,8 @@ pub(crate) enum Step {
     Release(LockId),
     /// Releases a lock: Lockmeter's access, then the releasing store.
     Unlock(LockId),
+    /// The current task is about to exit, and leaves its autogroup.
+    LeaveAutogroup,
     Schedule,
     Pick {
         locks: Locks,
@@ -129,34 +131,24 @@ pub(crate) enum Step {
         task: TaskId,
         sync: bool,
     },
-    Activate {
-        task: TaskId,
-        target: CpuId,
-        why: Why,
-    },
-    Fork {
-        child: TaskId,
-    },
-    Tick {
-        running: Option<TaskId>,
-    },
+    /// Makes a task runnable on a CPU.
+    Activate(TaskId, CpuId, Why),
+    /// The scheduler hears of a child.
+    Fork(TaskId),
+    /// The tick while this task runs.
+    Tick(Option<TaskId>),
     YieldTask(TaskId),
     SetWeight(TaskId),
     SetCpumask(TaskId),
     /// Calls the scheduler's `set_cpumask`, under the locks that it asks for.
     CpumaskChanged(TaskId),
-    EndInterrupt {
-        interrupt: Interrupt,
-    },
+    EndInterrupt(Interrupt),
     /// The CPU, which was taken away for so long, is back.
     Returned(Duration),
     /// The card's interrupt handler: masks the card's interrupts and puts it on the poll list.
     ScheduleNapi(Nic),
-    /// Runs raised softirqs: the `round`-th round of a series that began at `since`.
-    Softirqs {
-        round: u32,
-        since: Instant,
-    },
+    /// Runs raised softirqs: one round, by its number, of a series that began then.
+    Softirqs(u32, Instant),
     BeginSoftirq(Interrupt),
     EndSoftirq(Interrupt),
     /// Handles packets of the poll list one after another, within the budgets.
@@ -167,10 +159,8 @@ pub(crate) enum Step {
     /// What `ksoftirqd` does next.
     Ksoftirqd,
     Balance(Balance),
-    Pull {
-        from: CpuId,
-        when: Balance,
-    },
+    /// Pulls tasks from a CPU.
+    Pull(CpuId, Balance),
     /// Picks again in `schedule()`, after a newly idle balance.
     PickAgain,
     SchedulerTimer(u64),
@@ -185,29 +175,15 @@ pub(crate) enum Step {
     SetFragment(Option<Fragment>),
     Perform(Operation),
     /// Delivers a datagram of `bytes` that a sender has copied to its socket, which may drop it.
-    DeliverDatagram {
-        socket: Socket,
-        bytes: u64,
-    },
+    DeliverDatagram(Socket, u64),
     /// Sends an answer of `bytes`, which a task has copied, to a remote peer.
-    TransmitAnswer {
-        to: Origin,
-        bytes: u64,
-    },
+    TransmitAnswer(Origin, u64),
     /// Makes `bytes` that a sender has copied available to the receiver, which takes the protocols
     /// so long in a softirq.
-    Deliver {
-        socket: Socket,
-        bytes: u64,
-        arrival: Duration,
-    },
+    Deliver(Socket, u64, Duration),
     /// Frees the room of `bytes` that a receiver has copied. What it sends back, if it does, takes
     /// the protocols so long in a softirq.
-    Take {
-        socket: Socket,
-        bytes: u64,
-        arrival: Option<Duration>,
-    },
+    Take(Socket, u64, Option<Duration>),
     /// Writes what a pipe keeps, under its mutex.
     WritePipe(Socket),
     /// A send or a receive gives up its end of a stream (`release_sock()`).
@@ -215,10 +191,7 @@ pub(crate) enum Step {
     /// A wait is over: the timer that would have ended it is cancelled, if it has not expired.
     CancelTimeout(Timer),
     /// `semop()` with the lock held.
-    Semop {
-        semaphore: Semaphore,
-        up: bool,
-    },
+    Semop(Semaphore, bool),
     Answer(u64),
     /// `do_exit()`, up to where the task is no more.
     Exit,

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 use warmq_kernel::*;
+use warmq_trace::Record;
 use warmq_units::Bytes;
 
 use crate::support::*;
@@ -143,6 +144,104 @@ fn writers_of_one_pipe_wait_for_its_mutex() {
     assert!(spun(4, 1) > 100 * 1_000, "each waits for the other's copy");
     assert_eq!(spun(4, 2), 0, "each has its own");
     assert_eq!(spun(0, 1), 0, "it is not modelled");
+}
+
+/// Four tasks write 400 messages of 100 bytes each into a pipe of two pages, of which a fifth task
+/// reads one after the other, and yields after each.
+#[test]
+fn a_reader_of_a_full_pipe_wakes_a_writer_for_a_page_and_not_for_a_message() {
+    let woken = |lines| {
+        let mut on = stage(1);
+        on.settings.pipe_lines = lines;
+        let story = on.plays(|boot: &mut Boot<'_>| -> Started {
+            let (near, far) = boot.pipe(Bytes(8_192))?;
+            for _ in 0..4 {
+                boot.task(called("writer"), move |task: Task| async move {
+                    for _ in 0..400 {
+                        task.send(near, Bytes(100)).await;
+                    }
+                })?;
+            }
+            boot.task(called("reader"), move |task: Task| async move {
+                let mut read = 0;
+                while read < 160_000 {
+                    read += task.receive(far, Bytes(100)).await.0;
+                    task.yield_now().await;
+                }
+            })?;
+            Ok(())
+        });
+        assert_eq!(story.ending, Ending::WorkDone);
+        let of_writers =
+            |record: &Record| matches!(record, Record::Wakeup { task, .. } if task.0 < 4);
+        let records = story.records().iter().map(|(_, record)| record);
+        records.filter(|record| of_writers(record)).count()
+    };
+    // A page holds 40 messages. Its writer may wake another one, who finds no room.
+    assert!(woken(4) <= 2 * 1_600 / 40, "{} with pages", woken(4));
+    assert!(woken(0) >= 1_600 - 80, "{} without", woken(0));
+}
+
+#[test]
+fn a_pipe_has_whole_pages_and_one_that_is_full_takes_what_its_last_page_has_room_for() {
+    let mut on = stage(1);
+    on.settings.pipe_lines = 4;
+    let story = on.plays(|boot: &mut Boot<'_>| -> Started {
+        let (near, far) = boot.pipe(Bytes(1))?;
+        boot.task(called("both"), move |task: Task| async move {
+            task.send(near, Bytes(4_000)).await;
+            task.send(near, Bytes(96)).await;
+            assert_eq!(task.receive(far, Bytes(9_000)).await, Bytes(4_096));
+        })?;
+        boot.task(called("writer"), move |task: Task| async move {
+            task.compute(us(1_000)).await;
+            task.send(near, Bytes(10_000)).await;
+        })?;
+        boot.task(called("reader"), move |task: Task| async move {
+            task.compute(us(2_000)).await;
+            let mut sizes = Vec::new();
+            while sizes.iter().sum::<u64>() < 10_000 {
+                sizes.push(task.receive(far, Bytes(9_000)).await.0);
+            }
+            assert_eq!(sizes, [4_096, 4_096, 1_808]);
+        })?;
+        Ok(())
+    });
+    assert_eq!(story.ending, Ending::WorkDone);
+}
+
+/// What a CPU needs to read 50 messages that another one sent: each has lines of its own, which
+/// come from there.
+#[test]
+fn a_message_of_a_unix_socket_has_lines_of_its_own() {
+    let read = |lines| {
+        let mut on = stage(2).with_caches();
+        on.settings.pipe_lines = lines;
+        let story = on.plays(|boot: &mut Boot<'_>| -> Started {
+            let (near, far) = boot.unix_pair(Bytes(212_992))?;
+            let sender = called("sender").bound([cpu(0)]);
+            boot.task(sender, move |task: Task| async move {
+                for _ in 0..50 {
+                    task.send(near, Bytes(1)).await;
+                }
+            })?;
+            let receiver = called("receiver").bound([cpu(1)]);
+            boot.task(receiver, move |task: Task| async move {
+                task.compute(us(1_000)).await;
+                for _ in 0..50 {
+                    task.receive(far, Bytes(1)).await;
+                }
+            })?;
+            Ok(())
+        });
+        in_kernel(&story, 1)
+    };
+    let (lines, bare) = (read(1), read(0));
+    // Of the three lines, the one with the data is read by the copy that follows, too.
+    assert!(
+        lines - bare > 50 * 2 * 80,
+        "{lines} ns, {bare} without them"
+    );
 }
 
 #[test]
@@ -308,6 +407,7 @@ fn written(nagle: bool, sends: u64, receives: u64) -> [u64; 2] {
     let took = |lines| {
         let mut on = linux6(2).with_caches();
         on.settings.socket_lines = lines;
+        on.settings.loopback.segment_memory = Bytes(0);
         let story = passes_by(on, nagle, sends, receives);
         [0, 1].map(|cpu| in_kernel(&story, cpu))
     };
@@ -326,6 +426,69 @@ fn a_send_writes_the_other_end_if_a_packet_comes_there_and_an_acknowledgement_th
     assert!(sends(true) > 0);
     let [first, both] = [1, 2].map(|receives| written(false, 2, receives)[1]);
     assert!(both - first > first, "{first} ns for one end, {both}");
+}
+
+#[test]
+fn a_segment_has_memory_of_its_own_that_a_sender_writes_and_a_receiver() {
+    let written = |nagle, sends, receives| {
+        let took = |memory| {
+            let mut on = linux6(2).with_caches();
+            on.settings.socket_lines = 0;
+            on.settings.loopback.segment_memory = Bytes(memory);
+            let story = passes_by(on, nagle, sends, receives);
+            [0, 1].map(|cpu| in_kernel(&story, cpu))
+        };
+        let (with, without) = (took(1_216), took(0));
+        [0, 1].map(|cpu| with[cpu] - without[cpu])
+    };
+    let [one, two] = [1, 2].map(|sends| written(false, sends, 0)[0]);
+    assert!(one > 0 && two == 2 * one, "{one} ns, {two}");
+    assert_eq!(written(true, 2, 0)[0], one, "the second one is held back");
+    let [one, two] = [1, 2].map(|receives| written(false, 2, receives)[1]);
+    assert!(one > 0 && 2 * two > 3 * one, "{one} ns, {two}");
+}
+
+#[test]
+fn segments_use_the_memory_of_earlier_ones_again() {
+    let took = |rounds: u64| {
+        let mut on = linux6(1).with_caches();
+        on.settings.socket_lines = 0;
+        let story = on.plays(move |boot: &mut Boot<'_>| -> Started {
+            let (near, far) = boot.stream(Bytes(RECEIVE_BUFFER), false)?;
+            boot.task(called("both"), move |task: Task| async move {
+                for _ in 0..rounds {
+                    task.send(near, Bytes(100)).await;
+                    task.send(near, Bytes(100)).await;
+                    assert_eq!(task.receive(far, Bytes(100)).await, Bytes(100));
+                    assert_eq!(task.receive(far, Bytes(100)).await, Bytes(100));
+                }
+            })?;
+            Ok(())
+        });
+        in_kernel(&story, 0)
+    };
+    let (first, all) = (took(1), took(1_000));
+    assert!(all < 1_000 * first / 2, "{first} ns the first time, {all}");
+}
+
+#[test]
+fn a_call_without_a_packet_writes_some_lines_of_which_some_wait_for_one_another() {
+    let held = |lines, call_lines| {
+        let sends = |sends| {
+            let mut on = linux6(2).with_caches();
+            on.machine.miss_overlap = 2;
+            on.settings.socket_lines = lines;
+            on.settings.loopback.call_lines = call_lines;
+            in_kernel(&passes_by(on, true, sends, 0), 0)
+        };
+        sends(2) - sends(1)
+    };
+    let line = held(15, (1, 1)) - held(0, (1, 1));
+    assert!(line > 0);
+    let lines = |all, call_lines| (held(all, call_lines) - held(0, call_lines)) / line;
+    assert_eq!(lines(15, (8, 8)), 8);
+    assert_eq!(lines(15, (8, 4)), 4 + 4 / 2, "two misses overlap");
+    assert_eq!(lines(4, (8, 8)), 4, "there are no more");
 }
 
 #[test]

@@ -185,6 +185,33 @@ fn a_child_runs_beside_its_parent_and_both_exit_once() {
 }
 
 #[test]
+fn a_new_process_begins_with_page_faults_and_a_new_thread_does_not() {
+    let story = stage(2)
+        .costs(costs(&[
+            ("fork", 5_000),
+            ("fork_faults", 30_000),
+            ("exit", 4_000),
+        ]))
+        .plays(|boot: &mut Boot<'_>| -> Started {
+            let (own, other) = (boot.mm(), boot.mm());
+            let parent = TaskSpec::new("parent", Some(own));
+            boot.task(parent, move |task: Task| async move {
+                for mm in [own, other] {
+                    let child = TaskSpec::new("child", Some(mm));
+                    task.spawn(child, |child: Task| async move {
+                        child.compute(us(100)).await;
+                    })
+                    .await;
+                    task.sleep(Duration::from_us(500)).await;
+                }
+            })?;
+            Ok(())
+        });
+    // The second sleep ends with a tick of 100 Hz, 10 ms.
+    assert_eq!((story.exit_us(1), story.exit_us(2)), (109, 10_139));
+}
+
+#[test]
 fn the_memory_of_the_dead_is_used_again() {
     let mut stage = stage(1);
     stage.settings.fragmentation = Fragmentation::Fresh;

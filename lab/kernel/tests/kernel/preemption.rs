@@ -133,6 +133,19 @@ fn the_tick_makes_a_lazy_request_urgent() {
     assert_eq!(story.exit_us(0), 10_000, "the first tick");
 }
 
+/// Each yields ten times.
+fn take_turns(boot: &mut Boot<'_>, specs: impl IntoIterator<Item = TaskSpec>) -> Started {
+    for spec in specs {
+        boot.task(spec, |task: Task| async move {
+            for _ in 0..10 {
+                task.compute(us(1)).await;
+                task.yield_now().await;
+            }
+        })?;
+    }
+    Ok(())
+}
+
 #[test]
 fn a_task_that_borrows_an_address_space_costs_no_switch_of_it() {
     let spent = |borrows: bool| {
@@ -148,20 +161,30 @@ fn a_task_that_borrows_an_address_space_costs_no_switch_of_it() {
                         false => TaskSpec::new("other", Some(other)),
                     },
                 ];
-                for spec in specs {
-                    boot.task(spec, |task: Task| async move {
-                        for _ in 0..10 {
-                            task.compute(us(1)).await;
-                            task.yield_now().await;
-                        }
-                    })?;
-                }
-                Ok(())
+                take_turns(boot, specs)
             });
         story.spent(0, Mode::System).as_ns() / 500
     };
     assert_eq!(spent(true), 1, "the first task's is loaded once");
     assert!(spent(false) > 15);
+}
+
+#[test]
+fn a_cpu_forgets_the_translations_of_all_but_six_address_spaces() {
+    let refilled = |processes: u64| {
+        let story = stage(1)
+            .costs(costs(&[("mm_refill", 500)]))
+            .until_ms(100)
+            .plays(move |boot: &mut Boot<'_>| -> Started {
+                let own: Vec<_> = (0..processes)
+                    .map(|_| TaskSpec::new("own", Some(boot.mm())))
+                    .collect();
+                take_turns(boot, own)
+            });
+        story.spent(0, Mode::System).as_ns() / 500
+    };
+    assert_eq!(refilled(6), 6, "once for each");
+    assert_eq!(refilled(7), 77, "each of the 11 times that each runs");
 }
 
 #[test]

@@ -69,7 +69,13 @@ pub fn costs(some: &[(&str, u64)]) -> Costs {
 }
 
 /// Costs that a machine need not give.
-const OPTIONAL: [&str; 3] = ["halt_exit", "unix_message", "futex"];
+const OPTIONAL: [&str; 5] = [
+    "halt_exit",
+    "unix_message",
+    "futex",
+    "mm_refill",
+    "fork_faults",
+];
 
 /// The same with those that are named.
 pub fn with(costs: &Costs, some: &[(&str, u64)]) -> Costs {

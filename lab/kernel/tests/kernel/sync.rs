@@ -113,6 +113,23 @@ fn notifying_all_wakes_all_one_after_the_other() {
 }
 
 #[test]
+fn who_locks_a_mutex_twice_waits_for_ever() {
+    let story = stage(1).plays(|boot: &mut Boot<'_>| -> Started {
+        let mutex = boot.mutex();
+        boot.task(called("owner"), move |task: Task| async move {
+            task.lock(mutex).await;
+            task.lock(mutex).await;
+        })?;
+        Ok(())
+    });
+    assert!(
+        matches!(story.ending, Ending::Stalled(_)),
+        "{:?}",
+        story.ending
+    );
+}
+
+#[test]
 fn a_wait_gives_the_mutex_back_and_ends_with_it() {
     let inside = Rc::new(Cell::new(0));
     let (counted, most) = (inside.clone(), Rc::new(Cell::new(0)));

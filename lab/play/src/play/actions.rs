@@ -1,8 +1,8 @@
 //! What each step asks of the simulated kernel.
 
-use warmq_kernel::{Condition, Socket, Task, Touch};
+use warmq_kernel::{Condition, Task, Touch};
 use warmq_scenario::program::{self, APP, Do, Draws, Lines, Link, Number, SpanEdge, Which};
-use warmq_scenario::{End, Quantity, TaskReference};
+use warmq_scenario::{Quantity, TaskReference};
 use warmq_units::{Bytes, Cycles, Duration};
 
 use super::player::{Left, Player, Shared};
@@ -171,7 +171,7 @@ impl Player {
         match link {
             Link::Pipe => self.task.send(objects.pipes[place].0, bytes).await,
             Link::Stream(end) => {
-                let socket = end_of(objects.streams[place], end);
+                let socket = end.of(objects.streams[place]);
                 self.task.send(socket, bytes).await;
             }
             Link::Datagram => {
@@ -187,7 +187,7 @@ impl Player {
         let objects = &self.stage.objects;
         let socket = match link {
             Link::Pipe => objects.pipes[place].1,
-            Link::Stream(end) => end_of(objects.streams[place], end),
+            Link::Stream(end) => end.of(objects.streams[place]),
             Link::Datagram => {
                 self.receive_datagram(from, place).await;
                 return Ok(());
@@ -240,14 +240,6 @@ impl Player {
         let child = move |task: Task| Player::new(task, stage, kind, number, shared).play();
         self.task.spawn(spec, child).await;
         Ok(())
-    }
-}
-
-/// One end of a stream.
-fn end_of((near, far): (Socket, Socket), end: End) -> Socket {
-    match end {
-        End::Near => near,
-        End::Far => far,
     }
 }
 

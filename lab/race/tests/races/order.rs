@@ -44,23 +44,23 @@ fn written(most: i128, tasks: u16, acts: &[Act]) -> String {
 #[test]
 fn a_task_that_sleeps_and_wakes() {
     let acts = [Act::Wake(0), Act::Sleep, Act::Wake(0)];
-    assert_eq!(written(15, 1, &acts), "R Qw d + -0 q d R Qw d +");
+    assert_eq!(written(17, 1, &acts), "R Qw d D + -0 q d R Qw d D +");
 }
 
 #[test]
 fn two_take_turns_when_a_slice_is_over() {
     let acts = [Act::Wake(0), Act::Wake(1), Act::Pass(8_000), Act::Tick];
-    assert_eq!(written(18, 2, &acts), "R Qw d + R Qw t d -1 Q +");
+    assert_eq!(written(20, 2, &acts), "R Qw d D + R Qw t d D -1 Q +");
 }
 
 #[test]
 fn a_waiting_task_that_changes_is_queued_again() {
     let acts = [Act::Wake(0), Act::Wake(1), Act::Nice(1, 5)];
-    assert_eq!(written(18, 2, &acts), "R Qw d + R Qw D q W R Qr");
+    assert_eq!(written(19, 2, &acts), "R Qw d D + R Qw Dc q W R Qr");
 }
 
 #[test]
 fn a_running_task_that_changes_stops_and_goes_on() {
     let acts = [Act::Wake(0), Act::Nice(0, 5)];
-    assert_eq!(written(13, 1, &acts), "R Qw d + -0 q W R +");
+    assert_eq!(written(14, 1, &acts), "R Qw d D + -0 q W R +");
 }

@@ -2,20 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warmq_units::{CpuId, TaskId};
-
-/// A lock of the kernel, or of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lock {
-    /// A task's `pi_lock`, under which it is woken and changed.
-    Task(TaskId),
-    /// The lock of a run queue.
-    RunQueue(CpuId),
-    /// `scx_cgroup_ops_rwsem`: one change of cgroups at a time.
-    Groups,
-    /// A `bpf_spin_lock` at an address.
-    Spin(u64),
-}
+use crate::execution::Lock;
 
 /// Who holds which lock, by the number of the path.
 #[derive(Debug, Default)]

@@ -12,17 +12,45 @@
 //! kernel.go_on();
 //! ```
 //!
-//! A path is what a CPU does from the beginning of an event to its end: callbacks in the order of
-//! run_queue.rs, as an `async fn`. It comes back where a callback is interrupted (before each
-//! access to memory that others see, and before each call), and where it waits for a lock that
-//! another path has. State, queues, kfuncs and masks are those of the rest of this crate.
+//! A path is what a CPU does from the beginning of an event to its end: the rules of run_queue.rs,
+//! pick.rs and events.rs, and paths.rs around them. It comes back where a callback is interrupted
+//! (before each access to memory that others see, and before each call), and where it waits for a
+//! lock that another path has. State, queues, kfuncs and masks are those of the rest of this crate.
 //!
-//! Locks are those of Linux 7.3: a task is woken under its `pi_lock`, which is all that
-//! `ops.select_cpu` runs under; `enqueue`, `dequeue`, `dispatch`, `running`, `stopping`, `tick` and
-//! `update_idle` run under the lock of their run queue; who changes a task has both. A CPU that
-//! takes a task from another one's run queue gives up its own lock and takes both. A kick waits
-//! for the lock of the CPU that it is for. A timer, a prctl and a change of a cgroup have none.
-//! Interrupts are off in all of them but a prctl: a CPU does one thing at a time.
+//! Locks are those of Linux 7.3, under which it calls callbacks (read once more in 7.3.4):
+//!
+//! ```text
+//! select_cpu                            pi_lock (try_to_wake_up(), wake_up_new_task())
+//! runnable, enqueue                     run queue; at a wakeup and a change pi_lock, too
+//! stopping, running, quiescent, tick    run queue
+//! update_idle                           run queue
+//! dequeue                               run queue (ops_dequeue()); at a dispatch that of the CPU in
+//!                                       whose queue the task is then, or of who dispatches
+//! dispatch                              run queue, given up while tasks move between others
+//! yield                                 run queue (1)
+//! set_weight, set_cpumask, disable      pi_lock, run queue (task_rq_lock())
+//! cgroup_move                           cgroup_mutex, pi_lock, run queue (sched_move_task())
+//! cgroup_set_weight, _idle, _bandwidth  none that excludes another: of scx_cgroup_ops_rwsem they
+//!                                       are readers (scx_group_set_weight()) (2)
+//! timers                                none (2)
+//! a prctl                               none; interrupts come in
+//! init_task, enable, exit_task,         scx_fork_rwsem; pi_lock and run queue; cgroup_mutex (3)
+//!     cgroup_init, cgroup_exit
+//! ```
+//!
+//! What differs here:
+//!
+//! 1. The run queue's lock is kept until the pick is over; `do_sched_yield()` gives it up before.
+//! 2. No interrupt comes in, which it does in the softirq of timers and in writes to files of
+//!    cgroups. (In all others but a prctl interrupts are off: a CPU does one thing at a time.)
+//! 3. They are one piece, with nothing beside them.
+//!
+//! A dispatch waits until `enqueue` of its task is over; a dequeue of the task, and its pick, wait
+//! until it is dispatched and `dequeue` is over (`SCX_OPSS_QUEUEING`, `SCX_OPSS_DISPATCHING`; the
+//! wait of `scx_wait_dispatching()` comes at the pick here). A wakeup that is left to another CPU
+//! (`SCX_OPS_ALLOW_QUEUED_WAKEUP`) has its `pi_lock` until the end, as all others. A CPU that moves
+//! a task between two run queues has the lock of one after the other in 7.3, and both at once here;
+//! its own it gives up in either case. A kick waits for the lock of the CPU that it is for.
 //!
 //! Different from a kernel: memory is sequentially consistent; callbacks of `bpf_loop` and of trees
 //! are one piece; programs at tracepoints are not run.
@@ -30,7 +58,6 @@
 mod locks;
 mod on;
 mod paths;
-mod pick;
 mod task;
 mod world;
 
@@ -48,12 +75,12 @@ use warmq_units::{CpuId, Duration, Seed, TaskId};
 use self::on::On;
 use self::world::World;
 pub use self::{
-    locks::Lock,
     paths::Event,
     world::{Note, Place as At, Waits, What},
 };
 use crate::callbacks::SchedExt;
 use crate::cgroups::id_of;
+pub use crate::execution::Lock;
 use crate::expenses::Expenses;
 use crate::load::Loaded;
 use crate::tasks::pid_of;
@@ -101,7 +128,8 @@ impl Interleaved {
         };
         let number = seed.stream("bpf_get_prandom_u32").next();
         let attached = SchedExt::attach(loaded, &mut hand.attach(), expenses, number);
-        let scheduler = attached.map_err(|error| BootError::Scheduler(error.to_string()))?;
+        let mut scheduler = attached.map_err(|error| BootError::Scheduler(error.to_string()))?;
+        scheduler.machine.state.interleaved = true;
         Ok(Interleaved {
             world: Rc::new(RefCell::new(World::new(scheduler, hand))),
             paths: Vec::new(),
@@ -199,7 +227,10 @@ impl Interleaved {
             return;
         }
         let mut context = Context::from_waker(Waker::noop());
-        if known.rest.as_mut().poll(&mut context).is_ready() {
+        self.world.borrow_mut().exchange(path);
+        let over = known.rest.as_mut().poll(&mut context).is_ready();
+        self.world.borrow_mut().exchange(path);
+        if over {
             self.paths[path] = None;
             let mut world = self.world_mut();
             world.locks.release_all(path);
@@ -290,17 +321,10 @@ impl Interleaved {
     /// Runs a program of kind syscall, whose argument are these numbers, as user space may; what it
     /// returns, if there is one of that name.
     pub fn ask(&mut self, program: &str, numbers: &[u64]) -> Option<i32> {
-        let function = self.image.program(program)?.function;
         let world = &mut *self.world.borrow_mut();
+        let mut argument: Vec<u8> = numbers.iter().flat_map(|of| of.to_le_bytes()).collect();
         let (machine, mut context) = (&mut world.scheduler.machine, world.hand.context(CpuId(0)));
-        let size = numbers.len() as u64 * 8;
-        let argument = machine.guest.allocate(size).ok()?;
-        machine.write_words(&argument.to_le_bytes(), numbers);
-        let code = machine.code.clone();
-        let mut here = machine.here(&mut context);
-        let returned = here.call_syscall(&code, function, argument);
-        machine.guest.free(argument, size);
-        Some(returned? as i32)
+        machine.call_syscall(&mut context, program, &mut argument)?
     }
 
     /// The process id of a task.

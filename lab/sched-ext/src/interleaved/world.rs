@@ -6,9 +6,10 @@ use warmq_kernel::{ByHand, Context};
 use warmq_units::{CpuId, TaskId};
 
 use crate::callbacks::SchedExt;
-use crate::interleaved::locks::{Lock, Locks};
-use crate::interleaved::on::Own;
-use crate::run_queue::{Callbacks, Machine};
+use crate::execution::Lock;
+use crate::interleaved::locks::Locks;
+use crate::run_queue::Machine;
+use crate::state::{Held, Own};
 
 /// After so many places where others may come in, they do, even if a path is not to be interrupted:
 /// it may wait in a loop for what they do.
@@ -115,23 +116,20 @@ impl World {
         self.paths.len() - 1
     }
 
-    /// Does something in one piece, with what the kernel knows of the path.
+    /// Does something in one piece.
     pub(super) fn with<R>(
         &mut self,
-        path: usize,
         cpu: CpuId,
         act: impl FnOnce(&mut Machine, &mut Context<'_>) -> R,
     ) -> R {
-        let machine = &mut self.scheduler.machine;
-        let own = &mut self.paths[path].own;
-        own.exchange(&mut machine.state);
-        let result = act(machine, &mut self.hand.context(cpu));
-        own.exchange(&mut machine.state);
-        result
+        act(&mut self.scheduler.machine, &mut self.hand.context(cpu))
     }
 
-    pub(super) fn callbacks(&self) -> Callbacks {
-        self.scheduler.machine.callbacks
+    /// A path goes on, or ceases to: the state gets what the kernel knows of that one alone, or
+    /// what it had before.
+    pub(super) fn exchange(&mut self, path: usize) {
+        let state = &mut self.scheduler.machine.state;
+        std::mem::swap(&mut self.paths[path].own, &mut state.own);
     }
 
     /// Why the program was ejected.
@@ -159,13 +157,8 @@ impl World {
         if let Some(task) = next {
             self.hand.set_on_cpu(task, Some(cpu));
         }
-        let wanted = std::mem::take(&mut self.scheduler.machine.state.leaving);
-        for (task, other) in wanted {
-            if Some(task) != left {
-                self.scheduler.machine.state.leaving.push((task, other));
-            } else if self.hand.context(cpu).running_on(other).is_none() {
-                self.hand.context(cpu).reschedule(other);
-            }
+        if let Some(task) = left {
+            self.with(cpu, |machine, at| machine.has_left(at, task));
         }
     }
 
@@ -231,8 +224,10 @@ impl World {
         !matches!(known.waits, Waits::Held(_))
     }
 
-    /// A task goes to another CPU's own queue once the locks of this path are free.
+    /// A task goes to another CPU's own queue once the locks of this path are free; it is not the
+    /// program's.
     pub(super) fn defer(&mut self, path: usize, task: TaskId, flags: u64) {
+        self.scheduler.machine.state.task_mut(task).held = Held::Kernel;
         self.paths[path].deferred.push((task, flags));
     }
 

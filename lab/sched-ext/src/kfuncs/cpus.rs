@@ -7,7 +7,7 @@ use crate::here::{at_ns, ns};
 use crate::idle::Masks;
 use crate::masks;
 use crate::state::{During, Here, Insert};
-use crate::words::{EBUSY, EINVAL, SLICE_DEFAULT, dsq, kick as kicks, pick};
+use crate::words::{EBUSY, EINVAL, SLICE_DEFAULT, kick as kicks, pick};
 
 /// `SCX_CPUPERF_ONE`: all of a CPU, or of its clock.
 const FULL_SPEED: u64 = 1024;
@@ -25,7 +25,7 @@ pub(super) fn kick(here: &mut Here<'_, '_>, [cpu, flags, ..]: Args) -> Answer {
         here.eject("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE".to_owned());
     }
     // Interrupts are sent when the callback has returned.
-    here.state.kicks.push((cpu, flags));
+    here.state.own.kicks.push((cpu, flags));
     Ok(0)
 }
 
@@ -185,15 +185,10 @@ pub(crate) fn select_without_program(
 ) -> CpuId {
     let found = here.select_default(task, prev, wakes, None, 0);
     if found.is_some() {
-        let how = Insert {
-            dsq: dsq::LOCAL,
-            slice: SLICE_DEFAULT,
-            vtime: None,
-            flags: 0,
-        };
+        let how = Insert::local(SLICE_DEFAULT, 0);
         here.set_direct(task, Some(how));
     }
-    debug_assert_eq!(here.state.during, During::Other);
+    debug_assert_eq!(here.state.own.during, During::Other);
     found.unwrap_or(prev)
 }
 

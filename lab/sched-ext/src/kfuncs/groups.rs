@@ -22,17 +22,17 @@ pub(super) fn new(here: &mut Here<'_, '_>, [walk, start, flags, ..]: Args) -> An
         UP => found.extend(here.ancestors(start)),
         _ => return Ok(EINVAL),
     }
-    here.state.css_walks.insert(walk, found);
+    here.state.own.css_walks.insert(walk, found);
     Ok(0)
 }
 
 pub(super) fn next(here: &mut Here<'_, '_>, [walk, ..]: Args) -> Answer {
-    let left = here.state.css_walks.get_mut(&walk);
+    let left = here.state.own.css_walks.get_mut(&walk);
     Ok(left.and_then(VecDeque::pop_front).unwrap_or(0))
 }
 
 pub(super) fn destroy(here: &mut Here<'_, '_>, [walk, ..]: Args) -> Answer {
-    here.state.css_walks.remove(&walk);
+    here.state.own.css_walks.remove(&walk);
     Ok(0)
 }
 

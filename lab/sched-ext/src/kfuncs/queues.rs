@@ -36,13 +36,8 @@ pub(super) fn destroy(here: &mut Here<'_, '_>, [id, ..]: Args) -> Answer {
 }
 
 pub(super) fn insert(here: &mut Here<'_, '_>, [task, dsq, slice, flags, _]: Args) -> Answer {
-    let how = Insert {
-        dsq,
-        slice,
-        vtime: None,
-        flags,
-    };
-    insert_task(here, task, how)
+    let local = Insert::local(slice, flags);
+    insert_task(here, task, Insert { dsq, ..local })
 }
 
 pub(super) fn insert_vtime(
@@ -74,9 +69,9 @@ fn insert_task(here: &mut Here<'_, '_>, address: u64, how: Insert) -> Answer {
     let task = here.task_at("scx_bpf_dsq_insert", address)?;
     let flags = here.vet(how.dsq, how.flags);
     let how = Insert { flags, ..how };
-    match here.state.during {
+    match here.state.own.during {
         During::Placing(placed) => {
-            here.state.during = During::Placed;
+            here.state.own.during = During::Placed;
             if placed == task {
                 here.set_direct(task, Some(how));
             } else {
@@ -85,7 +80,7 @@ fn insert_task(here: &mut Here<'_, '_>, address: u64, how: Insert) -> Answer {
             }
         }
         During::Placed => here.eject(format!("{task} already direct-dispatched")),
-        During::Dispatch if here.state.batch.len() as u64 >= here.state.most_batch => {
+        During::Dispatch if here.state.own.batch.len() as u64 >= here.state.most_batch => {
             here.eject("dispatch buffer overflow".to_owned());
         }
         During::Dispatch => {
@@ -95,7 +90,7 @@ fn insert_task(here: &mut Here<'_, '_>, address: u64, how: Insert) -> Answer {
                 Held::Program => state.sequence,
                 Held::Kernel => 0,
             };
-            here.state.batch.push((task, sequence, how));
+            here.state.own.batch.push((task, sequence, how));
         }
         During::Other => {
             here.eject("scx_bpf_dsq_insert() called where nothing can be inserted".to_owned());
@@ -113,7 +108,7 @@ pub(super) fn move_to_local_with(here: &mut Here<'_, '_>, [id, flags, ..]: Args)
 }
 
 fn consume(here: &mut Here<'_, '_>, id: u64, flags: u64) -> Answer {
-    let Some(cpu) = here.state.picking else {
+    let Some(cpu) = here.state.own.picking else {
         here.eject("scx_bpf_dsq_move_to_local() called outside of ops.dispatch".to_owned());
         return Ok(0);
     };
@@ -124,25 +119,13 @@ fn consume(here: &mut Here<'_, '_>, id: u64, flags: u64) -> Answer {
         return Ok(0);
     }
     let moved = here.consume(Dsq::User(id), cpu, flags);
-    here.state.dispatched += u64::from(moved);
+    here.state.own.dispatched += u64::from(moved);
     Ok(moved.into())
 }
 
-/// The queue that a number names, as it is seen from this CPU.
-fn named(here: &Here<'_, '_>, id: u64) -> Option<Dsq> {
-    if id == dsq::LOCAL {
-        return Some(Dsq::Local(here.context.cpu()));
-    }
-    if id & dsq::LOCAL_ON == dsq::LOCAL_ON {
-        let cpu = id & dsq::CPU_MASK;
-        let there = cpu < u64::from(here.context.cpus());
-        return there.then_some(Dsq::Local(warmq_units::CpuId(cpu as u16)));
-    }
-    here.state.users.contains_key(&id).then_some(Dsq::User(id))
-}
-
 pub(super) fn count(here: &mut Here<'_, '_>, [id, ..]: Args) -> Answer {
-    let queue = named(here, id).and_then(|named| here.state.queue(named));
+    let named = here.named_queue(id, here.context.cpu());
+    let queue = named.and_then(|named| here.state.queue(named));
     let Some((lines, length)) = queue.map(|queue| (queue.address, queue.len())) else {
         return Ok(ENOENT);
     };
@@ -164,7 +147,7 @@ pub(super) fn peek(here: &mut Here<'_, '_>, [id, ..]: Args) -> Answer {
 pub(super) fn reenqueue(here: &mut Here<'_, '_>, [id, flags, ..]: Args) -> Answer {
     /// `SCX_REENQ_ANY`, which no flag means, too.
     const ANY: u64 = 1;
-    match named(here, id) {
+    match here.named_queue(id, here.context.cpu()) {
         _ if flags & !ANY != 0 => here.eject(format!("invalid SCX_REENQ flags {flags:#x}")),
         Some(queue) => here.look_through(queue, true),
         None => here.eject(format!("non-existent DSQ {id:#x}")),
@@ -180,7 +163,7 @@ pub(super) fn reenqueue_local(here: &mut Here<'_, '_>, _: Args) -> Answer {
 }
 
 pub(super) fn walk_new(here: &mut Here<'_, '_>, [walk, id, flags, ..]: Args) -> Answer {
-    here.state.walks.remove(&walk);
+    here.state.own.walks.remove(&walk);
     let Some(queue) = here.state.users.get(&id) else {
         return Ok(ENOENT);
     };
@@ -193,13 +176,13 @@ pub(super) fn walk_new(here: &mut Here<'_, '_>, [walk, id, flags, ..]: Args) -> 
         slice: None,
         vtime: None,
     };
-    here.state.walks.insert(walk, new);
+    here.state.own.walks.insert(walk, new);
     Ok(0)
 }
 
 /// The next task that is still in the queue.
 pub(super) fn walk_next(here: &mut Here<'_, '_>, [walk, ..]: Args) -> Answer {
-    let Some(known) = here.state.walks.get_mut(&walk) else {
+    let Some(known) = here.state.own.walks.get_mut(&walk) else {
         return Ok(0);
     };
     let dsq = known.dsq;
@@ -209,7 +192,7 @@ pub(super) fn walk_next(here: &mut Here<'_, '_>, [walk, ..]: Args) -> Answer {
     let found = tasks.iter().position(is_there);
     let task = found.map(|at| tasks[at]);
     let skipped = found.map_or(tasks.len(), |at| at + 1);
-    if let Some(known) = here.state.walks.get_mut(&walk) {
+    if let Some(known) = here.state.own.walks.get_mut(&walk) {
         known.next += skipped;
     }
     let address = task.map_or(0, |task| here.state.task(task).address);
@@ -221,19 +204,19 @@ pub(super) fn walk_next(here: &mut Here<'_, '_>, [walk, ..]: Args) -> Answer {
 }
 
 pub(super) fn walk_destroy(here: &mut Here<'_, '_>, [walk, ..]: Args) -> Answer {
-    here.state.walks.remove(&walk);
+    here.state.own.walks.remove(&walk);
     Ok(0)
 }
 
 pub(super) fn walk_set_slice(here: &mut Here<'_, '_>, [walk, slice, ..]: Args) -> Answer {
-    if let Some(known) = here.state.walks.get_mut(&walk) {
+    if let Some(known) = here.state.own.walks.get_mut(&walk) {
         known.slice = Some(slice);
     }
     Ok(0)
 }
 
 pub(super) fn walk_set_vtime(here: &mut Here<'_, '_>, [walk, vtime, ..]: Args) -> Answer {
-    if let Some(known) = here.state.walks.get_mut(&walk) {
+    if let Some(known) = here.state.own.walks.get_mut(&walk) {
         known.vtime = Some(vtime);
     }
     Ok(0)
@@ -258,7 +241,7 @@ fn move_walked(
 ) -> Answer {
     let task = here.task_at("scx_bpf_dsq_move", task)?;
     let flags = here.vet(id, flags);
-    let Some(known) = here.state.walks.get_mut(&walk) else {
+    let Some(known) = here.state.own.walks.get_mut(&walk) else {
         return Ok(0);
     };
     let (dsq, slice, vtime) = (known.dsq, known.slice.take(), known.vtime.take());
@@ -267,7 +250,7 @@ fn move_walked(
     }
     let cpu = here.state.task(task).cpu;
     // SCX_DSQ_LOCAL is the queue of who dispatches.
-    let seen_from = here.state.picking.unwrap_or(here.context.cpu());
+    let seen_from = here.state.own.picking.unwrap_or(here.context.cpu());
     let to = match here.find_queue(id, seen_from) {
         Dsq::Global(_) => Dsq::Global(here.node_of(cpu)),
         to => to,
@@ -299,12 +282,12 @@ fn move_walked(
 }
 
 pub(super) fn slots(here: &mut Here<'_, '_>, _: Args) -> Answer {
-    let taken = here.state.batch.len() as u64;
+    let taken = here.state.own.batch.len() as u64;
     Ok(here.state.most_batch.saturating_sub(taken))
 }
 
 pub(super) fn cancel(here: &mut Here<'_, '_>, _: Args) -> Answer {
-    if here.state.batch.pop().is_none() {
+    if here.state.own.batch.pop().is_none() {
         here.eject("dispatch buffer underflow".to_owned());
     }
     Ok(0)

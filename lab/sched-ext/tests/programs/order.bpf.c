@@ -57,7 +57,9 @@ CALLBACK(order_enqueue)
 
 CALLBACK(order_dequeue)
 {
-	return note('D', 0);
+	u64 flags = ctx[1];
+
+	return note('D', flags & 1 ? 's' : flags & (1ULL << 33) ? 'c' : flags & 2 ? 'o' : flags ? '?' : 0);
 }
 
 CALLBACK(order_dispatch)

@@ -18,16 +18,6 @@ fn written(most: i128, cpus: usize, on: &str, workload: &dyn Workload) -> String
     said(&play(loaded, cpus, 1_000, workload))
 }
 
-fn sleeper(boot: &mut Boot<'_>) -> Started {
-    boot.task(called("a"), |task: Task| async move {
-        loop {
-            task.compute_for(ms(1)).await;
-            task.sleep(ms(2)).await;
-        }
-    })?;
-    Ok(())
-}
-
 #[test]
 fn a_task_is_forked_runs_sleeps_and_is_woken() {
     assert_eq!(

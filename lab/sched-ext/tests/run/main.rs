@@ -1,5 +1,7 @@
 //! Compiled schedulers of our own, on small machines: what they see, and for what they are ejected.
 
+mod counting;
+mod custody;
 mod ejected;
 mod events;
 mod groups;

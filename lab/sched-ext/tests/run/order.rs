@@ -1,12 +1,12 @@
 //! The order of callbacks, against what kernel/sched/ext/ext.c of Linux 7.3 says.
 //!
 //! I init_task, E enable, W set_weight, S select_cpu, R runnable, Q enqueue (w wakeup, r restored,
-//! l last, a again), d dispatch, + running, - stopping (1: still runnable), q quiescent, D dequeue,
-//! t tick, M set_cpumask, x disable, X exit_task.
+//! l last, a again), d dispatch, + running, - stopping (1: still runnable), q quiescent, D dequeue
+//! (c: of a change), t tick, M set_cpumask, x disable, X exit_task.
 
 use warmq_kernel::*;
 use warmq_machine::OutOfMemory;
-use warmq_units::{CpuId, CpuSet, Instant, TaskId};
+use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
 
 use crate::stage::*;
 
@@ -20,18 +20,9 @@ fn written(most: i128, cpus: usize, workload: &dyn Workload) -> String {
 /// before quiescent, and a CPU that has nothing else asks once more before it idles.
 #[test]
 fn a_task_that_sleeps_and_wakes() {
-    let workload = |boot: &mut Boot<'_>| -> Started {
-        boot.task(called("a"), |task: Task| async move {
-            loop {
-                task.compute_for(ms(1)).await;
-                task.sleep(ms(2)).await;
-            }
-        })?;
-        Ok(())
-    };
     assert_eq!(
-        written(18, 1, &workload),
-        "I E W R Q d + -0 q d R Qw d + t -0 q d"
+        written(20, 1, &sleeper),
+        "I E W R Q d D + -0 q d R Qw d D + t -0 q d"
     );
 }
 
@@ -51,9 +42,9 @@ fn a_task_with_a_choice_is_asked_for_its_cpu() {
         }
     };
     let free = sleeper(|| called("a"));
-    assert_eq!(written(14, 2, &free), "I E W R Q d + d -0 q d S R Qw");
+    assert_eq!(written(15, 2, &free), "I E W R Q d D + d -0 q d S R Qw");
     let bound = sleeper(|| called("a").bound([CpuId(1)]));
-    assert_eq!(written(13, 2, &bound), "I E W R Q d d + -0 q d R Qw");
+    assert_eq!(written(14, 2, &bound), "I E W R Q d d D + -0 q d R Qw");
 }
 
 /// A slice of 5 ms ends at the tick of 8 ms: dispatch_one() finds the other, put_prev_task_scx()
@@ -65,8 +56,8 @@ fn two_that_compute_take_turns_of_a_slice() {
         hog(boot, called("b"))
     };
     assert_eq!(
-        written(22, 1, &workload),
-        "I E W R Q I E W R Q d + t t d -1 Q + t t d -1"
+        written(25, 1, &workload),
+        "I E W R Q I E W R Q d D + t t d D -1 Q + t t d D -1"
     );
 }
 
@@ -74,18 +65,21 @@ fn two_that_compute_take_turns_of_a_slice() {
 #[test]
 fn one_that_computes_alone_goes_on() {
     let workload = |boot: &mut Boot<'_>| hog(boot, called("a"));
-    assert_eq!(written(14, 1, &workload), "I E W R Q d + t t d t t t t");
+    assert_eq!(written(15, 1, &workload), "I E W R Q d D + t t d t t t t");
 }
 
 /// do_set_cpus_allowed() takes a waiting task off its queue and puts it back, and so does
-/// set_user_nice(). One in a queue of the program's is in its custody: dequeue.
+/// set_user_nice(). One in a queue of the program's is in its custody: dequeue. If it may no longer
+/// run where it waits, move_queued_task() takes it elsewhere, as a task that is runnable meanwhile.
 #[test]
 fn a_waiting_task_that_changes_is_queued_again() {
     let affinity = |task| Change::Affinity(task, CpuSet::first_cpus(2));
+    let elsewhere = |task| Change::Affinity(task, [CpuId(1)].into_iter().collect());
     let nice = |task| Change::Nice(task, 5);
     let changes = [
-        (affinity as fn(TaskId) -> Change, "D q M R Qr"),
-        (nice, "D q W R Qr"),
+        (affinity as fn(TaskId) -> Change, "Dc q M R Qr"),
+        (elsewhere, "Dc q M R Qr Dc Q"),
+        (nice, "Dc q W R Qr"),
     ];
     for (change, expected) in changes {
         // One that runs on each CPU, and one that waits on the first.
@@ -96,8 +90,9 @@ fn a_waiting_task_that_changes_is_queued_again() {
             operate(boot, change(waits));
             Ok(())
         };
-        let written = written(24, 2, &workload);
-        let begins = "I E W R Q I E W R Q I E W R Q d + d +";
+        let begins = "I E W R Q I E W R Q I E W R Q d D + d D +";
+        let most = begins.split(' ').chain(expected.split(' ')).count();
+        let written = written(most as i128, 2, &workload);
         assert_eq!(written, format!("{begins} {expected}"));
     }
 }
@@ -115,8 +110,8 @@ fn a_change_to_what_is_so_already_is_none() {
             operate(boot, change(waits));
             Ok(())
         };
-        let written = written(14, 1, &workload);
-        assert_eq!(written, "I E W R Q I E W R Q d + t t");
+        let written = written(15, 1, &workload);
+        assert_eq!(written, "I E W R Q I E W R Q d D + t t");
     }
 }
 
@@ -128,7 +123,7 @@ fn a_running_task_that_changes_stops_and_goes_on() {
         operate(boot, Change::Nice(first, 5));
         Ok(())
     };
-    assert_eq!(written(12, 1, &workload), "I E W R Q d + -0 q W R +");
+    assert_eq!(written(13, 1, &workload), "I E W R Q d D + -0 q W R +");
 }
 
 /// sched_autogroup_exit_task() takes a task that exits off its queue and puts it back, so that it
@@ -139,11 +134,43 @@ fn a_task_that_exits_is_disabled_and_forgotten() {
         hog(boot, called("b"))?;
         exits(boot, called("a"))
     };
-    let written = written(28, 1, &workload);
+    let written = written(31, 1, &workload);
     assert!(
-        written.ends_with("-1 Q + -0 q R + -0 q d + x X"),
+        written.ends_with("-1 Q + -0 q R + -0 q d D + x X"),
         "{written}"
     );
+}
+
+/// sched_move_task() asks the CPU to pick again. Who has no slice left is put back on its way out,
+/// into the own queue of the CPU (`SCX_OPS_ENQ_EXITING` is not set), and exits when it runs next.
+/// Of the 5 ms that it has from 2 ms on none are left at 7.5 ms, before the next tick.
+#[test]
+fn a_task_that_has_used_up_its_slice_gives_way_before_it_exits() {
+    let ends = |ran: u64| {
+        let workload = move |boot: &mut Boot<'_>| -> Started {
+            boot.task(called("a"), move |task: Task| async move {
+                task.sleep(ms(2)).await;
+                task.compute_for(Duration::from_us(ran)).await;
+            })?;
+            boot.task(called("b"), |task: Task| async move {
+                task.sleep(ms(3)).await;
+                loop {
+                    task.compute_for(ms(1)).await;
+                }
+            })?;
+            Ok(())
+        };
+        let loaded = load(ORDER, "7.3", &[("most", 50)]);
+        let stage = Stage {
+            preemption: Preemption::Lazy,
+            ..Stage::new(loaded, 1)
+        };
+        let written = said(&stage.play(100, &workload));
+        let (_, after) = written.split_once(" Qw t ").expect("both wait at a tick");
+        after.split(" X").next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(ends(4_500), "-0 q R + -0 q d D + x");
+    assert_eq!(ends(5_500), "-0 q R + d D -1 + t t t -1 Q + -0 q d D + x");
 }
 
 /// handle_hotplug() ends a program that has no callback for it, and its loader starts it anew: it
@@ -173,9 +200,9 @@ fn a_task_that_cannot_run_at_once_comes_back() {
         hog(boot, called("a"))?;
         hog(boot, called("b"))
     };
-    let loaded = load(ORDER, "7.3", &[("most", 16), ("at_once", 1)]);
+    let loaded = load(ORDER, "7.3", &[("most", 17), ("at_once", 1)]);
     let written = said(&play(loaded, 1, 1_000, &workload));
-    assert_eq!(written, "I E W R Q I E W R Q Qa + t t d -1");
+    assert_eq!(written, "I E W R Q I E W R Q Qa + t t d D -1");
     let loaded = load(ORDER, "7.3", &[("most", 10_000), ("always_at_once", 1)]);
     let ended = said(&play(loaded, 1, 1_000, &workload));
     assert!(

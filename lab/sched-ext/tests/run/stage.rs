@@ -1,5 +1,7 @@
 //! A small machine under a compiled scheduler.
 
+use std::collections::BTreeMap;
+
 use warmq_kernel::*;
 use warmq_machine::{MachineDescription, OutOfMemory, builtin, read_toml};
 use warmq_sched_ext::{Expenses, Facts, Loaded, Profile, Profiler, SchedExt, Source, Value};
@@ -13,6 +15,17 @@ pub type Started = Result<(), OutOfMemory>;
 
 pub fn ms(ms: u64) -> Duration {
     Duration::from_ms(ms)
+}
+
+/// Computes for 1 ms and sleeps for 2 ms, again and again.
+pub fn sleeper(boot: &mut Boot<'_>) -> Started {
+    boot.task(called("a"), |task: Task| async move {
+        loop {
+            task.compute_for(ms(1)).await;
+            task.sleep(ms(2)).await;
+        }
+    })?;
+    Ok(())
 }
 
 fn shipped(name: &str) -> MachineDescription {
@@ -60,6 +73,8 @@ pub struct Played {
     pub computed: Vec<Duration>,
     /// What the checker of all runs found.
     pub violation: Option<String>,
+    /// What the program counted.
+    pub counted: BTreeMap<String, u64>,
 }
 
 /// What the program said when it was ejected, without the place.
@@ -68,7 +83,7 @@ pub fn said(played: &Played) -> String {
         return format!("not ejected: {}", played.ending);
     };
     match &violation.rule {
-        Rule::Ejected(why) => match why.split_once("): ") {
+        Rule::Ejected(why) => match why.rsplit_once("): ") {
             Some((_, said)) => said.to_owned(),
             None => why.clone(),
         },
@@ -86,6 +101,8 @@ pub struct Stage {
     pub costs: Costs,
     pub caches: bool,
     pub profiler: Option<Profiler>,
+    /// Where its kernel is preempted.
+    pub preemption: Preemption,
 }
 
 impl Stage {
@@ -104,6 +121,7 @@ impl Stage {
             costs: Costs::free(),
             caches: false,
             profiler: None,
+            preemption: Preemption::None,
         }
     }
 
@@ -129,6 +147,7 @@ impl Stage {
     fn boot(self, workload: &dyn Workload) -> Result<Kernel<Watchers>, BootError> {
         let settings = Settings {
             caches: self.caches,
+            preemption: self.preemption,
             timer_resolution: ms(1),
             sync_socket_wakeups: true,
             ..Settings::linux24(Seed(1)).at_hz(250)
@@ -151,8 +170,10 @@ impl Stage {
         let spent = kernel.spent_by_cpu();
         let of = |mode: Mode| spent.iter().map(|spent| spent[mode as usize]).collect();
         let (spun, computed) = (of(Mode::Spin), of(Mode::User));
+        let counted = kernel.counted_by_scheduler().into_iter().collect();
         let (digest, checker) = kernel.into_observer();
         Ok(Played {
+            counted,
             ending,
             digest: digest.to_string(),
             spun,

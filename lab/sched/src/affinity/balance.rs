@@ -12,7 +12,7 @@ use super::statistics::{GROUP_MIGRATIONS, SPLITS};
 use super::{Affinity, Base};
 
 /// What a CPU remembers of its looks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Looks {
     /// When its last look was due.
     at: Instant,
@@ -22,17 +22,6 @@ pub(super) struct Looks {
     stuck_since: Option<Instant>,
     /// The CPU from which the pull that follows takes what the rules say.
     pub(super) found: Option<CpuId>,
-}
-
-impl Default for Looks {
-    fn default() -> Self {
-        Looks {
-            at: Instant::START,
-            due: false,
-            stuck_since: None,
-            found: None,
-        }
-    }
 }
 
 /// A place as a CPU that balances sees it.

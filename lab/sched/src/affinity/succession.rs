@@ -6,7 +6,7 @@ use warmq_units::{CpuId, Instant};
 use super::{Affinity, Base};
 
 /// Whose turn it is on a CPU.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Turn {
     /// The fragment of the managed task that ran last.
     last: Option<Fragment>,
@@ -14,16 +14,6 @@ pub(super) struct Turn {
     since: Instant,
     /// The last pick was the base's alone, as the turn was over.
     is_over: bool,
-}
-
-impl Default for Turn {
-    fn default() -> Self {
-        Turn {
-            last: None,
-            since: Instant::START,
-            is_over: false,
-        }
-    }
 }
 
 impl<B: Base> Affinity<B> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warmq_kernel::{Attach, Context, Fragment, GroupId, Policy, UnknownCost, View};
+use warmq_kernel::{Attach, Context, Fragment, GroupId, Policy, UnknownCost, View, weight_of_nice};
 use warmq_machine::{Access, CpuPlace};
 use warmq_units::{Address, Bytes, CpuId, CpuSet, Cycles, Instant, LockId, TaskId};
 
@@ -137,7 +137,7 @@ impl State {
             return NICE_0;
         }
         match view.policy() {
-            Policy::Other | Policy::Batch => time::of_nice(view.nice()),
+            Policy::Other | Policy::Batch => weight_of_nice(view.nice()) as i64,
             // WEIGHT_IDLEPRIO of kernel/sched/sched.h.
             Policy::Idle => 3,
             Policy::Fifo(_) | Policy::RoundRobin(_) | Policy::Deadline(_) => 19 * NICE_0,

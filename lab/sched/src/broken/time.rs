@@ -5,8 +5,6 @@
 //! are bound to one CPU) fall behind the others without end, so a gap between neighbors is closed
 //! when it is larger than what slices make.
 
-use warmq_kernel::weight_of_nice;
-
 /// An entity by its place in the tree; 0 is the root.
 pub(super) type EntityId = usize;
 
@@ -246,11 +244,6 @@ impl Tree {
             self.advance(behind, closed);
         }
     }
-}
-
-/// The weight of a nice value.
-pub(super) fn of_nice(nice: i8) -> i64 {
-    weight_of_nice(nice) as i64
 }
 
 /// The weight of a group, whose default is 100.

@@ -9,13 +9,10 @@ use warmq_kernel::{Balance, Context};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
-use super::domains::BUSY_FACTOR;
+use crate::fair::domains::{BUSY_FACTOR, MIN_INTERVAL};
+
 use super::state::{IDLE_PRIORITY, Pull, QueueId, State, What};
 use super::weights::NICE_0;
-
-/// The longest interval of a domain where affinity keeps everybody from moving, in ms
-/// (`MAX_PINNED_INTERVAL`).
-const MAX_PINNED_INTERVAL: u64 = 512;
 
 /// What came of looking at one domain.
 struct Found {
@@ -133,14 +130,7 @@ impl State {
     fn was_balanced(&mut self, cpu: CpuId, domain: usize, pinned: bool) {
         let domain = &mut self.cpu_mut(cpu).domains[domain];
         domain.failed = 0;
-        let most = if pinned {
-            MAX_PINNED_INTERVAL
-        } else {
-            domain.level.max_interval
-        };
-        if domain.interval < most {
-            domain.interval *= 2;
-        }
+        domain.back_off(pinned);
     }
 
     /// Counts a failed attempt. After enough of them, the running task of the busiest CPU is pushed
@@ -153,7 +143,7 @@ impl State {
         let (failed, level) = (state.failed, state.level);
         let running = self.cpu(busiest).current;
         let Some(running) = running.filter(|_| failed > level.cache_nice_tries + 2) else {
-            self.cpu_mut(here).domains[domain].interval = 1;
+            self.cpu_mut(here).domains[domain].interval = MIN_INTERVAL;
             return;
         };
         let movable = context.task(running).may_run_on(here)
@@ -167,16 +157,10 @@ impl State {
         if movable {
             state.failed = level.cache_nice_tries + 1;
         }
-        let most = if movable {
-            level.max_interval
-        } else {
-            MAX_PINNED_INTERVAL
-        };
-        state.interval = match pushes || !movable {
-            true if state.interval < most => state.interval * 2,
-            true => state.interval,
-            false => 1,
-        };
+        match pushes || !movable {
+            true => state.back_off(!movable),
+            false => state.interval = MIN_INTERVAL,
+        }
     }
 
     /// Looks at one domain. CPUs whose tasks may all not run here are left out, and it looks again.
@@ -339,7 +323,7 @@ impl State {
         if !offer.tasks.is_empty() {
             let domain = &mut self.cpu_mut(here).domains[pull.domain];
             domain.failed = 0;
-            domain.interval = 1;
+            domain.interval = MIN_INTERVAL;
         } else if when != Balance::NewlyIdle {
             self.pulled_nothing(context, from, pull.domain);
         }

@@ -40,7 +40,6 @@ mod base;
 #[cfg(test)]
 mod checks;
 mod clock;
-mod domains;
 mod groups;
 mod load;
 mod migrate;

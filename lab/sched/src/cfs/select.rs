@@ -5,9 +5,9 @@ use warmq_kernel::{Context, Wakeup, Why};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
+use crate::fair::domains::Domain;
 use crate::fair::spans::descend;
 
-use super::domains::Domain;
 use super::state::{Class, State};
 use super::weights::NICE_0;
 

@@ -7,10 +7,10 @@ use warmq_machine::Access;
 use warmq_units::{Address, Bytes, CpuId, Cycles, Instant, LockId, TaskId};
 
 use super::clock::Clock;
-use super::domains::{Domain, domains};
 use super::settings::Tunables;
 use super::weights::{NICE_0, weight_of};
 use crate::affinity::Steering;
+use crate::fair::domains::{Domain, OF_2_6_24, domains};
 use crate::fair::tree::{EntityId, Tree};
 pub(super) use crate::fair::tree::{QueueId, What};
 use warmq_classes::Urgent;
@@ -194,7 +194,7 @@ impl State {
                 root,
                 line: attach.data(Bytes(line)),
                 clock: Clock::new(tick as i64, jiffies),
-                domains: domains(attach, cpu),
+                domains: domains(attach, cpu, OF_2_6_24, 0),
                 ..CpuState::default()
             });
         }

@@ -6,7 +6,7 @@ use crate::fair::tree::EntityId;
 
 use super::effects::Urgency;
 use super::rules::Protection;
-use super::state::{Class, QueueId, State, What};
+use super::state::{QueueId, State, What};
 
 impl State {
     /// Charges the running entity of `queue` for what it ran since it was charged last, and asks
@@ -139,12 +139,13 @@ impl State {
         entity.ran += ran;
         entity.charged_at = now;
         self.charge_reservation(task, ran);
+        self.limit_urgent(task, ran);
     }
 
     /// The task that had a CPU goes back into the trees, where it is still queued
     /// (`put_prev_entity()`), up to the level of `stop`.
     pub(super) fn put_prev(&mut self, task: TaskId, stop: Option<QueueId>) {
-        if self.task(task).class == Class::Urgent {
+        if self.task(task).class.is_urgent() {
             return self.charge_urgent(task);
         }
         let mut next = Some(self.entity_of(task));
@@ -188,7 +189,7 @@ impl State {
     /// (`set_next_entity()`), up to the level of `stop`.
     pub(super) fn set_current(&mut self, task: TaskId, stop: Option<QueueId>) {
         let state = self.task(task);
-        let (fair, cpu) = (state.class == Class::Fair, state.cpu);
+        let (fair, cpu) = (!state.class.is_urgent(), state.cpu);
         let mut next = Some(state.entity);
         while let Some(entity) = next {
             let queue = self.entities[entity].queue;

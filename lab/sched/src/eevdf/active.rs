@@ -90,7 +90,7 @@ impl State {
         let may_go = |task: &TaskId| {
             let view = context.task(*task);
             let elsewhere = view.on_cpu().is_some_and(|cpu| cpu != here);
-            let asked = self.may_ask_for_push(context, *task, push.to, failed);
+            let asked = self.may_ask(context, *task, push.to, failed).is_ok();
             let allowed = view.may_run_on(push.to) && self.steering.lets_move(*task, here, push.to);
             let drawn = !push.drawn || self.prefers_cache_of(*task, push.to);
             online && !elsewhere && asked && allowed && drawn

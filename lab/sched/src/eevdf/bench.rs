@@ -69,6 +69,8 @@ pub(super) fn bench(version: Version) -> State {
         timers: Vec::new(),
         servers: Vec::new(),
         deadlines: Vec::new(),
+        period_ends: None,
+        period_timer: Default::default(),
         hrtick_cost: Cycles(0),
         steering: Steering::default(),
         line: 64,

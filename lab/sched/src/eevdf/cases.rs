@@ -2,16 +2,22 @@
 
 #![expect(clippy::float_arithmetic, reason = "cases are given in ms")]
 
+use warmq_kernel::Policy;
+
 use super::bench::*;
 use super::effects::Urgency;
+use super::pelt::Average;
 use super::queueing::Leaving;
-use super::settings::Version::{self, V6_12, V6_18, V7_1, V7_2, V7_3};
-use super::state::{Policy, State};
+use super::rules::Reweight;
+use super::settings::Version::{self, V6_6, V6_12, V6_18, V7_1, V7_2, V7_3};
+use super::state::State;
 use super::wakeup::Woken;
 use super::weights::NICE_0;
 use crate::fair::tree::EntityId;
 
-const ALL: [Version; 5] = [V6_12, V6_18, V7_1, V7_2, V7_3];
+const ALL: [Version; 6] = [V6_6, V6_12, V6_18, V7_1, V7_2, V7_3];
+/// Those under which who sleeps while owing stays queued, and tasks have slices of their own.
+const FROM_6_12: &[Version] = ALL.split_at(1).1;
 
 #[test]
 fn case_1_the_average_is_weighted() {
@@ -91,7 +97,12 @@ fn case_7_who_is_alone_goes_on_and_begins_another_slice() {
 /// timer is set to the end of the slice.
 #[test]
 fn case_8_slices_end_with_a_tick_or_by_a_timer() {
-    for (version, timer) in [(V6_12, None), (V6_18, None), (V7_1, Some(ns(1.4)))] {
+    for (version, timer) in [
+        (V6_6, None),
+        (V6_12, None),
+        (V6_18, None),
+        (V7_1, Some(ns(1.4))),
+    ] {
         let mut state = bench(version);
         state.runs((1.0, 0.0, 1.4));
         state.waits((1.0, 0.0, 1.4));
@@ -128,7 +139,7 @@ fn who_is_taken_back_in_its_sleep_arms_no_timer() {
 
 #[test]
 fn case_9_protection_is_for_the_shortest_slice_of_the_queue() {
-    for (version, until) in [(V6_12, 10.0), (V6_18, 1.4), (V7_1, 1.4)] {
+    for (version, until) in [(V6_6, 10.0), (V6_12, 10.0), (V6_18, 1.4), (V7_1, 1.4)] {
         let mut state = bench(version);
         let long = state.task_in(0, 1.0);
         state.entities[long].slice = ns(10.0);
@@ -145,6 +156,7 @@ fn case_9_protection_is_for_the_shortest_slice_of_the_queue() {
 #[test]
 fn case_10_lag_counts_up_to_a_limit() {
     for (version, weight, lag) in [
+        (V6_6, 1.0, 4.0),
         (V6_12, 1.0, 4.0),
         (V6_18, 1.0, 4.0),
         (V7_1, 1.0, 5.4),
@@ -200,6 +212,14 @@ fn case_12_an_empty_queue_forgets_lag_and_a_child_gets_half_a_slice() {
     assert!(close(state.v(child), 100.0) && close(state.entities[child].deadline, 100.7));
     state.place(child, false);
     assert!(close(state.entities[child].deadline, 101.4));
+
+    let mut state = bench(V6_6);
+    let child = state.task_in(0, 1.0);
+    state.place(child, true);
+    assert!(
+        close(state.entities[child].deadline - state.v(child), 1.5),
+        "all of it in 6.6"
+    );
 }
 
 /// r has run for 0.02 ms and sleeps beside b, which is at 0 and goes on to `b_at`. Where r stands
@@ -220,7 +240,7 @@ fn after_a_delayed_sleep(version: Version, b_at: f64) -> (State, EntityId) {
 
 #[test]
 fn cases_13_and_14_who_slept_while_owing_is_owed_nothing_and_owes_what_is_left() {
-    for version in ALL {
+    for version in FROM_6_12.iter().copied() {
         let (state, r) = after_a_delayed_sleep(version, 1.0);
         assert!(close(state.v(r), 1.0), "{version:?}: paid");
         let (state, r) = after_a_delayed_sleep(version, 0.01);
@@ -243,9 +263,31 @@ fn case_15_from_7_1_a_debt_does_not_grow_in_sleep() {
     }
 }
 
+/// 6.6 lets it go with what it owes, which is the same when it comes back, and gives it a whole
+/// slice whenever it joins a queue (`dequeue_entity()`, `place_entity()` of 6.6.139).
+#[test]
+fn case_16_in_6_6_who_sleeps_takes_its_debt_along() {
+    for leaving in [Leaving::Sleeps, Leaving::Moves] {
+        let mut state = bench(V6_6);
+        let other = state.waits((1.0, 0.0, 1.5));
+        let r = state.waits((1.0, 0.5, 1.0));
+        let task = state.id(r);
+        state.deactivate(task, leaving);
+        assert!(!state.entities[r].queued, "{leaving:?}");
+        assert!(close(state.entities[r].lag, -0.25), "{leaving:?}");
+        state.remove(other);
+        state.entities[other].vruntime = ns(9.0);
+        state.insert(other);
+        state.activate(task, false);
+        assert!(close(state.lag_now(r), -0.25), "{leaving:?}: the same debt");
+        let distance = state.entities[r].deadline - state.v(r);
+        assert!(close(distance, 1.5), "{leaving:?}: a whole slice");
+    }
+}
+
 #[test]
 fn case_16_who_is_picked_in_its_sleep_leaves_with_nothing() {
-    for version in ALL {
+    for version in FROM_6_12.iter().copied() {
         let mut state = bench(version);
         let r = state.waits((1.0, 0.5, 1.0));
         state.waits((1.0, 0.0, 1.4));
@@ -278,7 +320,7 @@ fn case_17_a_wakeup_preempts_whoever_owes() {
 
 #[test]
 fn case_18_a_shorter_slice_preempts_if_its_deadline_is_earlier() {
-    for version in ALL {
+    for version in FROM_6_12.iter().copied() {
         for (weight, deadline, expected) in [(1.0, 0.1, true), (0.0547, 1.83, false)] {
             let mut state = bench(version);
             state.runs((1.0, 0.0, 1.4));
@@ -307,8 +349,8 @@ fn case_19_policies_decide_before_virtual_time() {
             let running = state.runs((1.0, 0.0, 1.4));
             let p = state.waits((1.0, v, d));
             let (running, task) = (state.id(running), state.id(p));
-            state.task_mut(running).policy = runs;
-            state.task_mut(task).policy = wakes;
+            state.task_mut(running).class.set_policy(runs);
+            state.task_mut(task).class.set_policy(wakes);
             assert_eq!(
                 state.preempts(p, AWAKE),
                 expected,
@@ -318,13 +360,29 @@ fn case_19_policies_decide_before_virtual_time() {
     }
 }
 
+/// A protected background task that is owed time keeps the CPU in 6.6 though it is asked to pick
+/// again; from 6.12 on it is picked no more (`check_preempt_wakeup()`, no cancel_protect_slice()).
+#[test]
+fn case_19_in_6_6_a_background_task_stays_protected() {
+    for version in ALL {
+        let mut state = bench(version);
+        let running = state.runs((1.0, 0.0, 1.4));
+        let p = state.waits((1.0, 0.0, 0.7));
+        let task = state.id(running);
+        state.task_mut(task).class.set_policy(Policy::Idle);
+        assert!(state.preempts(p, AWAKE), "{version:?}");
+        let kept = state.best(0, true) == Some(running);
+        assert_eq!(kept, version == V6_6, "{version:?}");
+    }
+}
+
 #[test]
 fn case_20_from_6_19_a_child_does_not_preempt() {
     let forked = Woken {
         is_new: true,
         ..AWAKE
     };
-    for (version, expected) in [(V6_12, true), (V6_18, true), (V7_1, false)] {
+    for (version, expected) in [(V6_6, true), (V6_12, true), (V6_18, true), (V7_1, false)] {
         let mut state = bench(version);
         let running = state.runs((1.0, 1.0, 1.4));
         let child = state.waits((1.0, 0.0, 0.7));
@@ -335,7 +393,7 @@ fn case_20_from_6_19_a_child_does_not_preempt() {
 
 #[test]
 fn case_21_groups_are_compared_and_then_a_task_is_picked_in_the_group() {
-    for version in [V6_12, V6_18, V7_1] {
+    for version in [V6_6, V6_12, V6_18, V7_1] {
         let mut state = bench(version);
         let (a, own_a) = state.group(1.0);
         let (b, own_b) = state.group(1.0);
@@ -378,6 +436,7 @@ fn reweighed(
 #[test]
 fn case_23_the_running_entity_is_compensated_twice_from_6_13_to_7_0() {
     for (version, runs, v, d, average) in [
+        (V6_6, true, 2.0, 3.5, 3.0),
         (V6_12, true, 2.0, 3.5, 3.0),
         (V7_1, true, 2.0, 3.5, 3.0),
         (V6_18, false, 2.0, 3.5, 3.0),
@@ -395,6 +454,29 @@ fn case_24_and_back_again_it_is_further_behind_than_it_was() {
     for (version, v) in [(V6_18, -1.0), (V7_1, 1.0)] {
         let (state, e) = reweighed(version, true, (0.5, 1.0, 4.0), 4.0, &[1.0, 0.5]);
         assert!(close(state.v(e), v), "{version:?} {}", ms(state.v(e)));
+    }
+}
+
+/// It stays where it is, owed more for each weight that it gains.
+#[test]
+fn case_24_as_6_6_began_a_reweight_moves_nothing_but_the_deadline() {
+    for runs in [true, false] {
+        let mut state = bench(V6_6);
+        state.rules.reweight = Reweight::KeepsVruntime;
+        let at = (0.5, 1.0, 4.0);
+        let e = if runs {
+            state.runs(at)
+        } else {
+            state.waits(at)
+        };
+        state.waits((1.0, 4.0, 5.5));
+        state.reweigh(e, NICE_0);
+        assert!(
+            close(state.v(e), 1.0) && close(state.entities[e].deadline, 2.5),
+            "{runs}"
+        );
+        assert!(close(state.average(0), 2.5), "the average moves: {runs}");
+        assert!(!runs || !state.is_protected(e), "its deadline has changed");
     }
 }
 
@@ -430,7 +512,7 @@ fn case_25_a_wakeup_and_a_sleep_multiply_lag() {
 
 #[test]
 fn case_26_in_6_18_a_reweight_ends_protection() {
-    for (version, protected) in [(V6_12, false), (V6_18, false), (V7_1, true)] {
+    for (version, protected) in [(V6_6, false), (V6_12, false), (V6_18, false), (V7_1, true)] {
         let mut state = bench(version);
         let long = ns(1_000_000.0);
         state.queues[0].zero = long;
@@ -562,6 +644,48 @@ fn case_31_only_a_real_sleep_changes_the_weight_of_a_group() {
         weights.push(state.entities[b].weight);
         let changed = weights.windows(2).filter(|pair| pair[0] != pair[1]).count();
         assert_eq!(changed, changes, "{weights:?}");
+    }
+}
+
+/// The last task of a group leaves: its weight stays, or in 6.6 follows its past load
+/// (`update_cfs_group()`).
+#[test]
+fn case_31_a_group_without_tasks_keeps_its_weight_from_6_12_on() {
+    for version in [V6_6, V6_12] {
+        let mut state = bench(version);
+        let (b, own) = state.group(1.0);
+        state.groups[0].total.load = 1_024;
+        let r = state.waits_in(own, (1.0, -0.5, 1.0));
+        state.put_at(b, 0.0, 1.4);
+        state.waits((1.0, 0.0, 1.4));
+        state.update_shares(b);
+        let (task, before) = (state.id(r), state.entities[b].weight);
+        state.deactivate(task, Leaving::Sleeps);
+        assert!(!state.entities[b].queued);
+        assert_eq!(
+            state.entities[b].weight == before,
+            version == V6_12,
+            "{version:?}"
+        );
+        state.activate(task, false);
+        assert_eq!(state.entities[b].weight, before, "{version:?}: back");
+    }
+}
+
+/// 6.6 lets a CPU say what load of a group it has whenever that has changed, later kernels once in
+/// a millisecond (`update_tg_load_avg()`).
+#[test]
+fn a_changed_load_is_said_at_once_in_6_6() {
+    for (version, said) in [(V6_6, true), (V6_12, false)] {
+        let mut state = bench(version);
+        let (_, own) = state.group(1.0);
+        state.queues[own].contributed_at = state.cpus[0].clock;
+        let task = state.task_in(own, 1.0);
+        state.entities[task].attached = false;
+        state.entities[task].load = Average::full(0, 1_024, 0);
+        let id = state.id(task);
+        state.activate(id, false);
+        assert_eq!(state.groups[0].total.load > 0, said, "{version:?}");
     }
 }
 

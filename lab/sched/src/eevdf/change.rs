@@ -1,52 +1,27 @@
 //! Tasks that begin, move between CPUs, and change in what they are.
 
-use warmq_classes::{Cbs, Rank, Times};
+use warmq_classes::Overload;
 use warmq_kernel::{Context, GroupId, View};
-use warmq_units::{Bytes, CpuId, TaskId};
+use warmq_units::{Bytes, CpuId, Duration, TaskId};
 
 use crate::fair::tree::EntityId;
 
 use super::fits::Clamp;
 use super::pelt::Average;
 use super::queueing::Leaving;
-use super::state::{
-    Class, Contribution, Entity, GroupState, Policy, Queue, QueueId, State, TaskState, What,
-};
+use super::state::{Contribution, Entity, GroupState, Queue, QueueId, State, TaskState, What};
 use super::wakeup::MOVED;
 use super::weights::{down, shares_of, weight_of};
 
 impl TaskState {
     /// It becomes what its policy makes it.
     fn stand(&mut self, view: View<'_>) {
-        use warmq_kernel::Policy as Set;
-        let (class, rank, policy, times) = match view.policy() {
-            Set::Fifo(priority) | Set::RoundRobin(priority) => (
-                Class::Urgent,
-                Rank::of_priority(priority),
-                Policy::Other,
-                None,
-            ),
-            Set::Deadline(times) => {
-                let times = Times::new(times.runtime, times.deadline, times.period);
-                (Class::Urgent, Rank::Other, Policy::Other, Some(times))
-            }
-            Set::Other => (Class::Fair, Rank::Other, Policy::Other, None),
-            Set::Batch => (Class::Fair, Rank::Other, Policy::Batch, None),
-            Set::Idle => (Class::Fair, Rank::Other, Policy::Idle, None),
-        };
-        (self.class, self.rank, self.policy) = (class, rank, policy);
+        self.class.set_policy(view.policy());
         let uclamp = view.uclamp();
         self.clamp = Clamp {
             least: uclamp.min.into(),
             most: uclamp.max.into(),
         };
-        self.round_robin = matches!(view.policy(), Set::RoundRobin(_));
-        self.left_cbs = self.cbs.or(self.left_cbs);
-        self.cbs = times.map(|times| {
-            let mut cbs = self.left_cbs.unwrap_or_else(|| Cbs::new(times));
-            cbs.set_times(times);
-            cbs
-        });
     }
 }
 
@@ -61,7 +36,7 @@ impl State {
             self.tasks.push(TaskState::new(entity));
         }
         let view = context.task(child);
-        let (cpu, weight, slice) = (view.last_cpu(), weight_of(view), view.slice());
+        let (cpu, weight, slice) = (view.last_cpu(), weight_of(view), self.wanted_slice(view));
         let queue = self.queue_of_task(context, child, cpu);
         let now = self.load_clock(cpu);
         let entity = self.entity_of(child);
@@ -77,6 +52,11 @@ impl State {
         state.load = Average::full(now, down(weight), 0);
         state.custom_slice = slice.is_some();
         state.slice = slice.map_or(self.rules.base_slice, |slice| slice.as_ns() as i64);
+    }
+
+    /// The slice that a task asks for, where it may.
+    fn wanted_slice(&self, view: View<'_>) -> Option<Duration> {
+        view.slice().filter(|_| self.rules.custom_slices)
     }
 
     fn add_entity(&mut self, context: &mut Context<'_>, what: What, queue: QueueId) -> EntityId {
@@ -226,12 +206,15 @@ impl State {
     /// the one where it belongs (`sched_change_begin()`, `sched_change_end()`).
     pub(super) fn parameters_changed(&mut self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
-        let (weight, slice) = (weight_of(view), view.slice());
+        let (weight, slice) = (weight_of(view), self.wanted_slice(view));
         let cpu = self.task(task).cpu;
         let queue = self.queue_of_task(context, task, cpu);
-        let (runnable, before) = (self.task(task).runnable, self.task(task).rank);
+        let (runnable, before) = (self.task(task).runnable, self.task(task).class.rank());
         let entity = self.entity_of(task);
         let runs = self.cpu(cpu).current == Some(task);
+        let state = &self.entities[entity];
+        // sched_move_task(), prio_changed_fair().
+        let asks = state.queue != queue || weight < state.weight;
         if !runnable {
             self.finish_sleep(task);
         } else {
@@ -257,7 +240,7 @@ impl State {
         if runs {
             self.set_current(task, None);
         }
-        let lost = self.task(task).rank > before || !self.is_queued(task);
+        let lost = asks || self.task(task).class.rank() > before || !self.is_queued(task);
         if runnable && runs && lost {
             self.pull_urgent(context, cpu, before);
             self.effects.request(cpu, super::effects::Urgency::Now);

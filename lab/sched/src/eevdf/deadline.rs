@@ -1,25 +1,26 @@
-//! Deadline tasks: their reservations, and the timers of these ([`warmq_classes::Cbs`]).
+//! Deadline tasks: their reservations, and the timers of these ([`warmq_classes::TaskClass`]).
 
-use warmq_classes::Charged;
+use warmq_classes::Overload;
 use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
 use super::effects::Urgency;
-use super::state::{Class, State};
+use super::state::State;
 use super::wakeup::MOVED;
 
-/// What timers are known by: that of a slice or a runtime, that of the server of a CPU, and from
-/// [`REPLENISHMENTS`] on those that end the throttling of tasks.
+/// What timers are known by: that of a slice or a runtime, that of the server of a CPU, that of the
+/// periods of real-time tasks, and from [`REPLENISHMENTS`] on those that end the throttling of
+/// tasks.
 pub(super) const SLICE_TIMER: u64 = 0;
 pub(super) const SERVER_TIMER: u64 = 1;
-const REPLENISHMENTS: u64 = 2;
+pub(super) const PERIOD_TIMER: u64 = 2;
+const REPLENISHMENTS: u64 = 3;
 
 impl State {
     /// Whether `task` is in the queue of its CPU: it is runnable, and not throttled (`on_dl_rq()`).
     pub(super) fn is_queued(&self, task: TaskId) -> bool {
         let state = self.task(task);
-        let throttled = state.cbs.is_some_and(|cbs| cbs.is_throttled());
-        state.runnable && !throttled
+        state.runnable && !state.class.is_throttled()
     }
 
     /// An urgent task that is runnable joins the queue of its CPU, if it is not throttled.
@@ -28,17 +29,15 @@ impl State {
         let now = self.cpu(cpu).clock;
         let state = self.task_mut(task);
         let how = std::mem::take(&mut state.joining);
-        if let Some(cbs) = &mut state.cbs {
-            cbs.joins(now, how);
-            state.rank = cbs.rank();
-            self.deadlines.push(task);
-        }
+        state.class.joins(now, how);
+        self.deadlines.push(task);
         self.add_urgent(task);
+        self.begin_period(task);
     }
 
     fn add_urgent(&mut self, task: TaskId) {
         let state = self.task(task);
-        let (cpu, rank) = (state.cpu, state.rank);
+        let (cpu, rank) = (state.cpu, state.class.rank());
         if self.is_queued(task) {
             self.cpu_mut(cpu).urgent.add(rank, task);
         }
@@ -48,14 +47,9 @@ impl State {
     pub(super) fn charge_reservation(&mut self, task: TaskId, ran: i64) {
         let cpu = self.task(task).cpu;
         let now = self.cpu(cpu).clock;
-        let state = self.task_mut(task);
-        let Some(cbs) = &mut state.cbs else {
-            return;
-        };
-        if cbs.charge(now, ran) == Charged::GoesOn {
+        if !self.task_mut(task).class.charge(now, ran) {
             return;
         }
-        state.rank = cbs.rank();
         self.deadlines.push(task);
         self.cpu_mut(cpu).urgent.remove(task);
         self.add_urgent(task);
@@ -71,13 +65,7 @@ impl State {
         self.sync(context, cpu);
         let now = self.cpu(cpu).clock;
         let state = self.task_mut(task);
-        state.replenishment.expired();
-        let Some(cbs) = state.cbs.as_mut().filter(|cbs| cbs.is_throttled()) else {
-            return;
-        };
-        cbs.timer(now);
-        state.rank = cbs.rank();
-        if !state.runnable {
+        if !state.class.replenish(now) || !state.runnable {
             return;
         }
         self.add_urgent(task);
@@ -88,21 +76,20 @@ impl State {
     /// Arms the timer of a task as its reservation asks for, or cancels it.
     pub(super) fn arm_replenishment(&mut self, context: &mut Context<'_>, task: TaskId) {
         let state = self.task_mut(task);
-        let due = state.cbs.and_then(|cbs| cbs.due());
         let token = REPLENISHMENTS + u64::from(task.0);
-        state.replenishment.set(context, due, (state.cpu, token));
+        state.class.arm(context, state.cpu, token);
     }
 
     /// In how many ns of CPU time the runtime of the running deadline task is used up, if a timer
     /// is to say so (`start_hrtick_dl()`).
     pub(super) fn left_of_runtime(&self, cpu: CpuId) -> Option<i64> {
         let current = self.cpu(cpu).current.filter(|_| self.rules.hrtick_dl)?;
-        self.task(current).cbs.map(|cbs| cbs.left())
+        self.task(current).class.left()
     }
 
     /// The timer of the runtime of `task`, which runs on `cpu`, has expired (`task_tick_dl()`).
     pub(super) fn runtime_is_over(&mut self, cpu: CpuId, task: TaskId) {
-        if self.task(task).class == Class::Urgent {
+        if self.task(task).class.is_urgent() {
             self.charge_urgent(task);
         }
         let left = self.left_of_runtime(cpu).filter(|left| *left > 0);

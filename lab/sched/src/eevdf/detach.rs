@@ -1,13 +1,13 @@
 //! Which tasks a CPU gives to one that pulls (`detach_tasks()`, `can_migrate_task()`).
 
-use warmq_kernel::Context;
+use warmq_kernel::{Context, Policy};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
 use super::balance::{Idleness, Pull};
 use super::queueing::Leaving;
 use super::standing::Amount;
-use super::state::{Class, Policy, State};
+use super::state::State;
 
 /// What a queue can give.
 pub(super) struct Offer {
@@ -28,7 +28,7 @@ pub(super) struct Offer {
 }
 
 /// Why a task stays.
-enum Stays {
+pub(super) enum Stays {
     /// It may not run on the CPU that asks.
     Pinned,
     /// It stays for the sake of a cache.
@@ -182,17 +182,7 @@ impl State {
 
     /// What keeps a task from being asked at all: it owes time, its group is out of quota on `to`,
     /// or it is a kernel thread of its CPU.
-    pub(super) fn may_ask_for_push(
-        &self,
-        context: &Context<'_>,
-        task: TaskId,
-        to: CpuId,
-        failed: u32,
-    ) -> bool {
-        self.may_ask(context, task, to, failed).is_ok()
-    }
-
-    fn may_ask(
+    pub(super) fn may_ask(
         &self,
         context: &Context<'_>,
         task: TaskId,
@@ -235,7 +225,7 @@ impl State {
     /// Whether the data of a task are likely to be still in the cache (`task_hot()`): it ran a
     /// moment ago, or is to be picked next.
     fn is_hot(&self, task: TaskId, from: CpuId, to: CpuId) -> bool {
-        if self.task(task).class != Class::Fair || self.task(task).policy == Policy::Idle {
+        if self.task(task).class.is_urgent() || self.task(task).class.policy() == Policy::Idle {
             return false;
         }
         let entity = self.entity_of(task);

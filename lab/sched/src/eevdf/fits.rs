@@ -9,7 +9,7 @@ use warmq_units::{CpuId, TaskId};
 
 use super::domains::{Domain, Unlike};
 use super::load::CAPACITY;
-use super::state::{Class, State};
+use super::state::State;
 
 /// What is noticeably more than 1024.
 const NOTICEABLY: u64 = 1_078;
@@ -197,7 +197,7 @@ impl State {
 
     /// The same, if it is a fair task: who runs above it leaves what was known.
     pub(super) fn note_misfit_of_fair(&mut self, context: &Context<'_>, cpu: CpuId, task: TaskId) {
-        if self.task(task).class == Class::Fair {
+        if !self.task(task).class.is_urgent() {
             self.note_misfit(context, cpu, task);
         }
     }

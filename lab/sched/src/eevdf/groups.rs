@@ -59,13 +59,13 @@ impl State {
         Some(mode.weight(group.shares, (load, total), cpus, runnable))
     }
 
-    /// Makes the weight of a group's entity up to date; that of an empty group stays
-    /// (`update_cfs_group()`).
+    /// Makes the weight of a group's entity up to date; that of an empty group stays, or follows
+    /// its past load (`update_cfs_group()`).
     pub(super) fn update_shares(&mut self, entity: EntityId) {
         let What::Group(own) = self.entities[entity].what else {
             return;
         };
-        if self.queues[own].weight == 0 {
+        if self.rules.empty_keeps_weight && self.queues[own].weight == 0 {
             return;
         }
         if let Some(group) = self.queues[own].group {

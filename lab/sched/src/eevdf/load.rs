@@ -6,13 +6,11 @@ use warmq_units::CpuId;
 use crate::fair::tree::EntityId;
 
 use super::pelt::Since;
-use super::rules::MS;
-use super::state::{Class, Contribution, QueueId, State, What};
+use super::state::{Contribution, QueueId, State, What};
 use super::weights::down;
 
-/// How often a queue contributes to its group what it has become, in ns (`update_tg_load_avg()`).
-const CONTRIBUTION_INTERVAL: i64 = MS;
-/// By what part it must have changed for that.
+/// By what part a queue must have changed to contribute to its group what it has become
+/// (`update_tg_load_avg()`).
 const CONTRIBUTION_PART: u64 = 64;
 /// All of a CPU (`SCHED_CAPACITY_SCALE`).
 pub(super) const CAPACITY: u64 = 1_024;
@@ -113,7 +111,7 @@ impl State {
                 runnable: there.load.runnable,
             },
         );
-        let soon = now - there.contributed_at < CONTRIBUTION_INTERVAL;
+        let soon = now - there.contributed_at < self.rules.load_interval;
         let changes = |before: u64, is: u64| is.abs_diff(before) > before / CONTRIBUTION_PART;
         let counts_tasks = self.rules.cgroup_mode.counts_tasks();
         let changed = changes(before.load, is.load)
@@ -158,8 +156,10 @@ impl State {
     /// Brings up to date how much of `cpu` real-time tasks use (`update_rt_rq_load_avg()`).
     pub(super) fn update_urgent_load(&mut self, cpu: CpuId) {
         let there = self.cpu(cpu);
-        let current = there.current.map(|task| self.task(task).class);
-        let (now, runs) = (self.load_clock(cpu), current == Some(Class::Urgent));
+        let runs = there
+            .current
+            .is_some_and(|task| self.task(task).class.is_urgent());
+        let now = self.load_clock(cpu);
         let since = Since {
             load: u64::from(runs),
             runnable: u64::from(runs),

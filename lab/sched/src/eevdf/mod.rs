@@ -1,4 +1,4 @@
-//! EEVDF: the fair scheduler of Linux 6.12 to 7.3 (Earliest Eligible Virtual Deadline First).
+//! EEVDF: the fair scheduler of Linux 6.6 to 7.3 (Earliest Eligible Virtual Deadline First).
 //!
 //! Purpose: what users run today, so that the laboratory can say where it does badly. Each CPU has
 //! a queue for each task group, and a group is an entity with a weight in the queue above. Running
@@ -6,8 +6,8 @@
 //! vruntime is not after V is owed time and is *eligible*. Of the eligible entities the one with
 //! the earliest virtual deadline runs, which is its vruntime when its slice began, and the slice by
 //! its weight; it keeps the CPU for the slice. What an entity is owed or owes when it leaves, its
-//! lag, it has again when it comes back; whoever sleeps while owing stays queued until that is
-//! paid.
+//! lag, it has again when it comes back; from 6.12 on, whoever sleeps while owing stays queued
+//! until that is paid.
 //!
 //! It does badly
 //! - from 6.13 to 7.0, where a group's tasks sleep and wake often: each change of the group's
@@ -68,6 +68,7 @@ mod server;
 mod settings;
 mod standing;
 mod state;
+mod throttle;
 mod tick;
 mod urgent;
 mod util_est;
@@ -78,16 +79,16 @@ mod weights;
 
 use warmq_config::Chosen;
 use warmq_kernel::{
-    Attach, Balance, Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler, UnknownCost,
-    Waiting, Why,
+    Alarm, Attach, Balance, Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler,
+    UnknownCost, Waiting, Why,
 };
 use warmq_units::{Bytes, CpuId, Cycles, Instant, LockId, TaskId};
 
 use crate::affinity::Steering;
-use warmq_classes::Urgent;
+use warmq_classes::{Overload, Urgent};
 
 use self::cache_aware::CacheAware;
-use self::deadline::{SERVER_TIMER, SLICE_TIMER};
+use self::deadline::{PERIOD_TIMER, SERVER_TIMER, SLICE_TIMER};
 use self::domains::{are_clustered, domains};
 use self::effects::Effects;
 use self::idle::Nohz;
@@ -144,6 +145,8 @@ impl State {
             timers: Vec::new(),
             servers: Vec::new(),
             deadlines: Vec::new(),
+            period_ends: None,
+            period_timer: Alarm::default(),
             hrtick_cost: attach.cost("hrtick_start")?,
             steering: Steering::default(),
             line,
@@ -216,6 +219,9 @@ impl State {
         while let Some(task) = self.deadlines.pop() {
             self.arm_replenishment(context, task);
         }
+        let here = context.cpu();
+        self.period_timer
+            .set(context, self.period_ends, (here, PERIOD_TIMER));
     }
 
     /// The task that `here` runs next. One that may not stay, or is pushed elsewhere, leaves first.
@@ -225,13 +231,13 @@ impl State {
         if let Some(prev) = prev {
             self.send_away(context, prev);
             if !self.is_queued(prev) {
-                self.pull_urgent(context, here, self.task(prev).rank);
+                self.pull_urgent(context, here, self.task(prev).class.rank());
             }
         }
         self.cpu_mut(here).push_to = None;
         let next = self.pick_served(here).or_else(|| {
             let mut urgent = self.cpu(here).urgent.iter();
-            urgent.find(|task| context.task(*task).may_run_on(here))
+            urgent.find(|task| context.task(*task).may_run_on(here) && !self.is_throttled(*task))
         });
         let next = next.or_else(|| self.pick_fair(here));
         self.turn_to(here, next);
@@ -359,7 +365,9 @@ impl Scheduler for Eevdf {
             selected: true,
         };
         state.check_preempt(cpu, task, woken, context.must_reschedule(cpu));
-        state.push_woken(context, task, cpu);
+        if state.is_queued(task) {
+            state.push_woken(context, task, cpu);
+        }
         state.settle(context);
         let current = state.cpu(cpu).current;
         let queued = current.is_none_or(|task| state.task(task).runnable);
@@ -431,6 +439,10 @@ impl Scheduler for Eevdf {
         match token {
             SLICE_TIMER => self.state.slice_is_over(here),
             SERVER_TIMER => self.state.server_is_due(here),
+            PERIOD_TIMER => {
+                self.state.period_timer.expired();
+                self.state.end_period(self.state.cpu(here).clock);
+            }
             task => self.state.replenishment_is_due(context, task),
         }
         self.state.settle(context);

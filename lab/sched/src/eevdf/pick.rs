@@ -6,7 +6,7 @@ use crate::fair::tree::EntityId;
 
 use super::pelt::Average;
 use super::queueing::Leaving;
-use super::state::{Class, QueueId, State, What};
+use super::state::{QueueId, State, What};
 
 impl State {
     /// The entity of `queue` to run next. The running one goes on while it is protected and
@@ -118,7 +118,7 @@ impl State {
     fn common_queue(&self, one: TaskId, other: TaskId) -> Option<QueueId> {
         let both_fair = [one, other]
             .iter()
-            .all(|task| self.task(*task).class == Class::Fair);
+            .all(|task| !self.task(*task).class.is_urgent());
         if !both_fair {
             return None;
         }

@@ -31,7 +31,7 @@ impl State {
             state.relative = false;
             return;
         }
-        if is_new && self.rules.place_deadline_initial {
+        if is_new && self.rules.place_deadline_initial && !self.rules.places_new_twice {
             slice /= 2;
         }
         state.deadline = state.vruntime + slice;

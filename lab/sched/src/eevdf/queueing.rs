@@ -10,8 +10,7 @@ use warmq_units::TaskId;
 
 use crate::fair::tree::EntityId;
 
-use super::rules::DelayedLag;
-use super::state::{Class, State, What};
+use super::state::{State, What};
 
 /// Why an entity leaves its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +53,7 @@ impl State {
         if !self.entities[entity].delayed {
             self.overloaded |= self.nr_running(cpu) > 0;
         }
-        if self.task(task).class == Class::Urgent {
+        if self.task(task).class.is_urgent() {
             return self.join_urgent(task);
         }
         let delayed = self.entities[entity].delayed;
@@ -83,7 +82,7 @@ impl State {
         let (entity, cpu) = (state.entity, state.cpu);
         self.effects.write(self.cpu(cpu).line);
         self.effects.write(self.entities[entity].line);
-        if self.task(task).class == Class::Urgent {
+        if self.task(task).class.is_urgent() {
             self.charge_urgent(task);
             self.cpu_mut(cpu).urgent.remove(task);
             return;
@@ -264,9 +263,9 @@ impl State {
     /// What a delayed entity is owed as it leaves or wakes: nothing, at best.
     fn lag_after_delay(&self, entity: EntityId) -> i64 {
         let now = self.lag_now(entity);
-        let lag = match self.rules.delayed_lag {
-            DelayedLag::AsItLeaves => now,
-            DelayedLag::AtMostAsItSlept => now.max(self.entities[entity].lag),
+        let lag = match self.rules.delayed_lag_bounded {
+            true => now.max(self.entities[entity].lag),
+            false => now,
         };
         match self.rules.delay_zero {
             true => lag.min(0),

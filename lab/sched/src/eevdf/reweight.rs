@@ -26,8 +26,8 @@ impl State {
         match (self.entities[entity].queued, self.rules.reweight) {
             _ if self.rules.flat => {}
             (false, _) => self.rescale(entity, weight),
-            (true, Reweight::KeepsAverage) => self.reweigh_in_place(entity, weight),
             (true, Reweight::PlacesAgain) => self.reweigh_and_place(entity, weight),
+            (true, _) => self.reweigh_in_place(entity, weight),
         }
         let state = &mut self.entities[entity];
         state.weight = weight;
@@ -106,12 +106,16 @@ impl State {
 
     /// ```text
     ///     v := V - lag w / w'      d := V + (d - V) w / w'
+    ///     v stays                  d := v + (d - v) w / w'      as 6.6 began
     /// ```
     fn reweigh_in_place(&mut self, entity: EntityId, weight: u64) {
         let queue = self.timeline(entity);
         let weights = (self.virtual_weight(entity), weight);
         self.charge(queue);
-        let (average, lag) = (self.average(queue), self.lag_now(entity));
+        let (average, lag) = match self.rules.reweight {
+            Reweight::KeepsVruntime if !self.rules.flat => (self.entities[entity].vruntime, 0),
+            _ => (self.average(queue), self.lag_now(entity)),
+        };
         let runs = self.is_current(entity);
         let protected = runs && self.is_protected(entity);
         if !runs {

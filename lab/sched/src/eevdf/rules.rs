@@ -9,12 +9,14 @@ pub(super) const MS: i64 = 1_000_000;
 choices! {
     /// What a change of weight does to an entity that is queued (`reweight_entity()`).
     pub(super) enum Reweight {
-        /// Its lag in CPU time stays, and so does the average of its queue (6.12, from 7.1, and
-        /// 6.18.45).
+        /// Its lag in CPU time stays, and so does the average of its queue (6.6.139, 6.12, 6.18.45,
+        /// and from 7.1).
         KeepsAverage = "keeps-average",
         /// It is placed again as if it joined its queue, also while it runs and is still counted
         /// there (6.13 to 7.0).
         PlacesAgain = "places-again",
+        /// It stays where it is, so that its lag in CPU time follows its weight (6.6).
+        KeepsVruntime = "keeps-vruntime",
     }
 
     /// How much lag counts (`update_entity_lag()`).
@@ -27,7 +29,7 @@ choices! {
 
     /// Until when a picked entity keeps its CPU, whoever else is eligible.
     pub(super) enum Protection {
-        /// Until its deadline changes (6.12).
+        /// Until its deadline changes (6.6, 6.12).
         Deadline = "deadline",
         /// For the shortest slice of its queue (from 6.17).
         ShortestSlice = "shortest-slice",
@@ -35,6 +37,9 @@ choices! {
 
     /// How a wakeup asks whether to preempt (`check_preempt_wakeup_fair()`).
     pub(super) enum WakeupTest {
+        /// As 6.6: by the pick alone; one that does not run in the background ends nobody's
+        /// protection.
+        V6_6 = "6.6",
         /// As 6.12: a short slice cancels protection where it would win by its deadline.
         V6_12 = "6.12",
         /// As 6.18.2: a short slice is compared as if nobody were protected.
@@ -58,15 +63,6 @@ choices! {
         /// Each CPU has all shares.
         Up = "up",
     }
-}
-
-/// What lag an entity leaves with that slept while it was owing (`DELAY_ZERO`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DelayedLag {
-    /// What it owes when it leaves.
-    AsItLeaves,
-    /// No more than what it owed when it fell asleep (from 7.1).
-    AtMostAsItSlept,
 }
 
 /// By how much spans grow with the number of CPUs (`get_update_sysctl_factor()`).

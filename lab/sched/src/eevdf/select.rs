@@ -3,12 +3,13 @@
 //! A woken task goes near its last CPU or near its waker's, as their loads are; there to the first
 //! idle CPU that is found under the same cache. A new task goes to the idlest CPU of the machine.
 
+use warmq_classes::Overload;
 use warmq_kernel::{Context, Wakeup, Why};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
 use super::load::CAPACITY;
-use super::state::{Class, State};
+use super::state::State;
 
 /// How long until half of the changes of partners are forgotten, in ns.
 const FLIPS_HALVED: i64 = 1_000_000_000;
@@ -26,10 +27,10 @@ impl State {
             return last;
         }
         let last = context.allowed_near(task, last);
-        match (why, self.task(task).class) {
-            (_, Class::Urgent) => self.select_urgent(context, task, last),
-            (Why::Fork, Class::Fair) => self.idlest(context, task),
-            (Why::Wakeup(wakeup), Class::Fair) => {
+        match why {
+            _ if self.task(task).class.is_urgent() => self.select_urgent(context, task, last),
+            Why::Fork => self.idlest(context, task),
+            Why::Wakeup(wakeup) => {
                 let near = self.near_waker(context, (task, last), wakeup);
                 self.idle_near(context, task, (last, near))
             }

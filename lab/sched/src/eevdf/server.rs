@@ -6,7 +6,7 @@ use warmq_units::{CpuId, TaskId};
 
 use super::deadline::SERVER_TIMER;
 use super::effects::Urgency;
-use super::state::{Class, State};
+use super::state::State;
 
 impl State {
     /// `cpu` has a fair task, and had none (`dl_server_start()`).
@@ -78,7 +78,7 @@ impl State {
     fn charge_current(&mut self, cpu: CpuId) {
         let current = self.cpu(cpu).current.filter(|task| {
             let state = self.task(*task);
-            state.runnable && state.class == Class::Fair
+            state.runnable && !state.class.is_urgent()
         });
         let mut next = current.map(|current| self.entity_of(current));
         while let Some(entity) = next {

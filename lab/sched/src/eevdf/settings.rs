@@ -5,7 +5,7 @@ use warmq_config::{Chosen, Setting};
 use warmq_units::Duration;
 
 use super::cache_aware;
-use super::rules::{CgroupMode, DelayedLag, LagLimit, Protection, Reweight, WakeupTest, scale};
+use super::rules::{CgroupMode, LagLimit, Protection, Reweight, WakeupTest, scale};
 use super::weights::Precision;
 
 const FEATURES: &str = "Linux, kernel/sched/features.h";
@@ -18,6 +18,8 @@ const LONGEST_PERIOD: Duration = Duration::from_us(1 << 22);
 /// stable releases that have them, are in the sources of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Version {
+    /// 6.6 as 6.6.139 has it.
+    V6_6,
     /// 6.12 as Debian 13 has it.
     V6_12,
     /// 6.18 up to 6.18.16.
@@ -30,15 +32,13 @@ pub(crate) enum Version {
     V7_3,
 }
 
-use Version::{V6_12, V6_18, V7_1, V7_2, V7_3};
+use Version::{V6_6, V6_12, V6_18, V7_1, V7_2, V7_3};
 
 /// What can be set on the scheduler of `version`, with its defaults.
 pub(crate) fn settings(version: Version) -> Vec<Setting> {
     let mut settings = of_the_queue(version);
-    settings.extend(cache_aware::settings(match version {
-        V7_2 | V7_3 => "process",
-        _ => "off",
-    }));
+    let cache_aware = if version < V7_2 { "off" } else { "process" };
+    settings.extend(cache_aware::settings(cache_aware));
     settings
 }
 
@@ -60,10 +60,6 @@ warmq_config::settings_of! {
         precision: Precision = match chosen.flag("full_weights") {
             true => Precision::Full,
             false => Precision::Down,
-        },
-        delayed_lag: DelayedLag = match chosen.flag("delayed_lag_bounded") {
-            true => DelayedLag::AtMostAsItSlept,
-            false => DelayedLag::AsItLeaves,
         },
         /// What real-time tasks leave to fair ones (`rq->fair_server`).
         fair_server: Reservation = Reservation {
@@ -93,25 +89,24 @@ warmq_config::settings_of! {
         "hrtick_dl" => hrtick_dl: bool, flag(version >= V7_1),
             "whether a timer ends the runtime of a deadline task; if not, a tick does",
             "HRTICK_DL in features.h, as `hrtick`";
-        "base_slice", duration((Duration::from_us(100), LONGEST_SLICE), Duration::from_us(700)),
+        "base_slice", duration((Duration::from_us(100), LONGEST_SLICE), Duration::from_us(if version == V6_6 { 750 } else { 700 })),
             "the slice of a task that asks for none; for one CPU",
-            "base_slice_ns; 0.75 ms before 6.15 and 6.12.30";
+            "base_slice_ns; 0.75 ms before 6.15 and 6.12.30, and still in 6.6.139";
+        "custom_slices" => custom_slices: bool, flag(version >= V6_12),
+            "whether a task may ask for a slice of its own (sched_attr.sched_runtime)",
+            "857b158dc5e8 (6.12)";
         "tunable_scaling", choice(&["log", "none", "linear"]),
             "`log`: base_slice is multiplied by 1 + floor(log2 CPUs), of 8 CPUs at most; `linear`: by the \
              number of CPUs, 8 at most",
             TUNABLES;
-        "reweight" => reweight: Reweight, choice_of(&Reweight::WORDS, match version {
-            V6_18 => "places-again",
-            _ => "keeps-average",
-        }),
+        "reweight" => reweight: Reweight, choice_of(&Reweight::WORDS, if version == V6_18 { "places-again" } else { "keeps-average" }),
             "what happens to a queued entity whose weight changes, as that of a group does when its tasks \
              sleep and wake: `keeps-average` scales its lag; `places-again` places it as if it had just \
-             joined, even if it runs, and starves other groups. With `flat` it is always the first",
-            "6d71a9c61604 (6.13), reverted by 101f3498b4bd (7.1, 6.18.45)";
-        "lag_limit" => lag_limit: LagLimit, choice_of(&LagLimit::WORDS, match version {
-            V6_12 | V6_18 => "own-slice",
-            _ => "longest-slice",
-        }),
+             joined, even if it runs, and starves other groups; `keeps-vruntime` scales the distance to its \
+             deadline alone. With `flat` it is always the first",
+            "6d71a9c61604 (6.13), reverted by 101f3498b4bd (7.1, 6.18.45); 6.6 began with `keeps-vruntime`, which \
+             eab03c23c2a1 (6.7, and in the source of 6.6.139) replaced";
+        "lag_limit" => lag_limit: LagLimit, choice_of(&LagLimit::WORDS, if version < V7_1 { "own-slice" } else { "longest-slice" }),
             "the most lag that counts: two slices of its own or a tick, or the longest slice of its queue and \
              a tick",
             "6e3c0a4e1ad1 (7.0, 6.18.17, 6.19.7)";
@@ -124,16 +119,16 @@ warmq_config::settings_of! {
         "place_deadline_initial" => place_deadline_initial: bool, flag(true),
             "whether the first slice of a new task is half of one",
             FEATURES;
-        "place_rel_deadline" => place_rel_deadline: bool, flag(true),
+        "places_new_twice" => places_new_twice: bool, flag(version < V6_12),
+            "whether a new task is placed again as one that is not new, which gives it a whole slice all the same",
+            "wake_up_new_task() passes ENQUEUE_INITIAL in 6.12, and not in 6.6.139";
+        "place_rel_deadline" => place_rel_deadline: bool, flag(version >= V6_12),
             "whether an entity that moves keeps the distance to its deadline",
-            FEATURES;
+            "features.h of 6.12; 6.6 has no such feature";
         "yield_forfeits" => yield_forfeits: bool, flag(true),
             "whether sched_yield also gives away what is left of the slice; if not, it only puts off the deadline",
-            "79104becf42b (6.17; in 6.12 since a release between .56 and .63)";
-        "protection" => protection: Protection, choice_of(&Protection::WORDS, match version {
-            V6_12 => "deadline",
-            _ => "shortest-slice",
-        }),
+            "79104becf42b (6.17; in 6.12 since a release between .56 and .63; in 6.6.139)";
+        "protection" => protection: Protection, choice_of(&Protection::WORDS, if version < V6_18 { "deadline" } else { "shortest-slice" }),
             "until when a picked entity keeps the CPU: until its own slice is over, or for the shortest slice \
              of its queue",
             "74eec63661d4 and others (6.17)";
@@ -144,6 +139,7 @@ warmq_config::settings_of! {
             "whether a picked entity is protected at all; if not, for 0.7 ms from 6.17 on",
             FEATURES;
         "wakeup_test" => wakeup_test: WakeupTest, choice_of(&WakeupTest::WORDS, match version {
+            V6_6 => "6.6",
             V6_12 => "6.12",
             V6_18 => "6.18",
             _ => "6.19",
@@ -151,7 +147,7 @@ warmq_config::settings_of! {
             "by which kernel's rules a woken task preempts: they differ for short slices, children and tasks \
              whose dequeue is delayed",
             "check_preempt_wakeup_fair(); e837456fdca8 and 15257cc2f905 (6.19)";
-        "preempt_short" => preempt_short: bool, flag(true),
+        "preempt_short" => preempt_short: bool, flag(version >= V6_12),
             "whether a woken task with a shorter slice preempts a protected one",
             FEATURES;
         "wakeup_preemption" => wakeup_preemption: bool, flag(true),
@@ -162,16 +158,16 @@ warmq_config::settings_of! {
              as the clock is not read again in between; if not, to the one that still runs",
             "rq_clock_skip_update() in wakeup_preempt() and yield_task_fair(), in sources of 4.16 to 6.12; seen in a \
              recording of 6.18.44 (docs/simplex.md)";
-        "pick_buddy" => pick_buddy: bool, flag(true),
+        "pick_buddy" => pick_buddy: bool, flag(version >= V6_12),
             "whether the next buddy is picked first while it is eligible",
             FEATURES;
         "next_buddy" => next_buddy: bool, flag(false),
             "whether a woken task becomes the next buddy",
             "aceccac58ad7, off again by 4f70f106bca1 before 6.19";
-        "delay_dequeue" => delay_dequeue: bool, flag(true),
+        "delay_dequeue" => delay_dequeue: bool, flag(version >= V6_12),
             "whether a task that owes time stays queued in its sleep until its lag is paid",
             FEATURES;
-        "delay_zero" => delay_zero: bool, flag(true),
+        "delay_zero" => delay_zero: bool, flag(version >= V6_12),
             "whether such a task earns nothing meanwhile",
             FEATURES;
         "requeue_charges" => requeue_charges: bool, flag(version >= V7_2),
@@ -179,7 +175,7 @@ warmq_config::settings_of! {
              that is owed is as of the last tick",
             "off in the sources of 6.12.63, 6.18.2, 6.18.35 and 7.1.5 and as seen in guests of 6.12, 6.18 and \
              7.1.13, on as seen in guests of 7.2.12 (docs/decisions.md); no source of 7.2 was to be had";
-        "delayed_lag_bounded", flag(version >= V7_1),
+        "delayed_lag_bounded" => delayed_lag_bounded: bool, flag(version >= V7_1),
             "whether such a task never owes more than when it fell asleep",
             "Linux 7.1";
         "flat" => flat: bool, flag(version >= V7_3),
@@ -188,15 +184,19 @@ warmq_config::settings_of! {
             "85570f10a4c6 (7.3), read as version 3 of the patch, with the later fix that the running task is \
              charged whatever its group (1719d035a6fa); protection and short slices are as in 7.1, as what \
              7.3 changed in them was not read";
-        "cgroup_mode" => cgroup_mode: CgroupMode, choice_of(&CgroupMode::WORDS, match version {
-            V7_3 => "concur",
-            _ => "smp",
-        }),
+        "cgroup_mode" => cgroup_mode: CgroupMode, choice_of(&CgroupMode::WORDS, if version < V7_3 { "smp" } else { "concur" }),
             "what the shares of a group are multiplied by before its CPUs have their parts of them: `smp` \
              by 1, `concur` by the tasks that are runnable on average, and by the CPUs at most, `max` by \
              the CPUs, `tasks` by the tasks; `up` gives each CPU all shares",
             "debugfs sched/cgroup_mode; fb1050ac8e40 (7.3), before that as `smp`. The CPUs are all of the \
              machine: of cpusets a group knows nothing here";
+        "empty_keeps_weight" => empty_keeps_weight: bool, flag(version >= V6_12),
+            "whether a group that has just become empty on a CPU keeps its weight there; if not, it has that of its \
+             past load until a task comes back",
+            "66951e4860d3 (6.14, 6.12.14)";
+        "load_interval" => load_interval: i64, duration((Duration::ZERO, Duration::from_s(1)), Duration::from_ms((version > V6_6).into())),
+            "how often a CPU says at most what load of a group it has, from which its weights elsewhere follow",
+            "1528c661c24b (6.7): 1 ms; before, whenever it has changed by a 64th (update_tg_load_avg())";
         "groups" => groups: bool, flag(true),
             "whether a CPU is shared out to task groups by their shares, then to their tasks",
             "Linux, CONFIG_FAIR_GROUP_SCHED";
@@ -228,7 +228,7 @@ warmq_config::settings_of! {
             TUNABLES;
         "newidle_random" => newidle_random: bool, flag(version != V6_18),
             "whether a CPU that is about to idle looks for work only as often as it found some before",
-            "NI_RANDOM (6.19, 6.12.65, and a release of 6.18 between .3 and .35)";
+            "NI_RANDOM (6.19, 6.12.65, and releases of 6.18 between .3 and .35 and of 6.6)";
         "newidle_rate" => newidle_rate: bool, flag(version >= V7_1),
             "whether it looks the more often, the more rarely it is about to idle: always, if 512 times take 4 s or more",
             "NI_RATE (7.1)";
@@ -252,22 +252,26 @@ warmq_config::settings_of! {
              that balances and is larger, and a lone task may leave a core with busy siblings, or go to \
              another cluster of the same capacity",
             "update_sg_lb_stats() and sched_balance_find_src_rq() of 7.3.4, not of 7.2.12";
-        "fair_server_runtime", duration((Duration::ZERO, LONGEST_PERIOD), Duration::from_ms(50)),
+        "rt_runtime" => rt_runtime: i64, duration((Duration::ZERO, LONGEST_PERIOD), Duration::from_ms(if version == V6_6 { 950 } else { 0 })),
+            "the most that real-time tasks have of a CPU in each `rt_period`, then they wait, and it may idle; 0: all",
+            "kernel.sched_rt_runtime_us (0 is its -1) until 6.11; from 6.12 on nothing is throttled unless \
+             CONFIG_RT_GROUP_SCHED is set (5f6bd380c7bd). No CPU borrows from another: RT_RUNTIME_SHARE is off from \
+             5.10 on";
+        "rt_period" => rt_period: i64, duration((Duration::from_us(100), LONGEST_PERIOD), Duration::from_s(1)),
+            "the period of that, for all CPUs the same; the first begins with the first real-time task",
+            "kernel.sched_rt_period_us";
+        "fair_server_runtime", duration((Duration::ZERO, LONGEST_PERIOD), Duration::from_ms(if version == V6_6 { 0 } else { 50 })),
             "the CPU time that fair tasks have in each period beside real-time ones, which would starve \
              them; at most the period; 0 switches the server off",
-            "debugfs sched/fair_server/cpu*/runtime; 557a6bfc662c (6.12). Until 6.11 \
-             sched_rt_runtime_us leaves 50 ms in 1 s to others; no kernel of that age is modelled";
+            "debugfs sched/fair_server/cpu*/runtime; 557a6bfc662c (6.12). Until 6.11 `rt_runtime` leaves 50 ms in 1 s";
         "fair_server_period", duration((Duration::from_us(100), LONGEST_PERIOD), Duration::from_s(1)),
             "the period of that; it serves so late in its period that the runtime just fits",
             "debugfs sched/fair_server/cpu*/period";
-        "fair_server_counts", flag(version < V7_2),
+        "fair_server_counts", flag((V6_12..V7_2).contains(&version)),
             "whether what the server has reserved counts where deadline tasks are admitted",
             "seen in guests of one CPU: 6.12.118, 6.18.15 and 7.1.13 refuse a task of 94.9 % of it, 7.2.12 and \
              7.3.4 admit it. By the source of 7.3.4, too, it is to count (dl_server_apply_params())";
-        "fair_server_idle", choice_of(&["stops", "spends"], match version {
-            V6_12 | V6_18 => "spends",
-            _ => "stops",
-        }),
+        "fair_server_idle", choice_of(&["stops", "spends"], if version < V7_1 { "spends" } else { "stops" }),
             "what idle time does to the server: `spends` uses up its runtime; `stops` puts it off by a \
              period, and stops it if the CPU idles for all of that",
             "dl_server_update_idle_time() in the source of 6.12.117; dl_defer_idle in that of 7.3.4; the \
@@ -287,6 +291,7 @@ mod tests {
                 .map(|setting| setting.name)
                 .collect()
         };
+        assert_eq!(names(V6_12), names(V6_6));
         assert_eq!(names(V6_12), names(V6_18));
         assert_eq!(names(V6_12), names(V7_1));
         assert_eq!(names(V6_12), names(V7_2));
@@ -295,7 +300,7 @@ mod tests {
 
     #[test]
     fn each_default_is_allowed() {
-        for version in [V6_12, V6_18, V7_1, V7_2, V7_3] {
+        for version in [V6_6, V6_12, V6_18, V7_1, V7_2, V7_3] {
             for setting in settings(version) {
                 assert!(setting.kind.admits(&setting.default), "{}", setting.name);
             }

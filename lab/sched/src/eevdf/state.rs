@@ -8,7 +8,7 @@ use warmq_units::{Address, CpuId, Cycles, Instant, LockId, TaskId};
 use crate::affinity::Steering;
 use crate::fair::tree::{EntityId, Tree};
 pub(super) use crate::fair::tree::{QueueId, What};
-use warmq_classes::{Cbs, Joining, Rank, Reservation, Server, Urgent};
+use warmq_classes::{Joining, Reservation, Server, TaskClass, Throttle, Urgent};
 
 use super::active::Push;
 use super::balance::{Pass, Pull};
@@ -160,6 +160,8 @@ pub(super) struct CpuState {
     pub(super) server: Server,
     /// The timer of that.
     pub(super) server_timer: Alarm,
+    /// What limits real-time tasks where there is no server (`rt_rq.rt_time`, `rt_throttled`).
+    pub(super) throttle: Throttle,
     /// How much of the CPU they use (`avg_rt`, `avg_dl`).
     pub(super) urgent_load: Average,
     /// The fair tasks that are runnable here, the latest that was queued or picked last
@@ -218,44 +220,14 @@ pub(super) struct CpuState {
     pub(super) kicked_at: i64,
 }
 
-/// The class of a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Class {
-    #[default]
-    Fair,
-    /// Real-time and deadline tasks.
-    Urgent,
-}
-
-/// How a fair task stands to others at a wakeup.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Policy {
-    #[default]
-    Other,
-    Batch,
-    Idle,
-}
-
 #[derive(Default)]
 pub(super) struct TaskState {
     pub(super) entity: EntityId,
-    pub(super) class: Class,
-    /// What it is compared by with tasks above the fair ones.
-    pub(super) rank: Rank,
-    /// The reservation of a deadline task, how it comes onto its next queue, and the timer that
-    /// ends its throttling.
-    pub(super) cbs: Option<Cbs>,
-    /// What is left of the one that it had when it was of this class: it gets no new runtime by
-    /// coming back before that is over.
-    pub(super) left_cbs: Option<Cbs>,
+    pub(super) class: TaskClass,
+    /// How it comes onto its next queue.
     pub(super) joining: Joining,
-    pub(super) replenishment: Alarm,
-    pub(super) policy: Policy,
     /// Between which capacities it asks to be run.
     pub(super) clamp: Clamp,
-    pub(super) round_robin: bool,
-    /// Ticks that are left of a SCHED_RR slice.
-    pub(super) rr_slice: u64,
     /// The CPU in whose queue it is, or was last (`task_cpu()`).
     pub(super) cpu: CpuId,
     /// It is runnable there, or runs there.
@@ -305,6 +277,9 @@ pub(super) struct State {
     /// CPUs whose server may want its timer armed otherwise than it is, and deadline tasks.
     pub(super) servers: Vec<CpuId>,
     pub(super) deadlines: Vec<TaskId>,
+    /// When the period of that ends on all CPUs, and the timer of it (`rt_period_timer`).
+    pub(super) period_ends: Option<i64>,
+    pub(super) period_timer: Alarm,
     /// What arming a timer of a slice takes.
     pub(super) hrtick_cost: Cycles,
     /// What a layer of affinity wants, if there is one.

@@ -1,11 +1,12 @@
 //! The tick, the timer that ends slices, and `sched_yield`.
 
+use warmq_classes::Overload;
 use warmq_kernel::Context;
 use warmq_units::{CpuId, Duration, TaskId};
 
 use super::deadline::SLICE_TIMER;
 use super::effects::Urgency;
-use super::state::{Class, State};
+use super::state::State;
 
 /// The shortest that a slice's timer is armed for, in ns (`hrtick_start()`).
 const SHORTEST_HRTICK: i64 = 10_000;
@@ -22,13 +23,12 @@ impl State {
             .current
             .filter(|task| self.task(*task).runnable)
         {
-            match self.task(current).class {
-                Class::Fair => {
-                    self.tick_fair(current);
-                    self.plan_scan(context, current);
-                    self.note_misfit(context, here, current);
-                }
-                Class::Urgent => self.tick_urgent(here, current),
+            if self.task(current).class.is_urgent() {
+                self.tick_urgent(here, current);
+            } else {
+                self.tick_fair(current);
+                self.plan_scan(context, current);
+                self.note_misfit(context, here, current);
             }
         }
         if !self.cpu(here).domains.is_empty() && self.is_due(here) {
@@ -53,17 +53,9 @@ impl State {
     fn tick_urgent(&mut self, here: CpuId, current: TaskId) {
         self.update_urgent_load(here);
         self.charge_urgent(current);
-        let renewed = self.round_robin;
-        let state = self.task_mut(current);
-        if !state.round_robin {
-            return;
-        }
-        state.rr_slice = state.rr_slice.saturating_sub(1);
-        if state.rr_slice > 0 {
-            return;
-        }
-        state.rr_slice = renewed;
-        if self.cpu(here).urgent.has_equal(current) {
+        let slice = self.round_robin;
+        let is_over = self.task_mut(current).class.tick(slice);
+        if is_over && self.cpu(here).urgent.has_equal(current) {
             self.cpu_mut(here).urgent.requeue(current);
             self.effects.request(here, Urgency::Now);
         }
@@ -75,7 +67,7 @@ impl State {
         self.cpu_mut(cpu).hrtick = None;
         let current = self.cpu(cpu).current;
         match current.filter(|task| self.task(*task).runnable) {
-            Some(current) if self.task(current).class == Class::Fair => {
+            Some(current) if !self.task(current).class.is_urgent() => {
                 self.tick_fair(current);
                 self.effects.request(cpu, Urgency::Now);
             }
@@ -105,7 +97,7 @@ impl State {
         let queued = self.queues[there.root].runnable + there.delayed;
         let current = there
             .current
-            .filter(|current| self.task(*current).class == Class::Fair);
+            .filter(|current| !self.task(*current).class.is_urgent());
         let entity = self.entity_of(current.filter(|_| self.rules.hrtick && queued > 1)?);
         let (state, weight) = (&self.entities[entity], self.virtual_weight(entity));
         let left = i128::from(state.deadline - state.vruntime) * i128::from(weight);
@@ -144,7 +136,7 @@ impl State {
         {
             context.cancel_timer(timer);
         }
-        if next.is_some_and(|task| self.task(task).class == Class::Urgent) {
+        if next.is_some_and(|task| self.task(task).class.is_urgent()) {
             self.push_urgent(context, here);
         }
     }
@@ -153,13 +145,12 @@ impl State {
     /// case. Returns whether the task was charged for that.
     pub(super) fn yields(&mut self, task: TaskId) -> bool {
         let state = self.task(task);
-        let (entity, cpu, class) = (state.entity, state.cpu, state.class);
-        if let Some(cbs) = &mut self.task_mut(task).cbs {
-            cbs.yields();
+        let (entity, cpu, is_urgent) = (state.entity, state.cpu, state.class.is_urgent());
+        if self.task_mut(task).class.yields() {
             self.charge_urgent(task);
             return true;
         }
-        if class == Class::Urgent {
+        if is_urgent {
             self.cpu_mut(cpu).urgent.requeue(task);
             return false;
         }

@@ -71,12 +71,7 @@ impl State {
         }
     }
 
-    /// Whether a vruntime of `vruntime` is not after V, without rounding (`vruntime_eligible()`).
-    pub(super) fn is_eligible_at(&self, queue: QueueId, vruntime: i64) -> bool {
-        self.eligible_at(queue)(vruntime)
-    }
-
-    /// The same for many vruntimes.
+    /// Whether vruntimes are not after V, without rounding (`vruntime_eligible()`).
     pub(super) fn eligible_at(&self, queue: QueueId) -> impl Fn(i64) -> bool + use<> {
         let (sums, zero) = (self.sums(queue), self.queues[queue].zero);
         move |vruntime| sums.moment >= i128::from(vruntime - zero) * sums.weight
@@ -85,7 +80,7 @@ impl State {
     /// Whether `entity` is owed time, or owes none (`entity_eligible()`).
     pub(super) fn is_eligible(&self, entity: EntityId) -> bool {
         let state = &self.entities[entity];
-        self.is_eligible_at(self.timeline(entity), state.vruntime)
+        self.eligible_at(self.timeline(entity))(state.vruntime)
     }
 
     /// What `entity` is owed now, as far as it counts (`update_entity_lag()`).

@@ -1,6 +1,7 @@
 //! Whether a woken task preempts the running one (`wakeup_preempt()`,
 //! `check_preempt_wakeup_fair()`).
 
+use warmq_kernel::Policy;
 use warmq_units::{CpuId, TaskId};
 
 use crate::fair::tree::EntityId;
@@ -8,7 +9,7 @@ use crate::fair::tree::EntityId;
 use super::effects::Urgency;
 use super::queueing::Leaving;
 use super::rules::WakeupTest;
-use super::state::{Class, Policy, State, What};
+use super::state::{State, What};
 
 /// How long the running entity must have had the CPU for a synchronous wakeup to preempt it by its
 /// deadline, in ns: less if a CPU was selected for the woken task.
@@ -44,20 +45,16 @@ impl State {
         let Some(current) = self.cpu(cpu).current else {
             return self.effects.request(cpu, Urgency::Now);
         };
-        let (new, running) = (self.task(task), self.task(current));
-        match (new.class, running.class) {
-            (Class::Fair, Class::Urgent) => {}
-            (Class::Urgent, Class::Fair) => self.effects.request(cpu, Urgency::Now),
-            (Class::Urgent, Class::Urgent) => {
-                if new.rank < running.rank {
-                    self.effects.request(cpu, Urgency::Now);
-                }
-            }
-            (Class::Fair, Class::Fair) => {
-                if current != task && !resched && !self.effects.asks_now(cpu) {
-                    self.check_fair(cpu, (current, task), woken);
-                }
-            }
+        let [new, running] = [task, current].map(|task| self.task(task).class.rank());
+        if new < running {
+            self.effects.request(cpu, Urgency::Now);
+        } else if !new.is_urgent()
+            && !running.is_urgent()
+            && current != task
+            && !resched
+            && !self.effects.asks_now(cpu)
+        {
+            self.check_fair(cpu, (current, task), woken);
         }
     }
 
@@ -75,11 +72,13 @@ impl State {
         };
         let preempts = match (self.is_idle_entity(running), self.is_idle_entity(new)) {
             (true, false) => {
-                self.unprotect(running);
+                if self.rules.wakeup_test != WakeupTest::V6_6 {
+                    self.unprotect(running);
+                }
                 true
             }
             (false, true) => false,
-            _ if self.task(task).policy != Policy::Other => false,
+            _ if self.task(task).class.policy() != Policy::Other => false,
             _ => {
                 self.charge(self.entities[running].queue);
                 self.wins(running, new, woken)
@@ -95,6 +94,7 @@ impl State {
         let shorter = self.entities[new].slice < self.entities[running].slice;
         let short = self.rules.preempt_short && shorter;
         match self.rules.wakeup_test {
+            WakeupTest::V6_6 => self.best(self.timeline(running), true) == Some(new),
             WakeupTest::V6_12 => self.wins_6_12(running, new, short),
             WakeupTest::V6_18 => self.wins_6_18(running, new, short),
             WakeupTest::V6_19 => self.wins_6_19(running, new, short, woken),
@@ -182,7 +182,7 @@ impl State {
     /// Whether `entity` runs only when nobody else wants to (`se_is_idle()`).
     pub(super) fn is_idle_entity(&self, entity: EntityId) -> bool {
         match self.entities[entity].what {
-            What::Task(task) => self.task(task).policy == Policy::Idle,
+            What::Task(task) => self.task(task).class.policy() == Policy::Idle,
             What::Group(own) => {
                 let group = self.queues[own].group;
                 group.is_some_and(|group| self.groups[group].idle)

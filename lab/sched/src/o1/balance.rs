@@ -5,16 +5,13 @@ use warmq_kernel::{Balance, Context};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
+use crate::fair::domains::{BUSY_FACTOR, MIN_INTERVAL};
+
 use super::O1;
-use super::domains::{MIN_INTERVAL_MS, power};
+use super::domains::power;
 use super::queue::{LOAD_SCALE, Pull};
 use super::release::Release;
 use super::rules::Rules;
-
-/// The longest interval while all tasks elsewhere are bound (`MAX_PINNED_INTERVAL`).
-const MAX_PINNED_INTERVAL_MS: u64 = 512;
-/// A busy CPU balances so many times less often (`busy_factor`).
-const BUSY_FACTOR: u64 = 64;
 
 /// Between which queues tasks may move, and which.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +33,7 @@ pub(super) struct Moved {
 /// The jiffy in which `cpu` of `cpus` is said to have balanced last when time starts: CPUs balance
 /// in turn (`CPU_OFFSET`), as they do on a machine that has been up for long.
 pub(super) fn first_balance(rules: &Rules, cpu: CpuId, cpus: u16) -> u64 {
-    let busy = rules.interval(MIN_INTERVAL_MS * BUSY_FACTOR);
+    let busy = rules.interval(MIN_INTERVAL * BUSY_FACTOR);
     offset(rules, cpu, cpus) / busy * busy
 }
 
@@ -103,9 +100,9 @@ impl O1 {
         let factor = if idle { 1 } else { BUSY_FACTOR };
         let mut any = false;
         for domain in &mut queue.domains {
-            let interval = rules.interval(domain.interval_ms * factor);
-            if jiffies.saturating_sub(domain.last) >= interval {
-                domain.last += interval;
+            let interval = rules.interval(domain.interval * factor);
+            if jiffies.saturating_sub(domain.last_balance) >= interval {
+                domain.last_balance += interval;
                 domain.due = true;
             }
             any |= domain.due;
@@ -218,19 +215,7 @@ impl O1 {
     fn balanced(&mut self, (here, domain): (CpuId, usize), when: Balance, all_pinned: bool) {
         self.queue_mut(here).domains[domain].failed = 0;
         if when != Balance::NewlyIdle {
-            self.back_off((here, domain), all_pinned);
-        }
-    }
-
-    /// Doubles the interval at which `here` balances a domain, up to the longest.
-    fn back_off(&mut self, (here, domain): (CpuId, usize), all_pinned: bool) {
-        let domain = &mut self.queue_mut(here).domains[domain];
-        let most = match all_pinned {
-            true => MAX_PINNED_INTERVAL_MS,
-            false => domain.level.max_interval_ms,
-        };
-        if domain.interval_ms < most {
-            domain.interval_ms *= 2;
+            self.queue_mut(here).domains[domain].back_off(all_pinned);
         }
     }
 
@@ -259,7 +244,7 @@ impl O1 {
         } else if moved.tasks == 0 {
             self.attempt_failed(context, domain, from);
         } else {
-            self.queue_mut(here).domains[domain].interval_ms = MIN_INTERVAL_MS;
+            self.queue_mut(here).domains[domain].interval = MIN_INTERVAL;
         }
     }
 
@@ -269,7 +254,7 @@ impl O1 {
         let here = context.cpu();
         let state = &mut self.queue_mut(here).domains[domain];
         state.failed += 1;
-        state.interval_ms = MIN_INTERVAL_MS;
+        state.interval = MIN_INTERVAL;
         let tries = state.level.cache_nice_tries;
         if state.failed <= tries + 2 {
             return;
@@ -279,12 +264,12 @@ impl O1 {
             !context.task(running).may_run_on(here) || !self.steering.lets_move(running, from, here)
         };
         if running.is_some_and(stays) {
-            return self.back_off((here, domain), true);
+            return self.queue_mut(here).domains[domain].back_off(true);
         }
         self.queue_mut(here).domains[domain].failed = tries + 1;
         if self.queue(from).push_to.is_none() {
             self.queue_mut(from).push_to = Some(here);
-            self.back_off((here, domain), false);
+            self.queue_mut(here).domains[domain].back_off(false);
             context.reschedule(from);
         }
     }

@@ -62,6 +62,7 @@ use warmq_machine::Access;
 use warmq_units::{Address, CpuId, Cycles, LockId, TaskId};
 
 use crate::affinity::Steering;
+use crate::fair::domains::{OF_2_6_16, domains};
 
 use self::clock::Clock;
 use self::queue::RunQueue;
@@ -111,7 +112,8 @@ impl O1 {
         };
         let siblings = cpus().map(siblings).collect();
         let all = attach.cpus();
-        let domains = |cpu| domains::domains(attach, cpu, balance::first_balance(&rules, cpu, all));
+        let last = |cpu| balance::first_balance(&rules, cpu, all);
+        let domains = |cpu| domains(attach, cpu, OF_2_6_16, last(cpu));
         let domains: Vec<_> = cpus().map(domains).collect();
         let queue = |domains| RunQueue::new(attach, domains);
         let queues = domains.into_iter().map(queue).collect();

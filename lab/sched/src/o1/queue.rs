@@ -3,8 +3,9 @@
 use warmq_kernel::Attach;
 use warmq_units::{Address, Bytes, CpuId, LockId, TaskId};
 
+use crate::fair::domains::Domain;
+
 use super::arrays::PrioArray;
-use super::domains::Domain;
 use super::rules::PRIORITIES;
 
 /// What a runnable task weighs in a CPU's load (`SCHED_LOAD_SCALE`).

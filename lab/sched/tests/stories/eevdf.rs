@@ -1,5 +1,5 @@
-//! EEVDF of Linux 6.12, 6.18, 7.1, 7.2 and 7.3: turns, groups, lazy preemption, and the starvation
-//! of 6.13 to 7.0.
+//! EEVDF of Linux 6.6, 6.12, 6.18, 7.1, 7.2 and 7.3: turns, groups, lazy preemption, and the
+//! starvation of 6.13 to 7.0.
 //!
 //! The kernel costs nothing here, and HZ is 250.
 
@@ -50,22 +50,25 @@ fn shares<const N: usize>(
     std::array::from_fn(|task| (ran(&kernel, task) - before[task]) / 10_000)
 }
 
+/// How often two hogs on one CPU are preempted in a second, each as `made`.
+fn turns_of_hogs(name: &str, set: &[(&str, Value)], made: fn(TaskSpec) -> TaskSpec) -> u64 {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        hog(boot, made(called("A")))?;
+        hog(boot, made(called("B")))?;
+        Ok(())
+    };
+    let (_, kernel) = machine(1, Preemption::Lazy).plays(scheduler(name, set), 1_000, workload);
+    let figures = [0, 1].map(|task| task_figures(&kernel, task).involuntary);
+    figures.iter().sum()
+}
+
 /// Decision case 8: equal hogs on one CPU, whose slice is 0.7 ms.
 #[test]
 fn slices_end_with_the_tick_until_7_1_and_by_a_timer_from_then_on() {
-    let turns = |name: &str, set: &[(&str, Value)]| {
-        let workload = |boot: &mut Boot<'_>| -> Started {
-            hog(boot, called("A"))?;
-            hog(boot, called("B"))?;
-            Ok(())
-        };
-        let (_, kernel) = machine(1, Preemption::Lazy).plays(scheduler(name, set), 1_000, workload);
-        let figures = [0, 1].map(|task| task_figures(&kernel, task).involuntary);
-        figures.iter().sum::<u64>()
-    };
+    let turns = |name, set: &[_]| turns_of_hogs(name, set, |hog| hog);
     assert_eq!(
         EEVDF.map(|name| turns(name, &[])),
-        [250, 250, 1_429, 1_429, 1_429]
+        [250, 250, 250, 1_429, 1_429, 1_429]
     );
     assert_eq!(turns("eevdf-7.1", &[flag("hrtick", false)]), 250);
     assert_eq!(turns("eevdf-6.12", &[flag("hrtick", true)]), 1_429);
@@ -92,6 +95,32 @@ fn whoever_is_picked_again_has_the_cpu_until_a_tick_unless_the_timer_is_armed_ag
     assert!((150..=200).contains(&by_tick), "{by_tick}");
     assert!((150..=215).contains(&now), "{now}");
     assert!((900..=1_000).contains(&again), "{again}");
+}
+
+/// In 6.6 each change of a task begins a slice, which would never end. But the CPU picks again
+/// where a running task has become nicer (`prio_changed_fair()`).
+#[test]
+fn who_changes_itself_within_each_slice_does_not_keep_the_cpu() {
+    let of_the_other = |name: &str| {
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            boot.task(called("C"), |task: Task| async move {
+                loop {
+                    for nice in [5, 0] {
+                        task.compute(us(400)).await;
+                        task.set_nice(task.id(), nice).await;
+                    }
+                }
+            })?;
+            hog(boot, called("u"))?;
+            Ok(())
+        };
+        let [_, other] = shares(machine(1, Preemption::Voluntary), name, &[], workload);
+        other
+    };
+    for name in EEVDF {
+        let other = of_the_other(name);
+        assert!((450..=800).contains(&other), "{name}: {other}");
+    }
 }
 
 fn groups_of(sizes: &'static [usize], sessions: bool) -> impl Workload {
@@ -195,6 +224,15 @@ fn where_a_child_runs_first_is_no_migration() {
         let ran = child.ran.as_us();
         assert!(ran > 90_000 && child.migrations == 0, "{name}: {child:?}");
     }
+}
+
+/// Until 6.12 a task cannot ask for a slice: with 20 ms or without, two hogs take turns of a tick.
+#[test]
+fn a_task_may_ask_for_a_slice_from_6_12_on() {
+    let turns = |name, set: &[_]| turns_of_hogs(name, set, |hog| hog.slice(Duration::from_ms(20)));
+    assert_eq!(turns("eevdf-6.6", &[]), 250);
+    assert_eq!(turns("eevdf-6.12", &[]), 50);
+    assert_eq!(turns("eevdf-6.6", &[flag("custom_slices", true)]), 50);
 }
 
 /// The timer that was to end the slice of a task stays armed when the task sleeps and leaves

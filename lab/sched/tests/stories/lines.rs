@@ -1,7 +1,7 @@
 //! Which lines scx_warmq takes from other CPUs at a wakeup and at a switch, on a machine of 384
 //! CPUs with 24 last-level caches.
 //!
-//! `cargo test -p warmq-sched lines -- --nocapture` prints the figures of docs/scheduler.md.
+//! `cargo test -p warmq-sched lines -- --nocapture` prints the figures of docs/scheduler/cost.md.
 
 use std::collections::BTreeMap;
 

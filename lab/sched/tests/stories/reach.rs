@@ -22,9 +22,9 @@ fn longest(tasks: usize) -> Duration {
     ms(late_max + looks * look + succession * tasks as u64)
 }
 
-/// When nothing changes any more, and when the run ends.
+/// When nothing changes any more, and when the run ends: after three times the longest wait.
 const CALM: u64 = 3_000;
-const END: u64 = 40_000;
+const END: u64 = 15_000;
 
 /// The longest that each task waited for a CPU since `since`. One that is out of quota waits for
 /// none.

@@ -247,15 +247,14 @@ fn what_the_machine_lacks_is_refused() {
 #[test]
 fn every_shipped_scenario_does_its_work() {
     for entry in workloads() {
-        let (ending, _, counters) = play(entry, stage(4).real(), 400);
-        let fine = matches!(ending, Ending::TimeUp | Ending::WorkDone);
-        assert!(fine, "{}: {ending}", entry.name);
-        assert!(
-            counters.get(&entry.work) > 0,
-            "{}: no {}",
-            entry.name,
-            entry.work
-        );
+        // Most have done some after a second; some start thousands of tasks first.
+        let done = [100, 400].into_iter().any(|ticks| {
+            let (ending, _, counters) = play(entry, stage(4).real(), ticks);
+            let fine = matches!(ending, Ending::TimeUp | Ending::WorkDone);
+            assert!(fine, "{}: {ending}", entry.name);
+            counters.get(&entry.work) > 0
+        });
+        assert!(done, "{}: no {}", entry.name, entry.work);
     }
 }
 

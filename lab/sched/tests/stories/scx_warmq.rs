@@ -8,7 +8,7 @@ use warmq_decide::{Domain, WEIGHT_NICE_0, wait_bound};
 use warmq_kernel::*;
 use warmq_machine::OutOfMemory;
 use warmq_trace::{Interrupt, Observer, Record};
-use warmq_units::{CpuId, Cycles, Duration, Instant, TaskId};
+use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, TaskId};
 
 use crate::compiled::{WARMQ, is_missing};
 use crate::stage::*;
@@ -209,6 +209,97 @@ fn who_changes_its_fragment_moves_before_it_goes_on() {
     );
     // C shares D's CPU for four ticks of its own, and then A's and b's.
     shows(&lines, &["bAbAbAbAbCAbCAbCAbCA", "CDCDCDCDDDDDDDDDDDDD"]);
+}
+
+/// What the program counts in `time` ms on two CPUs, by name.
+fn counted(scheduler: MakeScheduler, time: u64, what: impl Workload) -> BTreeMap<String, u64> {
+    let (_, kernel) = stage(2).sharing(2).plays(scheduler, time, what);
+    kernel.counted_by_scheduler().into_iter().collect()
+}
+
+/// A group without members keeps its home for 100 ms: a hundred fragments in fewer than that.
+#[test]
+fn a_flood_of_fragments_gets_no_more_groups_than_one_process_may_have() {
+    if is_missing() {
+        return;
+    }
+    let counted = counted(
+        set(&[("groups_per_process", Value::Integer(32))]),
+        200,
+        |boot: &mut Boot<'_>| -> Started {
+            boot.task(called("flood"), |task: Task| async move {
+                for fragment in 0..100 {
+                    task.enter(1, fragment).await;
+                }
+            })?;
+            Ok(())
+        },
+    );
+    let of = ["hints", "groups_made", "groups_refused"].map(|name| counted[name]);
+    assert_eq!(of, [100, 32, 68]);
+}
+
+/// Four of one memory, process and cgroup, and one that is alone. At 100 ms one leaves the cgroup.
+#[test]
+fn tasks_that_name_nothing_are_grouped_by_memory_process_or_cgroup() {
+    if is_missing() {
+        return;
+    }
+    for (by, expected) in [("memory", [1, 4]), ("process", [1, 4]), ("cgroup", [1, 5])] {
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            let (mm, cgroup) = (boot.mm(), boot.group(GroupId::ROOT, "four", 100));
+            for number in 0..5 {
+                let spec = match number {
+                    4 => called("hog"),
+                    _ => TaskSpec::new("hog", Some(mm)).group(cgroup),
+                };
+                let task = member(boot, spec, None)?;
+                if number == 0 {
+                    boot.operator(Instant::START + ms(100), move |operator| async move {
+                        operator.change(Change::Group(task, GroupId::ROOT)).await;
+                    });
+                }
+            }
+            Ok(())
+        };
+        let grouping = ("grouping", Value::Text(by.into()));
+        let counted = counted(set(&[grouping, on_cpus()]), 400, workload);
+        let of = ["groups_made", "changes"].map(|name| counted[name]);
+        assert_eq!(of, expected, "{by}");
+    }
+}
+
+/// In each of four rooms six tasks pass on a byte: the first two that meet found a group, and the
+/// others come in, once.
+#[test]
+fn the_rooms_of_a_chat_are_inferred() {
+    if is_missing() {
+        return;
+    }
+    let rooms = |boot: &mut Boot<'_>| -> Started {
+        for _ in 0..4 {
+            let pipes: Result<Vec<_>, OutOfMemory> = (0..6).map(|_| boot.pipe(Bytes(64))).collect();
+            let pipes = pipes?;
+            for (user, (_, from)) in pipes.iter().copied().enumerate() {
+                let (to, _) = pipes[(user + 1) % pipes.len()];
+                boot.task(called("talker"), move |task: Task| async move {
+                    if user == 0 {
+                        task.send(to, Bytes(1)).await;
+                    }
+                    loop {
+                        task.receive(from, Bytes(1)).await;
+                        task.compute_for(Duration::from_us(50)).await;
+                        task.send(to, Bytes(1)).await;
+                    }
+                })?;
+            }
+        }
+        Ok(())
+    };
+    let inferred = ("grouping", Value::Text("inferred".into()));
+    let counted = counted(set(&[inferred, on_cpus()]), 1_000, rooms);
+    let of = ["inferred", "groups_made", "changes"].map(|name| counted[name]);
+    assert_eq!(of, [4, 4, 24]);
 }
 
 #[test]

@@ -311,7 +311,8 @@ pub fn done_in_a_second(
 }
 
 /// EEVDF of each kernel.
-pub const EEVDF: [&str; 5] = [
+pub const EEVDF: [&str; 6] = [
+    "eevdf-6.6",
     "eevdf-6.12",
     "eevdf-6.18",
     "eevdf-7.1",

@@ -1,12 +1,8 @@
-//! What others give to the scheduler and ask it for: groups of programs that name nothing, hints in
-//! a map, a Unix group with access, the tools of scx.
+//! What others give to the scheduler and ask it for: hints in a map, the tools of scx.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -19,19 +15,9 @@ use crate::workers::{Crew, hog, wait_until};
 
 pub const DRILLS: &[Drill] = &[
     Drill {
-        name: "others/group-by",
-        law: "threads that name nothing are grouped by memory, process or cgroup, and no longer once they leave it",
-        run: group_by,
-    },
-    Drill {
         name: "others/task-hint-map",
         law: "threads follow hints that are written for them into a map of task storage",
         run: task_hint_map,
-    },
-    Drill {
-        name: "others/access-group",
-        law: "the members of the Unix group that was named may look at it, and nobody else",
-        run: access_group,
     },
     Drill {
         name: "others/scx-stats",
@@ -41,58 +27,6 @@ pub const DRILLS: &[Drill] = &[
 ];
 
 const SOON: Duration = Duration::from_secs(5);
-
-/// A cgroup, removed when this is dropped; whoever is in it goes back to the root.
-struct Cgroup(&'static str);
-
-impl Cgroup {
-    fn enter(path: &'static str) -> std::io::Result<Cgroup> {
-        fs::create_dir_all(path)?;
-        fs::write(format!("{path}/cgroup.procs"), "0")?;
-        Ok(Cgroup(path))
-    }
-}
-
-impl Drop for Cgroup {
-    fn drop(&mut self) {
-        // The guest ends soon after, whatever stays.
-        let _ = fs::write("/sys/fs/cgroup/cgroup.procs", "0");
-        let _ = fs::remove_dir(self.0);
-    }
-}
-
-/// How many members the largest group of this origin has.
-fn members(origin: &str) -> u64 {
-    figures().map_or(0, |seen| {
-        let groups = seen.groups(0).into_iter();
-        let groups = groups.filter(|group| group.origin == origin);
-        groups.map(|group| group.members).max().unwrap_or(0)
-    })
-}
-
-fn group_by() -> Result<Outcome, Failure> {
-    for (by, origin) in [("mm", "memory"), ("tgid", "process"), ("cgroup", "cgroup")] {
-        let _scheduler = Scheduler::start(&["--group-by", by, "--place", "cpu"])?;
-        let mut crew = Crew::default();
-        (0..4).for_each(|_| crew.add("hog", hog));
-        let cgroup = (by == "cgroup").then(|| Cgroup::enter("/sys/fs/cgroup/warmq-drill"));
-        let cgroup = cgroup.transpose()?;
-        must!(
-            wait_until(SOON, || members(origin) >= 4),
-            "--group-by {by}: {:?}",
-            figures()?.groups(0)
-        );
-        if cgroup.is_some() {
-            drop(cgroup);
-            must!(
-                wait_until(SOON, || members(origin) < 4),
-                "threads that left their cgroup stay in its group: {:?}",
-                figures()?.groups(0)
-            );
-        }
-    }
-    Ok(Outcome::Holds("by mm, tgid and cgroup".to_owned()))
-}
 
 /// The threads of this process that have a name.
 fn threads_called(name: &str) -> Vec<i32> {
@@ -106,7 +40,7 @@ fn threads_called(name: &str) -> Vec<i32> {
     called.collect()
 }
 
-fn task_hint_map() -> Result<Outcome, Failure> {
+fn task_hint_map() -> Outcome {
     const MAP: &str = "/sys/fs/bpf/warmq-drill-hints";
     let _scheduler = Scheduler::start(&["--task-hint-map", MAP, "--place", "cpu"])?;
     let mut crew = Crew::default();
@@ -126,14 +60,9 @@ fn task_hint_map() -> Result<Outcome, Failure> {
         give(*tid, 1 + number / 3)?;
     }
     let seen = |counts: &[u64]| {
-        let mut found: Vec<u64> = figures().map_or_else(
-            |_| Vec::new(),
-            |seen| {
-                let groups = seen.groups(std::process::id()).into_iter();
-                let members = groups.map(|group| group.members);
-                members.filter(|members| *members > 0).collect()
-            },
-        );
+        let found = figures().map(|seen| seen.groups(std::process::id()));
+        let mut found = found.unwrap_or_default();
+        found.retain(|members| *members > 0);
         found.sort_unstable();
         found == counts
     };
@@ -149,40 +78,10 @@ fn task_hint_map() -> Result<Outcome, Failure> {
         figures()?.groups(0)
     );
     let _ = fs::remove_file(MAP);
-    Ok(Outcome::Holds(
-        "two groups of three, then two and three".to_owned(),
-    ))
+    Ok("two groups of three, then two and three".to_owned())
 }
 
-fn access_group() -> Result<Outcome, Failure> {
-    const GROUP: u32 = 4711;
-    let pins = "/sys/fs/bpf/scx_warmq";
-    let _scheduler = Scheduler::start(&["--access-group", "4711"])?;
-    fs::set_permissions("/sys/fs/bpf", Permissions::from_mode(0o701))?;
-    for (pin, mode) in [("slots", 0o660), ("state", 0o640), ("labels", 0o600)] {
-        let found = fs::metadata(format!("{pins}/{pin}"));
-        let found = found.map_err(|error| Failure(format!("{pin}: {error}")))?;
-        must!(
-            (found.mode() & 0o777, found.gid()) == (mode, GROUP),
-            "{pin} has mode {:o} and group {}",
-            found.mode() & 0o777,
-            found.gid()
-        );
-    }
-    let looks = |group: u32| {
-        let mut look = Command::new("scx_warmq");
-        look.arg("--stats-json").uid(65_534).gid(group);
-        look.output().is_ok_and(|output| output.status.success())
-    };
-    must!(looks(GROUP), "a member of the group cannot look at it");
-    must!(
-        !looks(GROUP + 1),
-        "somebody of another group can look at it"
-    );
-    Ok(Outcome::Holds("members only".to_owned()))
-}
-
-fn scx_stats() -> Result<Outcome, Failure> {
+fn scx_stats() -> Outcome {
     const SOCKET: &str = "/var/run/scx/root/stats";
     let _scheduler = Scheduler::start(&[])?;
     let mut crew = Crew::default();
@@ -213,5 +112,5 @@ fn scx_stats() -> Result<Outcome, Failure> {
         in_time && wakeups.is_some_and(|wakeups| (200..100_000).contains(&wakeups)),
         "two sleepers that wake 400 times a second or more: {answer}"
     );
-    Ok(Outcome::Holds(format!("{} wakeups", wakeups.unwrap_or(0))))
+    Ok(format!("{} wakeups", wakeups.unwrap_or(0)))
 }

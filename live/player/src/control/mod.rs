@@ -16,7 +16,7 @@ use warmq_units::Duration;
 use crate::crew::{Lines, end_tasks, hang};
 use crate::error::PlayError;
 use crate::notes::Notes;
-use crate::scheduler::Schedulers;
+use crate::scheduler::{Counting, Schedulers};
 use crate::specs::{ABOVE_TASKS, attributes};
 use crate::stage::Stage;
 use crate::stage::board::{Board, Verdict};
@@ -47,11 +47,31 @@ pub struct Seen {
     pub end_ns: u64,
     /// True if a recorder sees how long tasks run. Then nobody asks them, which ten thousand feel.
     pub recorded: bool,
+    /// What the scheduler counts.
+    pub counting: Option<Counting>,
 }
 
 impl Seen {
     fn sample(&self, stage: &Stage) -> Moment {
-        sample::now(stage, !self.recorded)
+        let counting = self.counting.as_ref();
+        Moment {
+            of_scheduler: counting.map(Counting::read).unwrap_or_default(),
+            ..sample::now(stage, !self.recorded)
+        }
+    }
+
+    /// What a scheduler counted that is no longer the one of the beginning, nobody knows.
+    fn drop_other_counters(&mut self, notes: &Notes) {
+        if self
+            .counting
+            .take_if(|counting| !counting.is_current())
+            .is_some()
+        {
+            let moments = self.moments.iter_mut();
+            moments.for_each(|moment| moment.of_scheduler.clear());
+            let why = "it was loaded anew, or another one was, while it played";
+            notes.say("counters of the scheduler", why);
+        }
     }
 }
 
@@ -249,6 +269,7 @@ impl Control {
         if result.is_ok() {
             self.say_if_nothing_happened(notes, seen);
         }
+        seen.drop_other_counters(notes);
         if seen.end_ns == 0 {
             // It ended early: what was counted until now is the last that is known.
             let moment = seen.sample(self.stage);
@@ -381,6 +402,8 @@ impl Control {
         }
         process::on_signals(&[libc::SIGCHLD], ignored);
         process::notify(self.lines.finish_fd);
+        // It may be reaping, as usual tasks do.
+        let _ = self.crew.get().map(|crew| ABOVE_TASKS.apply(crew));
         for _ in 0..1_500 {
             let Some(crew) = self.crew.get() else {
                 // Its program is a child, too, and tasks are ended until there are no children.

@@ -18,6 +18,7 @@ pub fn now(stage: &Stage, with_times: bool) -> Moment {
     Moment {
         at_ns,
         counts: counts.collect(),
+        of_scheduler: Vec::new(),
         ran_ns: if with_times { times(stage) } else { Vec::new() },
         quotas: stage.groups.quotas(),
     }

@@ -3,10 +3,11 @@
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 
+use warmq_scenario::SpanReference;
 use warmq_scenario::program::{APP, Do, Draws, Link, Number, SpanEdge, Wait, Which};
-use warmq_scenario::{End, SpanReference};
 use warmq_trace::Cause;
 
+use super::birth::BUFFER;
 use super::{Datagram, Left, PS_PER_NS, Performer};
 use crate::error::PlayError;
 use crate::source::Stamp;
@@ -207,13 +208,13 @@ impl Performer {
         let sent = match link {
             Link::Pipe => {
                 let (_, fd) = self.objects.pipes[place];
-                let write = |piece: &[u8]| files::write_all(fd, piece);
-                self.waiting(Cause::Pipe, of, || in_pieces(&self.buffer, bytes, write))
+                let write = |length| files::write_all(fd, &self.buffer[..length]);
+                self.waiting(Cause::Pipe, of, || in_pieces(bytes, write))
             }
             Link::Stream(which) => {
-                let fd = end(self.objects.streams[place], which);
-                let write = |piece: &[u8]| sockets::send_all(fd, piece);
-                self.waiting(Cause::Socket, of, || in_pieces(&self.buffer, bytes, write))
+                let fd = which.of(self.objects.streams[place]);
+                let write = |length| sockets::send_all(fd, &self.buffer[..length]);
+                self.waiting(Cause::Socket, of, || in_pieces(bytes, write))
             }
             Link::Datagram => self.send_datagram(self.objects.datagrams[place].1, bytes),
         };
@@ -258,9 +259,8 @@ impl Performer {
     fn write(&mut self, to: &Which, bytes: &Number) -> Result<(), Left> {
         let (place, bytes) = (self.place(to)?, self.get(bytes)?);
         let fd = self.objects.files[place];
-        let written = self.waiting(Cause::Device, Some((to, place)), || {
-            in_pieces(&self.buffer, bytes, |piece| files::write_all(fd, piece))
-        });
+        let write = |length| files::write_all(fd, &self.buffer[..length]);
+        let written = self.waiting(Cause::Device, Some((to, place)), || in_pieces(bytes, write));
         written.map_err(|error| self.broken(to, &error))
     }
 
@@ -271,13 +271,13 @@ impl Performer {
         let received = match link {
             Link::Pipe => {
                 let (fd, _) = self.objects.pipes[place];
-                let read = |piece: &mut [u8]| files::read_all(fd, piece);
-                self.waiting(Cause::Pipe, of, || into_pieces(&mut buffer, bytes, read))
+                let read = |length| files::read_all(fd, &mut buffer[..length]);
+                self.waiting(Cause::Pipe, of, || in_pieces(bytes, read))
             }
             Link::Stream(which) => {
-                let fd = end(self.objects.streams[place], which);
-                let read = |piece: &mut [u8]| sockets::receive_all(fd, piece);
-                self.waiting(Cause::Socket, of, || into_pieces(&mut buffer, bytes, read))
+                let fd = which.of(self.objects.streams[place]);
+                let read = |length| sockets::receive_all(fd, &mut buffer[..length]);
+                self.waiting(Cause::Socket, of, || in_pieces(bytes, read))
             }
             Link::Datagram => {
                 let (fd, _) = self.objects.datagrams[place];
@@ -311,39 +311,13 @@ fn piece_of(buffer: &[u8], bytes: u64) -> io::Result<&[u8]> {
     buffer.get(..length).ok_or_else(too_long)
 }
 
-/// The descriptor of one end of a stream.
-fn end((near, far): (i32, i32), end: End) -> i32 {
-    match end {
-        End::Near => near,
-        End::Far => far,
-    }
-}
-
-/// Calls `write` with pieces of `buffer` until they are `bytes` in all.
-fn in_pieces(
-    buffer: &[u8],
-    bytes: u64,
-    mut write: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<()> {
+/// Calls `moves` with lengths of pieces, which a buffer has room for, until they are `bytes` in
+/// all.
+fn in_pieces(bytes: u64, mut moves: impl FnMut(usize) -> io::Result<()>) -> io::Result<()> {
     let mut left = bytes;
     while left > 0 {
-        let piece = left.min(buffer.len() as u64);
-        write(&buffer[..piece as usize])?;
-        left -= piece;
-    }
-    Ok(())
-}
-
-/// Calls `read` with pieces of `buffer` until they are `bytes` in all.
-fn into_pieces(
-    buffer: &mut [u8],
-    bytes: u64,
-    mut read: impl FnMut(&mut [u8]) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut left = bytes;
-    while left > 0 {
-        let piece = left.min(buffer.len() as u64);
-        read(&mut buffer[..piece as usize])?;
+        let piece = left.min(BUFFER as u64);
+        moves(piece as usize)?;
         left -= piece;
     }
     Ok(())

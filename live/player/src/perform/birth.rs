@@ -15,7 +15,7 @@ use crate::sys::clock::{now_ns, thread_cpu_ns};
 use crate::sys::{futex, memory, process, sched};
 
 /// What a task sends from and receives into: larger amounts go in pieces of this size.
-const BUFFER: usize = 64 << 10;
+pub(super) const BUFFER: usize = 64 << 10;
 
 /// Plays the task in slot `index` on this thread, from its first step to its last.
 pub fn perform(stage: &'static Stage, index: u32) {

@@ -5,12 +5,14 @@
 //! here, and is killed with it. What its program says goes into a file in memory, whose last lines
 //! tell why it did not stay.
 
+mod counters;
 mod find;
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+pub use counters::{Counter, Counting};
 pub use find::find;
 
 use crate::error::PlayError;
@@ -23,10 +25,9 @@ const FOLDER: &str = "sys/kernel/sched_ext";
 const ENABLED: &str = "enabled";
 const DISABLED: &str = "disabled";
 
-/// How long a scheduler may take to come or to go, in seconds.
-pub const PATIENCE_S: u32 = 10;
-/// The same in a guest, whose instructions are emulated: 6 s were seen on a busy machine.
-pub const PATIENCE_IN_GUEST_S: u32 = 60;
+/// How long a scheduler may take to come or to go, in seconds. 6 s were seen in an emulated guest
+/// on a busy machine, and more than 10 s on one that builds and emulates two others.
+const PATIENCE_S: u32 = 60;
 /// Of what a program printed, so many lines are repeated, and so many bytes are read.
 const LINES: usize = 5;
 const LAST_BYTES: u64 = 8 << 10;
@@ -57,13 +58,12 @@ struct Loaded {
 }
 
 impl Schedulers {
-    /// Those of the kernel whose files are below `root`. Each may take so many seconds to come, and
-    /// to go. `first` is the name and the options of the one that the run begins with, if that is
-    /// not the kernel's own.
-    pub fn new(root: &Path, patience_s: u32, first: Option<(String, String)>) -> Schedulers {
+    /// Those of the kernel whose files are below `root`. `first` is the name and the options of the
+    /// one that the run begins with, if that is not the kernel's own.
+    pub fn new(root: &Path, first: Option<(String, String)>) -> Schedulers {
         Schedulers {
             folder: root.join(FOLDER),
-            patience_s,
+            patience_s: PATIENCE_S,
             first,
             loaded: None,
         }
@@ -127,6 +127,12 @@ impl Schedulers {
             Some((name, options)) => self.load(&name, &options, pause),
             None => self.unload(pause),
         }
+    }
+
+    /// Those of `wanted` that the scheduler that is there counts; none, if this run loaded none.
+    pub fn counting(&self, wanted: &[Counter]) -> Option<Counting> {
+        let loaded = self.loaded.as_ref()?;
+        Some(Counting::of(loaded.pid, wanted))
     }
 
     /// Unloads the scheduler that is there and loads that of the program `name`, which gets

@@ -34,7 +34,7 @@ impl Fake {
     }
 
     fn schedulers(&self) -> Schedulers {
-        Schedulers::new(self.root.path(), 60, None)
+        Schedulers::new(self.root.path(), None)
     }
 }
 
@@ -88,7 +88,7 @@ fn the_first_scheduler_can_come_back() {
     let fake = Fake::new();
     let (one, two) = (fake.program("one", STAYS), fake.program("two", STAYS));
     let first = Some((one.clone(), "--first".to_owned()));
-    let mut schedulers = Schedulers::new(fake.root.path(), 60, first);
+    let mut schedulers = Schedulers::new(fake.root.path(), first);
     schedulers.load_first(&mut pause).expect("loaded");
     schedulers.load(&two, "", &mut pause).expect("loaded");
     schedulers.load_first(&mut pause).expect("loaded again");
@@ -151,7 +151,7 @@ fn one_that_is_thrown_out_is_noticed_by_its_end_or_its_state() {
     let missing = schedulers.missing(&mut pause);
     let missing = missing.expect("its state says so").to_string();
     assert!(missing.contains("its program lives"), "{missing}");
-    schedulers.patience_s = 60;
+    schedulers.patience_s = PATIENCE_S;
     fs::write(fake.folder().join("state.out"), "").expect("written");
     let error = loop {
         match schedulers.thrown_out() {
@@ -202,7 +202,7 @@ fn a_scheduler_of_another_program_stays() {
 #[test]
 fn a_kernel_without_sched_ext_is_said() {
     let root = tempfile::tempdir().expect("a folder");
-    let schedulers = Schedulers::new(root.path(), 60, None);
+    let schedulers = Schedulers::new(root.path(), None);
     let error = schedulers.check().expect_err("there is none");
     assert_eq!(error.exit_code(), 4);
     assert!(error.to_string().contains("no sched_ext"), "{error}");

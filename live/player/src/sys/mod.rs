@@ -5,6 +5,7 @@
     reason = "system calls, and memory that several processes share"
 )]
 
+pub mod bpf;
 pub mod clock;
 pub mod files;
 pub mod futex;

@@ -21,6 +21,8 @@ pub struct Moment {
     pub at_ns: u64,
     /// By counter.
     pub counts: Vec<u64>,
+    /// What the scheduler has counted, by counters that come after these.
+    pub of_scheduler: Vec<u64>,
     /// By slot: CPU time in nanoseconds.
     pub ran_ns: Vec<u64>,
     /// What the kernel has counted of each group's quota.
@@ -30,7 +32,7 @@ pub struct Moment {
 impl Moment {
     /// As records.
     pub fn records(&self) -> impl Iterator<Item = Record> {
-        let counts = (0..).zip(&self.counts);
+        let counts = (0..).zip(self.counts.iter().chain(&self.of_scheduler));
         let counts = counts.map(|(counter, total)| Record::Count {
             counter,
             total: *total,
@@ -44,17 +46,23 @@ impl Moment {
 }
 
 /// Everything that tasks are and what they logged, in no order. `recorded` is true if a recorder
-/// tells of exits.
+/// sees exits. What did not fit into their logs is counted at `end`, the end of the run: it
+/// says what tasks wait for and measure, and the recorder saw who ran and who waited all the same.
 ///
 /// # Errors
 /// A number of a task that a step has started cannot be computed.
-pub fn own_records(stage: &Stage, recorded: bool) -> Result<Vec<(Instant, Own)>, PlayError> {
+pub fn own_records(
+    stage: &Stage,
+    recorded: bool,
+    end: Instant,
+) -> Result<Vec<(Instant, Own)>, PlayError> {
     let mut own = Collected {
         stage,
         start_ns: stage.board.start_ns.load(Ordering::Acquire),
         recorded,
         autogroups: BTreeMap::new(),
         due_ns: None,
+        lost: 0,
         records: Vec::new(),
     };
     for record in groups::records(&stage.bound, &stage.cpus)? {
@@ -71,6 +79,10 @@ pub fn own_records(stage: &Stage, recorded: bool) -> Result<Vec<(Instant, Own)>,
             own.answered(index);
         }
     }
+    if own.lost > 0 {
+        let (cpu, events) = (CpuId(0), own.lost);
+        own.put(end, Record::Lost { cpu, events });
+    }
     Ok(own.records)
 }
 
@@ -82,6 +94,8 @@ struct Collected<'s> {
     autogroups: BTreeMap<TaskId, u32>,
     /// When what the next span of the task at hand is about was due.
     due_ns: Option<u64>,
+    /// How much did not fit into logs.
+    lost: u64,
     records: Vec<(Instant, Own)>,
 }
 
@@ -129,21 +143,11 @@ impl Collected<'_> {
 
     fn logged(&mut self, index: u32) -> Result<(), PlayError> {
         let (entries, lost) = self.stage.slots.logged(index);
-        let task = TaskId(index);
+        self.lost += lost;
         // A log that was full may end right before the span that was due.
         self.due_ns = None;
-        let mut cpu = CpuId(0);
-        for entry in &entries {
-            if entry.mark == Mark::Ends {
-                cpu = CpuId(entry.id as u16);
-            }
-            self.entry(task, entry)?;
-        }
-        if let Some(last) = entries.last().filter(|_| lost > 0) {
-            let at = instant(last.time_ns, self.start_ns);
-            self.put(at, Record::Lost { cpu, events: lost });
-        }
-        Ok(())
+        let mut entries = entries.iter();
+        entries.try_for_each(|entry| self.entry(TaskId(index), entry))
     }
 
     /// A thread of sources and the spans that it measured: from each datagram to its first answer.
@@ -161,11 +165,7 @@ impl Collected<'_> {
         for (at_ns, record) in spans(task, &entries) {
             self.put(instant(at_ns, self.start_ns), record);
         }
-        if let Some(last) = entries.last().filter(|_| lost > 0) {
-            let at = instant(last.time_ns, self.start_ns);
-            let (cpu, events) = (CpuId(0), lost);
-            self.put(at, Record::Lost { cpu, events });
-        }
+        self.lost += lost;
     }
 
     fn entry(&mut self, task: TaskId, entry: &Logged) -> Result<(), PlayError> {
@@ -321,6 +321,27 @@ pub fn affinity(task: TaskId, cpus: &CpuSet, all: &CpuSet) -> Vec<Record> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_full_logs_lost_is_counted_at_the_end_and_hides_no_cpu_before() {
+        let stage = crate::testing::stage("[task.t]\ncount = 2\nbody = [{ run = \"1us\" }]");
+        let (room, end) = (stage.slots.log(0).entries.len() as u64, Instant(7));
+        for number in 0..room + 3 {
+            let (time_ns, mark, id) = (1, Mark::Fragment, 0);
+            stage.slots.log(0).put(Logged {
+                time_ns,
+                mark,
+                id,
+                number,
+            });
+        }
+        let records = own_records(stage, true, end).unwrap();
+        let is_lost = |own: &Own| matches!(own, Own::Record(Record::Lost { .. }));
+        let lost: Vec<_> = records.iter().filter(|(_, own)| is_lost(own)).collect();
+        let (cpu, events) = (CpuId(0), 3);
+        let wanted = (end, Own::Record(Record::Lost { cpu, events }));
+        assert_eq!(lost, [&wanted]);
+    }
 
     #[test]
     fn a_datagram_is_answered_once_and_only_if_it_was_sent() {

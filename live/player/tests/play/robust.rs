@@ -277,6 +277,28 @@ fn real_time_hogs_on_each_cpu_do_not_outlive_the_run() {
     }
 }
 
+/// The policy of a process, as `sched_setscheduler()` has it.
+fn policy_of(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, after_name) = stat.rsplit_once(')')?;
+    after_name.split_whitespace().nth(38).map(str::to_owned)
+}
+
+#[test]
+fn the_crew_is_above_all_tasks_again_once_it_has_reaped() {
+    let text = "[task.brief]\ntimes = 1\nbody = [{ sleep = \"100ms\" }]\n[task.long]\nbody = [{ sleep = \"1ms\" }]";
+    let (mut run, _file) = start(text);
+    let there = begun(&run, 3);
+    assert_eq!(there.len(), 3, "the crew, then its children");
+    let reaped = |_| {
+        sleep(Duration::from_millis(2));
+        descendants(run.id()).len() == 2 && policy_of(there[0]) == policy_of(run.id())
+    };
+    assert!((0..500).any(reaped), "{:?}", policy_of(there[0]));
+    signal(run.id(), 2);
+    run.wait().expect("an end");
+}
+
 #[test]
 fn bad_input_is_refused_with_its_place() {
     let played = play("[task.one]\nbody = [{ runs = \"1ms\" }]", "");

@@ -275,16 +275,16 @@ static __always_inline void count_place(struct task_state *t, struct cpu_state *
 	struct group_state *group;
 
 	if (!is_group(t->entity)) {
-		c->counters[COUNT_RAN_UNMANAGED] += ran;
+		c->counters[COUNT_RAN_UNMANAGED_NS] += ran;
 		return;
 	}
 	group = group_of(t->entity);
 	group->ran_at = scx_bpf_now();
 	if (group->home == place_of_cpu(cpu)) {
-		c->counters[COUNT_RAN_HOME] += ran;
+		c->counters[COUNT_RAN_HOME_NS] += ran;
 		__sync_fetch_and_add(&group->ran_home, ran);
 	} else {
-		c->counters[COUNT_RAN_AWAY] += ran;
+		c->counters[COUNT_RAN_AWAY_NS] += ran;
 		__sync_fetch_and_add(&group->ran_away, ran);
 	}
 }

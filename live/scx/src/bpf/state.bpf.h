@@ -24,7 +24,7 @@
 /* Domain n has a queue of this number, plus n, for tasks that have waited for too long: see help_late(). */
 #define LATE_BASE (FOUND_BASE + WARMQ_MAX_CPUS)
 
-/* counters.rs has the same order. */
+/* counters.rs has the same order, and schedulers/warmq.toml names it. */
 enum counter {
 	COUNT_WAKEUPS,
 	COUNT_IDLE_PREVIOUS,
@@ -52,11 +52,11 @@ enum counter {
 	COUNT_FORGED_SLOTS,
 	COUNT_OVER_BOUND,
 	COUNT_HELPED,
-	COUNT_LONGEST_WAIT, /* ns, a maximum */
-	COUNT_LONGEST_BOUND, /* ns, what was promised for that wait */
-	COUNT_RAN_HOME,     /* ns */
-	COUNT_RAN_AWAY,     /* ns */
-	COUNT_RAN_UNMANAGED, /* ns */
+	COUNT_LONGEST_WAIT_NS,	/* a maximum */
+	COUNT_LONGEST_BOUND_NS, /* what was promised for that wait */
+	COUNT_RAN_HOME_NS,
+	COUNT_RAN_AWAY_NS,
+	COUNT_RAN_UNMANAGED_NS,
 	NR_COUNTERS,
 };
 

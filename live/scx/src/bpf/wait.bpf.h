@@ -55,9 +55,9 @@ __noinline int judge_long_wait(struct task_struct *p __arg_trusted, struct task_
 		then.runnable = t->queued_runnable;
 	then.cpus = cpus_of_entity(t->entity);
 	bound = warmq_wait_bound(&policy, &then, t->weight);
-	if (waited > c->counters[COUNT_LONGEST_WAIT]) {
-		c->counters[COUNT_LONGEST_WAIT] = waited;
-		c->counters[COUNT_LONGEST_BOUND] = bound;
+	if (waited > c->counters[COUNT_LONGEST_WAIT_NS]) {
+		c->counters[COUNT_LONGEST_WAIT_NS] = waited;
+		c->counters[COUNT_LONGEST_BOUND_NS] = bound;
 	}
 	if (waited > bound)
 		note_overdue(p, t, now, bound, then.weight);
@@ -73,6 +73,6 @@ static __always_inline void judge_wait(struct task_struct *p, struct task_state 
 	c->waits[class]++;
 	if (is_group(t->entity))
 		__sync_fetch_and_add(&group_of(t->entity)->waits[class], 1);
-	if (waited > c->counters[COUNT_LONGEST_WAIT] || waited >= policy.period)
+	if (waited > c->counters[COUNT_LONGEST_WAIT_NS] || waited >= policy.period)
 		judge_long_wait(p, t, now);
 }

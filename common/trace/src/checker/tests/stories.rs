@@ -327,14 +327,6 @@ fn only_the_first_violation_is_kept() {
     assert_eq!((violation.at, violation.task), (ms(5), Some(TaskId(7))));
 }
 
-#[test]
-#[should_panic(expected = "task7 on cpu0: the task was not forked")]
-fn a_panicking_checker_panics_where_the_law_breaks() {
-    Checker::of_a_run()
-        .panicking()
-        .see(ms(5), &switch(CPU, None, Some(TaskId(7))));
-}
-
 fn block(state: State) -> Record {
     Record::Block {
         cpu: CPU,

@@ -153,10 +153,7 @@ impl Card {
 
     /// Whether a poll that found no more after `taken` packets is the last.
     pub(crate) fn is_last_poll(&self, taken: u32, e100: LastPoll) -> bool {
-        match self.last() {
-            LastOfPoll::E100 => taken == 0 || e100 == LastPoll::BelowWeight,
-            LastOfPoll::RingEmpty | LastOfPoll::BelowWeight | LastOfPoll::PerPacket => true,
-        }
+        self.last() != LastOfPoll::E100 || taken == 0 || e100 == LastPoll::BelowWeight
     }
 
     /// What a kernel of 2.6 charges for a datagram; `None` without a model.
@@ -351,30 +348,18 @@ impl Card {
             return Some(now);
         }
         let moderation = self.moderation();
-        let mut arrivals = here
-            .coming
-            .iter()
-            .map(|((at, _), packet)| (*at, packet.frames()));
-        let (mut frames, due) = match here.deadline {
-            Some(due) => (here.frames, due),
-            None => {
-                let (at, frames) = arrivals.next()?;
-                if frames >= moderation.packets {
-                    return Some(at.max(now));
-                }
-                (frames, at + moderation.after)
-            }
-        };
-        for (at, more) in arrivals {
-            if at >= due {
+        let (mut frames, mut due) = (here.frames, here.deadline);
+        for (&(at, _), packet) in &here.coming {
+            if due.is_some_and(|due| at >= due) {
                 break;
             }
-            frames += more;
+            frames += packet.frames();
             if frames >= moderation.packets {
                 return Some(at.max(now));
             }
+            due.get_or_insert(at + moderation.after);
         }
-        Some(due.max(now))
+        Some(due?.max(now))
     }
 
     /// When an event has to look at the card, if none does so early enough; notes it.

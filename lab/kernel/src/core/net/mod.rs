@@ -1,9 +1,11 @@
 //! Sockets and cards: what is in them, without when it happens.
 
 mod card;
+mod pipe;
 mod socket;
 mod unix;
 
+pub(crate) use self::unix::{PAGE, SHARED_INFO, SK_BUFF};
 pub use self::{card::*, socket::*};
 
 use crate::words::{Listener, Nic, Remote, Socket, Table};

@@ -1,6 +1,7 @@
 //! Sockets, packets, and remote peers.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 use std::rc::Rc;
 
 use warmq_units::{Address, Bytes, Duration, Instant, LockId, TaskId};
@@ -45,6 +46,8 @@ pub(crate) struct Endpoint {
     pub(crate) acknowledged_at: Option<Instant>,
     /// An event for that, or for an earlier time, is in the timeline.
     pub(crate) delays_acknowledgement: bool,
+    /// What waits here as segments; none: not modelled.
+    pub(crate) segments: Option<Segments>,
     /// Bytes waiting to be received.
     pub(crate) filled: u64,
     /// Bytes that the sender's end keeps until the receive buffer is empty.
@@ -62,8 +65,9 @@ pub(crate) struct Endpoint {
     pub(crate) readers: VecDeque<TaskId>,
     /// Senders that wait for room in this buffer.
     pub(crate) writers: VecDeque<TaskId>,
-    /// Datagrams that wait to be received, oldest first, and messages of a Unix socket; empty on
-    /// other streams.
+    /// Datagrams that wait to be received, oldest first, messages of a Unix socket, segments of a
+    /// stream where these are modelled, and the pages of a pipe with a mutex (the true size of one
+    /// is what was written to it).
     pub(crate) queued: VecDeque<Datagram>,
     /// The true sizes of all queued datagrams; of messages also of those that are being copied in.
     pub(crate) queued_true: u64,
@@ -74,6 +78,18 @@ pub(crate) struct Endpoint {
     pub(crate) in_flight: u64,
     /// Bytes that arrived at the remote peer and were not yet received there.
     pub(crate) sent_out: u64,
+}
+
+/// The segments that arrive at an end of a stream; each has memory of its own, a part of a ring.
+#[derive(Clone, Copy)]
+pub(crate) struct Segments {
+    pub(crate) memory: Region,
+    /// The most bytes that one has.
+    pub(crate) longest: u64,
+    /// How many came.
+    pub(crate) came: u64,
+    /// How many of them were taken.
+    pub(crate) taken: u64,
 }
 
 /// What is between the two ends of a connection on this machine.
@@ -199,14 +215,42 @@ impl Endpoint {
         self.read += bytes;
         self.filled -= bytes;
         self.reserved += bytes;
+        let taken = self.take_segments(bytes);
         if self.filled > 0 {
-            return Received::default();
+            return Received {
+                taken,
+                ..Received::default()
+            };
         }
         self.acknowledge();
+        let next = self.next_segments(self.unsent.min(self.capacity));
         Received {
             emptied: true,
+            taken,
             came: self.sender_sends(),
+            next,
         }
+    }
+
+    /// The numbers of the segments as which `bytes` come; none, if these are not modelled.
+    pub(crate) fn next_segments(&self, bytes: u64) -> Range<u64> {
+        match self.segments {
+            None => 0..0,
+            Some(Segments { came, longest, .. }) => came..came + bytes.div_ceil(longest),
+        }
+    }
+
+    /// Returns the numbers of the segments that have the oldest `bytes`; of the last one some may
+    /// be left.
+    fn take_segments(&mut self, bytes: u64) -> Range<u64> {
+        let Some(Segments { taken: first, .. }) = self.segments else {
+            return 0..0;
+        };
+        let waited = self.queued.len();
+        let count = self.pop(bytes);
+        let gone = (waited - self.queued.len()) as u64;
+        self.segments.iter_mut().for_each(|all| all.taken += gone);
+        first..first + count
     }
 
     /// What stayed with the sender's end comes, as much as there is room for. Returns how much
@@ -232,6 +276,15 @@ impl Endpoint {
     /// A segment of `bytes` comes. A short one is acknowledged only when it was read, for which the
     /// sender's end waits.
     fn comes(&mut self, bytes: u64) {
+        let next = self.next_segments(bytes);
+        if let Some(segments) = &mut self.segments {
+            segments.came = next.end;
+            let longest = segments.longest;
+            let parts = (0..bytes).step_by(longest as usize);
+            let parts = parts.map(|first| Bytes(longest.min(bytes - first)));
+            self.queued
+                .extend(parts.map(|part| Datagram::local(part, 0)));
+        }
         if self.is_acknowledged_quickly(bytes) {
             self.quick_acknowledgements -= 1;
             return self.acknowledge();
@@ -259,23 +312,28 @@ impl Endpoint {
         self.acknowledged_at = None;
     }
 
-    /// Whether there is so much room that a sender that waits for it is woken: any, and if there is
-    /// a send buffer a third of that (`sk_stream_is_writeable()`).
-    pub(crate) fn wakes_sender(&self) -> bool {
+    /// Whether there is so much room that a sender that waits for it is woken, after bytes were
+    /// `taken` or came: any, and if there is a send buffer a third of that
+    /// (`sk_stream_is_writeable()`).
+    pub(crate) fn wakes_sender(&mut self, taken: Option<u64>) -> bool {
         match self.link {
             Link::Unix => self.is_writable(),
+            Link::Pipe if self.mutex.is_some() => taken.is_some_and(|bytes| self.frees_page(bytes)),
             _ => self.room() > self.send_buffer / 3,
         }
     }
 }
 
 /// What a receive does besides taking what it takes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Received {
     /// It took all that was in the receive buffer.
     pub(crate) emptied: bool,
-    /// Bytes that then came from the sender's end.
+    /// The numbers of the segments from which it took something.
+    pub(crate) taken: Range<u64>,
+    /// Bytes that then came from the sender's end, and the numbers of their segments.
     pub(crate) came: u64,
+    pub(crate) next: Range<u64>,
 }
 
 /// A datagram that waits to be received.
@@ -286,6 +344,17 @@ pub(crate) struct Datagram {
     pub(crate) from: Sender,
     /// What it is charged with while it waits.
     pub(crate) true_size: u64,
+}
+
+impl Datagram {
+    /// One from this machine.
+    pub(crate) fn local(bytes: Bytes, true_size: u64) -> Datagram {
+        Datagram {
+            bytes,
+            from: Sender::default(),
+            true_size,
+        }
+    }
 }
 
 /// The datagrams that were sent to a socket, by their fate.

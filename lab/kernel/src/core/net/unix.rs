@@ -5,16 +5,15 @@
 use warmq_units::Bytes;
 
 use crate::core::net::{Datagram, Endpoint};
-use crate::words::Sender;
 
 /// A page of x86, of which messages have whole ones.
-const PAGE: u64 = 4_096;
+pub(crate) const PAGE: u64 = 4_096;
 /// `SKB_MAX_HEAD(0)`: the bytes of a message that are in one piece with its `skb_shared_info`.
 const HEAD: u64 = PAGE - SHARED_INFO;
 /// `struct skb_shared_info` in whole lines.
-const SHARED_INFO: u64 = 320;
+pub(crate) const SHARED_INFO: u64 = 320;
 /// `struct sk_buff` in whole lines.
-const SK_BUFF: u64 = 256;
+pub(crate) const SK_BUFF: u64 = 256;
 /// The longest message: one head, and `UNIX_SKB_FRAGS_SZ` in pages. Seen under 6.18, where a send
 /// of 64 KB is two.
 const LONGEST: u64 = HEAD + 32_768;
@@ -44,19 +43,24 @@ impl Endpoint {
     /// A message of `bytes` that was charged before can be received.
     pub(crate) fn queue_message(&mut self, bytes: Bytes) {
         self.filled += bytes.0;
-        self.queued.push_back(Datagram {
-            bytes,
-            from: Sender::default(),
-            true_size: message_true_size(bytes),
-        });
+        let message = Datagram::local(bytes, message_true_size(bytes));
+        self.queued.push_back(message);
     }
 
     /// A receiver begins to take `bytes` of those that wait. Messages of which nothing is left are
     /// charged no more. Returns of how many messages they are.
     pub(crate) fn take_messages(&mut self, bytes: u64) -> u64 {
-        self.read += bytes;
         self.filled -= bytes;
         self.reserved += bytes;
+        self.read += self.queued_true;
+        let messages = self.pop(bytes);
+        self.read -= self.queued_true;
+        messages
+    }
+
+    /// The oldest `bytes` leave the messages, or the pages of a pipe, that have them. Returns how
+    /// many those are.
+    pub(crate) fn pop(&mut self, bytes: u64) -> u64 {
         let (mut left, mut messages) = (bytes, 0);
         while let Some(first) = self.queued.front_mut().filter(|_| left > 0) {
             let taken = left.min(first.bytes.0);

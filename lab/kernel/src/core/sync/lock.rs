@@ -13,7 +13,7 @@ pub(crate) use traffic::Spinning;
 /// A spin lock. CPUs that spin for it are busy, with interrupts off.
 ///
 /// Invariant: CPUs wait only while another holds the lock.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SpinLock {
     /// The lock's name.
     pub(crate) name: &'static str,
@@ -39,11 +39,8 @@ impl SpinLock {
     pub(crate) fn new(name: &'static str, address: Address) -> SpinLock {
         SpinLock {
             address,
-            holder: None,
-            granted_at: Instant::START,
-            waited: Duration::ZERO,
-            waiters: VecDeque::new(),
             name,
+            ..SpinLock::default()
         }
     }
 

@@ -26,6 +26,7 @@ impl MutexState {
 /// Invariants: a CPU is in `looking` while its task computes between two looks, and its `looks_at`
 /// is this lock then. A task marks the lock before it sleeps and when it takes it afterwards, so
 /// that as long as tasks sleep, a release wakes one.
+#[derive(Default)]
 pub(crate) struct SpinlockState {
     pub(crate) owner: Option<TaskId>,
     /// Whoever releases it wakes one that sleeps (the 2 of a futex).

@@ -81,7 +81,7 @@ fn passes(play: &mut Play) -> usize {
     tried.iter().filter(|args| args[0] == QUEUE).count()
 }
 
-/// docs/scheduler.md says so, and what that costs.
+/// docs/scheduler/limits.md says so, and what that costs.
 #[test]
 fn tasks_that_may_not_run_on_a_cpu_are_passed_four_times_at_most() {
     if is_missing() {

@@ -20,6 +20,7 @@ pub(super) enum Shared {
 ///
 /// Invariant: `members` is the number of tasks whose [`Member::of`] is this, and which have not
 /// exited.
+#[derive(Default)]
 pub(super) struct Sharers {
     pub(super) members: u64,
     /// What they ran on each CPU.
@@ -60,13 +61,10 @@ impl CacheAware {
         let at = self.sharers.len();
         self.sharing_what.insert(what, at);
         self.sharers.push(Sharers {
-            members: 0,
             ran: vec![Window::default(); cpus],
-            preferred: None,
-            running: 0,
             epoch: epoch.unwrap_or(0),
-            next_scan: 0,
             lines: context.data(Bytes(line * cpus as u64)),
+            ..Sharers::default()
         });
         at
     }

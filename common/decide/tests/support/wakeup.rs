@@ -1,8 +1,8 @@
-//! Wakeup preemption.
+//! Wakeup preemption, which only the BPF program and tests decide.
 
-#![allow(unsafe_code, reason = "as in vruntime.rs")]
+#![allow(unsafe_code, reason = "as in src/vruntime.rs")]
 
-use crate::Policy;
+use warmq_decide::Policy;
 
 /// What became of a wakeup that wants the CPU at once (`enum warmq_verdict`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

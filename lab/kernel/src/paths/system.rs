@@ -9,12 +9,12 @@ use crate::face::{Context, Scheduler};
 use crate::words::{Ending, Mode, Stall};
 
 /// The state of the system, and the scheduler that it calls.
-pub(crate) struct Engine {
+pub(crate) struct System {
     pub(crate) core: Core,
     pub(crate) scheduler: Box<dyn Scheduler>,
 }
 
-impl Engine {
+impl System {
     pub(crate) fn handle(&mut self, event: Event) {
         match event {
             Event::StepDone { cpu, generation } => {
