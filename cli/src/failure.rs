@@ -47,6 +47,8 @@ pub enum Failure {
     /// How a command ended that was run in a guest or while it was recorded: its status, and a
     /// sentence if it was not the command that failed.
     Command(u8, String),
+    /// Several of these, none of them of this kind; at least two.
+    Several(Vec<Failure>),
 }
 
 impl Failure {
@@ -78,6 +80,7 @@ impl Failure {
     /// The exit code of ours; a command's is its own business.
     fn exit(&self) -> Exit {
         match self {
+            Failure::Several(all) => all[0].exit(),
             Failure::Usage(..) | Failure::File { .. } | Failure::Problems(_) => Exit::BadInput,
             Failure::Runs(exit, _) | Failure::Judged(exit) => *exit,
             Failure::Claims(_) => Exit::ClaimFailed,
@@ -119,6 +122,10 @@ impl Failure {
             Failure::System(action, answer) => format!("warmq: cannot {action}: {answer}"),
             Failure::Command(_, word) if word.is_empty() => String::new(),
             Failure::Command(_, word) => format!("warmq: {word}"),
+            Failure::Several(all) => {
+                let texts = all.iter().map(|one| one.text().trim_end().to_owned());
+                texts.collect::<Vec<String>>().join("\n")
+            }
         }
     }
 }
@@ -126,19 +133,19 @@ impl Failure {
 /// All of `results`, or what is wrong in any of them.
 ///
 /// # Errors
-/// That; at once what is not about what a document says.
+/// That.
 pub fn all<T>(results: impl Iterator<Item = Result<T, Failure>>) -> Result<Vec<T>, Failure> {
-    let (mut all, mut wrong) = (Vec::new(), Vec::new());
+    let (mut all, mut failed) = (Vec::new(), Vec::new());
     for result in results {
         match result {
             Ok(one) => all.push(one),
-            Err(Failure::Problems(problems)) => wrong.extend(problems),
-            Err(failure) => return Err(failure),
+            Err(failure) => failed.push(failure),
         }
     }
-    match wrong.is_empty() {
-        true => Ok(all),
-        false => Err(Failure::Problems(wrong)),
+    match failed.len() {
+        0 => Ok(all),
+        1 => Err(failed.remove(0)),
+        _ => Err(Failure::Several(failed)),
     }
 }
 

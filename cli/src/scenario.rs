@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use warmq_config::read_text;
-use warmq_experiment::{Change, KERNEL, LAB, Part, Trial, papers};
+use warmq_experiment::{Change, KERNEL, LAB, Part, Trial, check_figures, papers};
 use warmq_metrics::answers;
 use warmq_play::{workload, workloads};
 use warmq_scenario::Scenario;
@@ -116,7 +116,9 @@ fn from_file(path: &str) -> Result<Scenario, Failure> {
             nearby::or(Path::new(path), ""),
         )
     })?;
-    Ok(Scenario::read_any(path, &text)?)
+    let scenario = Scenario::read_any(path, &text)?;
+    check_figures(&scenario)?;
+    Ok(scenario)
 }
 
 impl Worlds {

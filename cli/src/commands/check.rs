@@ -37,8 +37,8 @@ pub struct Arguments {
 /// Reads every file, and shows what each is.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let files = arguments.files.iter();
-    let lines = failure::all(files.map(|name| about(name, &arguments.trust)))?;
-    output::print(&lines.join("\n"))
+    let shown = files.map(|name| output::print(&about(name, &arguments.trust)?));
+    failure::all(shown).map(|_| ())
 }
 
 /// What `name` is, or what is wrong with it.

@@ -60,7 +60,7 @@ pub struct Arguments {
     /// this machine has the cores. `--world lab,guest` means it.
     #[arg(long)]
     alike: bool,
-    /// Say what each law says, and play nothing.
+    /// Say what each law says, with `--json` in a line each, and play nothing.
     #[arg(long)]
     list: bool,
     /// Repetitions by the wall clock, which guests of several CPUs and this machine have, and with
@@ -130,7 +130,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     if arguments.list {
-        return output::print(&listed(&laws));
+        return match arguments.json {
+            true => laws.iter().try_for_each(|found| listed_in_json(found)),
+            false => output::print(&listed(&laws)),
+        };
     }
     if arguments.show {
         return shown(arguments, &laws);
@@ -310,6 +313,17 @@ fn listed(laws: &[Found]) -> String {
         (law.name.as_str(), what)
     });
     listing::names(entries)
+}
+
+fn listed_in_json(Found { law, .. }: &Found) -> Result<(), Failure> {
+    let line = serde_json::json!({
+        "law": law.name,
+        "says": law.says,
+        "asks_for": law.bounds.iter().map(asked).collect::<Vec<String>>(),
+        "because": law.because,
+        "broken_by": law.broken_by,
+    });
+    output::print(&output::json_of(&line)?)
 }
 
 fn verdict(cells: &[Cell<'_>]) -> Result<(), Failure> {

@@ -24,7 +24,11 @@ pub fn usage(error: &clap::Error) -> Value {
 
 /// All that `failure` says, with its exit code.
 pub(super) fn of(failed: &Failure) -> Value {
-    let problems = match failed {
+    failure(failed.number(), problems(failed))
+}
+
+fn problems(failed: &Failure) -> Vec<Value> {
+    match failed {
         Failure::Usage(what, help) | Failure::Lacking(what, help) => vec![sentence(what, help)],
         Failure::File { file, what, help } => vec![problem(Some(file), None, "", what, help)],
         Failure::Problems(files) => {
@@ -32,9 +36,9 @@ pub(super) fn of(failed: &Failure) -> Value {
             problems.map(in_document).collect()
         }
         Failure::Runs(_, sentences) => sentences.iter().map(|text| sentence(text, "")).collect(),
+        Failure::Several(all) => all.iter().flat_map(problems).collect(),
         other => vec![sentence(other.text().trim_start_matches("warmq: "), "")],
-    };
-    failure(failed.number(), problems)
+    }
 }
 
 fn failure(code: i32, problems: Vec<Value>) -> Value {

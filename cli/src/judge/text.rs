@@ -201,9 +201,14 @@ fn figures(judgements: &[Judgement<'_>]) -> String {
 
 pub(super) fn legend(contest: &Contest) -> String {
     let seeds: Vec<String> = contest.seeds.iter().map(u64::to_string).collect();
+    let of_chance = match seeds.len() {
+        1 => " One seed says nothing of chance: margins alone decide.",
+        _ => "",
+    };
     format!(
         "Set {}, seeds {}, pairs of scenario and machine: {}, {}. Ratios are to {}, and above 1 is better whatever the \
-         figure; ± is the farthest seed, in parentheses are the least and the most; `?` is inconclusive. Score: {FORMULA}.",
+         figure; ± is the farthest seed, in parentheses are the least and the most; `?` is inconclusive. Score: \
+         {FORMULA}.{of_chance}",
         contest.set.version,
         seeds.join(", "),
         contest.setups.len(),

@@ -141,3 +141,16 @@ fn what_cannot_be_judged_is_refused_with_its_place_and_a_fix() {
     });
     insta::assert_snapshot!("laws_refused", refusals.concat());
 }
+
+#[test]
+fn the_list_of_laws_has_a_form_for_programs() {
+    let ran = Folder::new("laws-list-json").run("laws nice quota --list --json");
+    let lines: Vec<Value> = ran
+        .fine()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<_> = lines.iter().map(|line| &line["law"]).collect();
+    assert_eq!(names, ["nice", "quota"]);
+    assert!(lines.iter().all(|line| line["asks_for"][0].is_string()));
+}

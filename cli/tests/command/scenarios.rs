@@ -375,3 +375,58 @@ fn who_kills_the_command_ends_what_it_plays_on_this_machine() {
     let lives = |pid: &u32| std::path::Path::new(&format!("/proc/{pid}")).exists();
     assert!(within_seconds(|| !players.iter().chain(&crew).any(lives)));
 }
+
+#[test]
+fn figures_of_one_name_are_refused_wherever_the_scenario_is_read() {
+    let text = "[task.a]\nevery = \"1ms\"\nbody = [{ begin = \"a_wait\" }, { run = \"10us\" }, \
+        { end = \"a_wait\" }]\n";
+    let folder = Folder::new("scenarios-one-name").with("s.toml", text);
+    for command in ["run s.toml --machine tiny-2cpu", "check s.toml"] {
+        let ran = folder.run(command);
+        assert_eq!(ran.code, 2, "{command}: {}", ran.err);
+        let said = "two figures are called a_wait_mean: the mean length of the span a_wait";
+        assert!(ran.err.contains(said), "{command}: {}", ran.err);
+    }
+}
+
+#[test]
+fn two_phases_have_two_names() {
+    let text = "[task.a]\nbody = [{ run = \"10us\" }]\n[[phase]]\nname = \"p\"\nat = \"0s\"\n\
+        [[phase]]\nname = \"p\"\nat = \"1s\"\n";
+    let ran = Folder::new("scenarios-two-phases")
+        .with("s.toml", text)
+        .run("check s.toml");
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("two phases are called p"), "{}", ran.err);
+}
+
+#[test]
+fn check_reads_all_files_whatever_is_wrong_with_one() {
+    let fine = "[task.a]\nbody = [{ run = \"10us\" }]\n";
+    let folder = Folder::new("scenarios-check-all").with("fine.toml", fine);
+    let folder = folder.with("wrong.toml", "[task.a]\nbody = [{ rum = \"10us\" }]\n");
+    let ran = folder.run("check missing.toml wrong.toml fine.toml gone.warmq");
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(
+        ran.out.starts_with("fine.toml: fine; a scenario"),
+        "{}",
+        ran.out
+    );
+    for said in ["missing.toml", "wrong.toml", "gone.warmq"] {
+        assert!(ran.err.contains(said), "{said}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_kernel_that_is_played_as_another_is_said() {
+    let text = "[task.a]\nbody = [{ run = \"10us\" }]\n";
+    let folder = Folder::new("scenarios-kernel").with("s.toml", text);
+    let run = |kernel: &str| {
+        let options = "--machine tiny-1cpu --time 10ms --seeds 1";
+        let ran = folder.run(&format!("run s.toml {options} --kernel {kernel}"));
+        ran.fine()
+    };
+    let said = "The lab does not know kernel 9.9, and plays it as eevdf-7.3.";
+    assert!(run("9.9").contains(said), "{}", run("9.9"));
+    assert!(!run("7.3.4").contains("does not know"));
+}

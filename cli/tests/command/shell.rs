@@ -75,36 +75,36 @@ fn a_reader_that_goes_away_is_no_error() {
     }
 }
 
+/// Begins `command` in `folder`, and interrupts it once `begun` says so.
 #[cfg(unix)]
-#[test]
-fn an_interrupted_command_leaves_no_half_of_a_file() {
+fn interrupted(folder: &Folder, command: &str, begun: impl Fn() -> bool) {
     use std::process::Command;
 
-    // Longer than anybody waits.
-    let text = TRIAL.replace("time = \"500ms\"", "time = \"100000s\"");
-    let folder = Folder::new("shell-interrupt").with("trial.toml", &text);
-    let mut command = folder.command("run trial.toml --trace it");
-    let mut child = command
-        .stderr(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    while folder.names().len() < 2 {
-        assert_eq!(
-            child.try_wait().unwrap(),
-            None,
-            "it ended before it began to write"
-        );
+    let mut command = folder.command(command);
+    let quiet = command.stderr(Stdio::null()).stdout(Stdio::null());
+    let mut child = quiet.spawn().unwrap();
+    while !begun() {
+        let ended = child.try_wait().unwrap();
+        assert_eq!(ended, None, "it ended before it began to write");
         std::thread::yield_now();
     }
     let kill = format!("kill -INT {}", child.id()); // the shell's own: the program is not everywhere
-    assert!(
-        Command::new("sh")
-            .args(["-c", &kill])
-            .status()
-            .unwrap()
-            .success()
-    );
+    let killed = Command::new("sh").args(["-c", &kill]).status().unwrap();
+    assert!(killed.success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_command_leaves_no_half_of_a_file_and_no_lock() {
+    // Longer than anybody waits.
+    let text = TRIAL.replace("time = \"500ms\"", "time = \"100000s\"");
+    let folder = Folder::new("shell-interrupt").with("trial.toml", &text);
+    interrupted(&folder, "run trial.toml --trace it", || {
+        folder.names().len() > 1
+    });
     assert_eq!(folder.names(), ["trial.toml"]);
+    let lock = folder.0.join("page/.warmq.lock");
+    interrupted(&folder, "run trial.toml --out page", || lock.exists());
+    assert!(lock.parent().unwrap().exists() && !lock.exists());
 }

@@ -36,7 +36,7 @@ pub use counts::{Counts, INTERRUPTS, InterruptTable};
 pub use cpus::{CpuFigures, CpuMeter};
 pub use locks::{LockFigures, LockMeter};
 pub use others::{MOST_TAKEN, Others, TAKEN};
-pub use play::{Described, MISSING, PlayMeter, answers, described};
+pub use play::{Described, MISSING, PlayMeter, answers, described, of_one_name};
 pub use spans::Spans;
 pub use stranded::StrandedMeter;
 pub use tasks::{TaskFigures, TaskMeter, TaskSums};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warmq_config::{Document, Problem, Problems, Setting};
+use warmq_config::{Document, Place, Problem, Problems, Setting};
 use warmq_trace::Names;
 
 use crate::change::{Change, Phase, Set, Target};
@@ -86,6 +86,13 @@ impl Scenario {
     /// and where, each once. A scenario in TOML has none.
     pub fn remarks(&self) -> &[Problem] {
         &self.remarks
+    }
+
+    /// A refusal of the scenario, for what only its reader knows: what is wrong, and how to fix it.
+    pub fn refused(&self, what: impl Into<String>, help: impl Into<String>) -> Problems {
+        let place = Place::in_file(0..0);
+        let list = vec![self.document.problem("", &place, what, help)];
+        Problems { list }
     }
 
     /// Its title; empty where it has none.

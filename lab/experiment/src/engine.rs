@@ -30,8 +30,8 @@ pub(crate) use self::compiled::{Programs, SERIES};
 pub(crate) use self::fidelity::refusal;
 pub use self::fidelity::{fidelity, fidelity_of_schedulers};
 use self::lab::Lab;
-pub use self::workloads::Workload;
 use self::workloads::Workloads;
+pub use self::workloads::{Workload, check_figures};
 use crate::plan::{KERNEL, LAB, Part, Plan};
 use crate::simulator::{
     Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Runner,

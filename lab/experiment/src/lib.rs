@@ -36,7 +36,9 @@ mod simulator;
 mod study;
 mod world;
 
-pub use engine::{Compiled, Engine, FindProgram, Workload, fidelity, fidelity_of_schedulers};
+pub use engine::{
+    Compiled, Engine, FindProgram, Workload, check_figures, fidelity, fidelity_of_schedulers,
+};
 pub use experiment::{
     Axis, Claim, Compare, Direction, Experiment, Extent, HistogramRead, How, Measure, Measures,
     OverSeeds, Parts, PlotSpec, Published, Take, Target, Test, Within,

@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use rustix::io::Errno;
 use tempfile::TempDir;
@@ -18,8 +19,11 @@ const LOCK: &str = ".warmq.lock";
 /// A folder that no other process of ours writes to until this value is dropped.
 #[derive(Debug)]
 pub struct Folder {
-    _lock: Lock,
+    _lock: Arc<Lock>,
 }
+
+/// The locks of folders that are taken: an interrupted process leaves none of them.
+static TAKEN: Mutex<Vec<Weak<Lock>>> = Mutex::new(Vec::new());
 
 impl Folder {
     /// Takes the folder at `path`, which is made where it is missing.
@@ -36,9 +40,24 @@ impl Folder {
             }
             opened => opened,
         };
-        let _lock = Lock::take(&opened?, LOCK.as_ref())?;
+        let mut taken = taken();
+        let _lock = Arc::new(Lock::take(&opened?, LOCK.as_ref())?);
+        taken.push(Arc::downgrade(&_lock));
         Ok(Folder { _lock })
     }
+}
+
+/// Removes the locks of all folders, for a process that is about to end; see
+/// [`forget_unfinished`](crate::forget_unfinished).
+pub(crate) fn forget_taken() {
+    let taken = taken();
+    let locks = taken.iter().filter_map(Weak::upgrade);
+    locks.for_each(|lock| lock.remove());
+    std::mem::forget(taken);
+}
+
+fn taken() -> MutexGuard<'static, Vec<Weak<Lock>>> {
+    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A temporary folder, whose name begins with `prefix`, that only its owner can look into.

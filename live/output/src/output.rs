@@ -12,6 +12,7 @@ use rustix::fs::{accessat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::Refused;
+use crate::folder::forget_taken;
 use crate::lock::{Lock, sweep};
 use crate::mode::{self, PRIVATE};
 use crate::place::{self, Place, Target};
@@ -208,9 +209,10 @@ pub fn append(path: &Path) -> Result<File, Refused> {
     Ok(file.into())
 }
 
-/// Removes all that is unfinished, for a process that is about to end by itself: whoever would
-/// begin or finish a file after that waits for the end of the process.
+/// Removes all that is unfinished, and the locks of folders, for a process that is about to end by
+/// itself: whoever would begin or finish a file after that waits for the end of the process.
 pub fn forget_unfinished() {
+    forget_taken();
     let all = all();
     for unfinished in all.iter() {
         unfinished.forget();

@@ -1,5 +1,7 @@
 //! What figures there are, and what each of them is.
 
+use std::collections::BTreeMap;
+
 use warmq_trace::{Names, OF_SCHEDULER};
 
 use super::figures::QUANTILES;
@@ -130,6 +132,18 @@ pub fn described(names: &Names) -> Vec<Described> {
         add(figure.to_owned(), unit, what.to_owned());
     }
     all
+}
+
+/// Two figures that have one name, if names of the scenario make such: the waits of a task `a` are
+/// called as a span `a_wait` is.
+pub fn of_one_name(names: &Names) -> Option<[Described; 2]> {
+    let mut known: BTreeMap<String, Described> = BTreeMap::new();
+    let mut all = described(names).into_iter();
+    all.find_map(|one| {
+        let other = known.insert(one.name.clone(), one.clone())?;
+        // The work may be called so.
+        (other.name != "work_per_second").then_some([other, one])
+    })
 }
 
 /// Figures by the ends of their names, with their units and what they are.

@@ -14,7 +14,7 @@ use warmq_units::{Duration, Instant, TaskId};
 use crate::quotas::Quotas;
 use crate::{Counts, Spans, TaskFigures};
 
-pub use self::described::{Described, MISSING, answers, described};
+pub use self::described::{Described, MISSING, answers, described, of_one_name};
 use self::figures::{Found, us};
 use self::window::Window;
 

@@ -2,6 +2,8 @@
 //! last round of each repetition. That finds divisions by zero, indexes that nothing has and values
 //! out of bounds without playing the scenario; the player meets the rest with their places.
 
+use warmq_units::Duration;
+
 use super::Findings;
 use crate::amount::Amount;
 use crate::bind::{Bound, Indexes};
@@ -16,6 +18,10 @@ use crate::task::{TaskKind, TaskKindId};
 const LARGEST_REGION: u64 = 64 << 30;
 /// Picoseconds between two changes: 1 us.
 const LEAST_PERIOD: u64 = 1_000_000;
+/// The least quota and the bounds of its period that kernels take, in picoseconds: 1 ms, and 1 ms
+/// to 1 s (`min_cfs_quota_period` and `max_cfs_quota_period`).
+const LEAST_QUOTA: u64 = 1_000_000_000;
+const QUOTA_PERIODS: (u64, u64) = (LEAST_QUOTA, 1_000_000_000_000);
 /// Weights of cgroups (`cpu.weight`).
 const WEIGHTS: (u64, u64) = (1, 10_000);
 /// What utilization may be clamped to (`SCHED_CAPACITY_SCALE`).
@@ -140,8 +146,8 @@ impl Corner<'_, '_> {
                 self.within(weight, WEIGHTS, "a weight");
                 parent.iter().for_each(|group| self.reference(group));
                 if let Some((quota, period)) = quota {
-                    self.more_than_zero(quota, "a quota");
-                    self.more_than_zero(period, "a period");
+                    self.quota(quota);
+                    self.taken_by_kernels(period, QUOTA_PERIODS, "a period", "1 ms to 1 s");
                 }
                 burst.iter().for_each(|burst| {
                     self.burst(burst, quota.as_ref().map(|(quota, _)| quota));
@@ -152,6 +158,20 @@ impl Corner<'_, '_> {
             ObjectKind::Spinlock(spinlock) => self.spinlock(spinlock),
             ObjectKind::Mutex | ObjectKind::Condition | ObjectKind::Futex => {}
             ObjectKind::Process | ObjectKind::Timer { .. } | ObjectKind::File { .. } => {}
+        }
+    }
+
+    fn quota(&mut self, quota: &Expr) {
+        self.taken_by_kernels(quota, (LEAST_QUOTA, u64::MAX), "a quota", "1 ms or more");
+    }
+
+    fn taken_by_kernels(&mut self, time: &Expr, (least, most): (u64, u64), what: &str, fix: &str) {
+        if let Some(ps) = self.eval(time)
+            && !(least..=most).contains(&ps)
+        {
+            let what = format!("{what} of {} is one that no kernel takes", Duration(ps));
+            self.findings
+                .report(&time.spot, what, format!("write {fix}"));
         }
     }
 
@@ -467,7 +487,7 @@ impl Corner<'_, '_> {
             Set::Nice(nice) => self.nice(nice),
             Set::Slice(expr) | Set::Burst(expr) => self.all([expr]),
             Set::UclampMin(util) | Set::UclampMax(util) => self.utilization(util),
-            Set::Quota(quota) => self.more_than_zero(quota, "a quota"),
+            Set::Quota(quota) => self.quota(quota),
             Set::Group(group) => self.reference(group),
             Set::Fragment(Fragment::Number(number)) => self.fragment(number),
             Set::Weight(weight) => self.within(weight, WEIGHTS, "a weight"),

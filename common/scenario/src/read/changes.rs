@@ -1,5 +1,6 @@
 //! `[[change]]` and `[[phase]]`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use warmq_config::{Fields, Item};
@@ -30,7 +31,7 @@ pub(super) fn changes(fields: &Fields<'_>, names: &Names) -> Vec<Change> {
 }
 
 pub(super) fn phases(fields: &Fields<'_>, names: &Names) -> Vec<Phase> {
-    let mut scope = Scope::new(names);
+    let (mut scope, mut names) = (Scope::new(names), BTreeSet::new());
     let mut phase = |item: &Item<'_>| {
         let fields = item.table()?;
         let table = Table {
@@ -39,8 +40,12 @@ pub(super) fn phases(fields: &Fields<'_>, names: &Names) -> Vec<Phase> {
             scope: &mut scope,
             spot: spot(item),
         };
-        let (name, at) = (table.get("name"), table.get("at"));
+        let (name, at) = (table.get::<String>("name"), table.get("at"));
         fields.finish();
+        if let Some(name) = name.as_ref().filter(|name| !names.insert((*name).clone())) {
+            let what = format!("two phases are called {name}");
+            fields.report(what, "give each a name of its own");
+        }
         Some(Phase {
             name: name?,
             at: at?,

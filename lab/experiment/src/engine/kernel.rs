@@ -62,6 +62,20 @@ pub(super) fn entry(plan: &Plan, is_compiled: bool) -> Result<&'static Entry, Ru
     })
 }
 
+/// That the kernel of `plan` is played as one of another series, if so.
+pub(super) fn played_as(plan: &Plan, entry: &Entry) -> Option<String> {
+    let release = text(plan, KERNEL).filter(|_| plan.scheduler.name == KERNEL)?;
+    let known = entry.name.strip_prefix("eevdf-")?;
+    let series = |text: &str| -> Vec<String> {
+        let numbers = text.split(['.', '-', '+']).take(2);
+        numbers.map(str::to_owned).collect()
+    };
+    (series(release) != series(known)).then(|| {
+        let name = entry.name;
+        format!("The lab does not know kernel {release}, and plays it as {name}.")
+    })
+}
+
 /// The settings of the scheduler of `plan`; those of a kernel's own follow from its release.
 pub(super) fn scheduler_settings(plan: &Plan) -> BTreeMap<String, Value> {
     let is_own = plan.scheduler.name == KERNEL;

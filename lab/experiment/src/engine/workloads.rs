@@ -5,7 +5,10 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use warmq_config::Problems;
+use warmq_metrics::of_one_name;
 use warmq_play::Entry;
+use warmq_scenario::Scenario;
 
 use crate::simulator::PartError;
 
@@ -86,13 +89,29 @@ impl Workloads {
 
     fn read(&self, name: &str, text: &str) -> Result<Entry, PartError> {
         let entry = Entry::of_scenario(name, name, text).map_err(PartError::Problems)?;
-        match entry.scenario() {
-            Some(scenario) if self.untrusted => {
+        if let Some(scenario) = entry.scenario() {
+            check_figures(scenario).map_err(PartError::Problems)?;
+            if self.untrusted {
                 let trusted = scenario.check_untrusted();
                 trusted.map_err(PartError::Problems)?;
             }
-            _ => {}
         }
         Ok(entry)
     }
+}
+
+/// Refuses a scenario two of whose figures have one name: only one of them could be shown.
+///
+/// # Errors
+/// The name, and what each of the two is.
+pub fn check_figures(scenario: &Scenario) -> Result<(), Problems> {
+    let Some([one, other]) = of_one_name(&scenario.names()) else {
+        return Ok(());
+    };
+    let what = format!(
+        "two figures are called {}: the {}, and the {}",
+        one.name, one.what, other.what
+    );
+    let help = "give the counter, span, task, lock, group or phase of one of them another name";
+    Err(scenario.refused(what, help))
 }

@@ -135,7 +135,7 @@ pub enum Stall {
         at: Instant,
     },
     /// All tasks wait for events that can no longer happen.
-    #[error("from {at} on all {tasks} tasks wait for ever:{}", waits(who))]
+    #[error("from {at} on all {tasks} tasks wait for ever: {}", waits(who))]
     WaitsForEver {
         /// The first few tasks, and what each waits for.
         who: Vec<(TaskId, String, Waiting)>,
@@ -206,8 +206,8 @@ fn held_by(owner: &Option<TaskId>) -> String {
 
 fn waits(who: &[(TaskId, String, Waiting)]) -> String {
     let each = who.iter();
-    each.map(|(task, comm, waiting)| format!(" {task} ({comm}) for {waiting};"))
-        .collect()
+    let each = each.map(|(task, comm, waiting)| format!("{task} ({comm}) for {waiting}"));
+    each.collect::<Vec<String>>().join("; ")
 }
 
 impl fmt::Display for Ending {
