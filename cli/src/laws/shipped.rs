@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use warmq_config::read_text;
+use warmq_experiment::check_figures;
 use warmq_experiment::laws::{LAWS, all_shipped, shipped};
 use warmq_law::{Found, Law};
 use warmq_play::{Entry, workloads};
@@ -36,8 +37,10 @@ pub fn find(names: &[String]) -> Result<Vec<Found>, Failure> {
     }
 }
 
-/// Cells and files are known by the names of their laws.
+/// Cells and files are known by the names of their laws, and so are figures.
 fn unlike(laws: Vec<Found>) -> Result<Vec<Found>, Failure> {
+    let mut scenarios = laws.iter().map(|found| &found.law.scenario);
+    scenarios.try_for_each(check_figures)?;
     let mut names = BTreeSet::new();
     let twice = laws.iter().find(|found| !names.insert(&found.law.name));
     match twice {

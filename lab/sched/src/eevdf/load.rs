@@ -40,6 +40,24 @@ impl State {
         }
     }
 
+    /// A task that was just created is taken to run for half of what its CPU has left, or for as
+    /// much as others of its weight in its queue, if that is less (`post_init_entity_util_avg()`).
+    pub(super) fn presume_util(&mut self, entity: EntityId, cpu: CpuId) {
+        let there = &self.queues[self.entities[entity].queue].load;
+        let left = self.cpu(cpu).whole.saturating_sub(there.util) / 2;
+        if left == 0 {
+            return;
+        }
+        let state = &self.entities[entity];
+        let alike = there.util * down(state.weight) / (there.load + 1);
+        let util = match there.util {
+            0 => left,
+            _ => alike.min(left),
+        };
+        let load = &mut self.entities[entity].load;
+        (load.util, load.runnable) = (util, util);
+    }
+
     /// Brings the averages of `entity` up to date, which counts in its queue.
     pub(super) fn age(&mut self, entity: EntityId) {
         let now = self.load_now(self.entities[entity].queue);

@@ -56,6 +56,9 @@ impl State {
         if self.task(task).class.is_urgent() {
             return self.join_urgent(task);
         }
+        if is_new {
+            self.presume_util(entity, cpu);
+        }
         let delayed = self.entities[entity].delayed;
         let had_none = self.queues[self.cpu(cpu).root].runnable + self.cpu(cpu).delayed == 0;
         match (delayed, self.rules.flat) {

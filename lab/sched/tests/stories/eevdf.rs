@@ -226,6 +226,25 @@ fn where_a_child_runs_first_is_no_migration() {
     }
 }
 
+/// By `post_init_entity_util_avg()` the first task of each CPU counts as half of it, the next as a
+/// quarter and an eighth: CPU 0, where they are created, has room for three.
+#[test]
+fn tasks_that_begin_at_once_begin_on_all_cpus() {
+    for name in EEVDF {
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            (0..6).try_for_each(|_| hog(boot, called("H")).map(drop))
+        };
+        let stage = machine(2, Preemption::Full);
+        let (_, kernel) = stage.plays_before(Kept::default(), scheduler(name, &[]), 1, workload);
+        let began = kernel.into_observer().0.into_iter();
+        let began = began.filter_map(|(at, record)| match record {
+            Record::Wakeup { task, target, .. } if at == Instant::START && task.0 < 6 => Some(target.0),
+            _ => None,
+        });
+        assert_eq!(began.collect::<Vec<_>>(), [0, 1, 0, 0, 1, 1], "{name}");
+    }
+}
+
 /// Until 6.12 a task cannot ask for a slice: with 20 ms or without, two hogs take turns of a tick.
 #[test]
 fn a_task_may_ask_for_a_slice_from_6_12_on() {
