@@ -156,6 +156,13 @@ mod tests {
     }
 
     #[test]
+    fn figures_of_what_comes_with_warmq_have_names_of_their_own() {
+        for Found { law, .. } in find_alike(&[]).unwrap() {
+            check_figures(&law.scenario).unwrap_or_else(|problems| panic!("{problems}"));
+        }
+    }
+
+    #[test]
     fn every_file_in_the_folder_of_laws_is_shipped_in_the_order_of_the_matrix() {
         let folder = std::fs::read_dir(here("laws")).expect("the folder");
         let mut files: Vec<_> = folder

@@ -430,3 +430,18 @@ fn a_kernel_that_is_played_as_another_is_said() {
     assert!(run("9.9").contains(said), "{}", run("9.9"));
     assert!(!run("7.3.4").contains("does not know"));
 }
+
+#[test]
+fn the_readmes_figure_is_what_comes_out() {
+    let readme = include_str!("../../../README.md");
+    let (_, rest) = readme.split_once("Save this one as `keys.toml`").unwrap();
+    let (_, rest) = rest.split_once("```toml\n").unwrap();
+    let (scenario, rest) = rest.split_once("```").unwrap();
+    let shown = rest.lines().find(|line| line.contains("key_p99 (us)"));
+    let shown: Vec<&str> = shown.unwrap().split_whitespace().collect();
+    let folder = Folder::new("scenarios-readme").with("keys.toml", scenario);
+    let ran = folder.run("run keys.toml --machine small-4llc --scheduler kernel");
+    let out = ran.fine();
+    let found = out.lines().find(|line| line.contains("key_p99 (us)")).unwrap();
+    assert_eq!(found.split_whitespace().nth(2), Some(shown[2]), "{out}");
+}

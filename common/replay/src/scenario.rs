@@ -127,8 +127,10 @@ impl Writer<'_> {
             let parent = self.names.group(self.parent(group));
             writeln!(self.text, "parent = \"{parent}\"")?;
         }
-        let weight = known.weight.clamp(1, 10_000);
-        writeln!(self.text, "weight = {weight}")
+        match known.weight {
+            0 => writeln!(self.text, "idle = true"),
+            weight => writeln!(self.text, "weight = {}", weight.min(10_000)),
+        }
     }
 
     /// Of tasks whose process is unknown each has one of its own.

@@ -295,7 +295,8 @@ pub enum Record {
         group: u32,
         /// The group that it is part of; 0 is the root.
         parent: u32,
-        /// Its weight among its siblings, as `cpu.weight` of cgroup v2: 100 is usual.
+        /// Its weight among its siblings, as `cpu.weight` of cgroup v2 reads: 100 is usual, and 0
+        /// where `cpu.idle` is set.
         weight: u32,
         /// Its name, cut to the length of a task's.
         name: Comm,

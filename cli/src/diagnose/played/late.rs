@@ -70,3 +70,23 @@ fn slices_that_are_too_long_or_too_short_are_reported() {
         );
     }
 }
+
+/// What slices, weights and the preemption model do is the kernel's own scheduler's.
+#[test]
+fn the_kernels_cures_are_not_named_under_another_scheduler() {
+    let text = "[task.k]\nevery = \"10ms\"\nbody = [{ run = \"500us\" }]\n[task.hog]\ncount = 6\n\
+                body = [{ run = \"10ms\" }]\n";
+    let faults = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../lab/sched-ext/tests/programs/faults.bpf.o"
+    );
+    let found = story(text, faults, "cpus = 2");
+    let all = found.verdicts.iter();
+    let late = all.filter(|verdict| verdict.kind == Kind::Latency);
+    let late = late.flat_map(|verdict| &verdict.cures);
+    let cures: Vec<&str> = late.map(|cure| cure.does.as_str()).collect();
+    assert!(!cures.is_empty(), "{found:?}");
+    let of_kernels = ["chrt", "renice", "base_slice", "preempt="];
+    let named = |cure: &&&str| of_kernels.iter().any(|name| cure.contains(name));
+    assert_eq!(cures.iter().find(named), None);
+}

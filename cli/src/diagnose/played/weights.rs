@@ -48,6 +48,30 @@ fn whoever_has_the_least_weight_waits_for_it() {
     );
 }
 
+/// Between sessions the weights of tasks count for nothing, and within its own all weigh the same.
+#[test]
+fn a_nice_value_without_effect_is_no_least_weight() {
+    let text = "[group.s1]\nautogroup = true\n[group.s2]\nautogroup = true\n[task.important]\n\
+                group = \"s1\"\nnice = -10\nbody = [{ run = \"10ms\" }]\n[task.other]\ncount = 4\n\
+                group = \"s2\"\nnice = 10\nbody = [{ run = \"10ms\" }]\n";
+    let found = story(text, "eevdf-6.18", "cpus = 1");
+    let found = verdicts(&found);
+    assert!(!found.contains_key("least-weight"), "{found:?}");
+    assert!(found.contains_key("nice-without-effect"), "{found:?}");
+}
+
+/// An idle group weighs 3, less than any `cpu.weight`.
+#[test]
+fn a_group_that_is_idle_is_due_next_to_nothing() {
+    let text = "[group.i]\nidle = true\n[group.n]\n[task.a]\ngroup = \"i\"\n\
+                body = [{ run = \"10ms\" }]\n[task.b]\ngroup = \"n\"\nbody = [{ run = \"10ms\" }]\n";
+    for kernel in ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"] {
+        let found = story(text, kernel, "cpus = 1");
+        let found = verdicts(&found);
+        assert!(!found.contains_key("unexplained"), "{kernel}: {found:?}");
+    }
+}
+
 #[test]
 fn a_service_beside_containers_of_much_weight_on_few_cpus_is_outweighed() {
     let text = include_str!("../../../tests/verdicts/outweighed.toml");

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use warmq_trace::Header;
-use warmq_units::Duration;
+use warmq_units::{Duration, printable};
 
 use super::late_or_waited;
 use crate::case::Case;
@@ -65,6 +65,11 @@ const LESS_URGENT: Cure = Cure::new(
     "keep the real-time tasks on other CPUs, or let them sleep",
     "they have fewer CPUs, or wait themselves",
 );
+const OTHER_SCHEDULER: Cure = Cure::new(
+    "see what the scheduler does at wakeups and how long its slices are, or compare it with others \
+     (`warmq judge`)",
+    "another scheduler, or other settings, for all tasks",
+);
 const SPREAD: Cure = Cure::new(
     "spread the interrupts of the device over CPUs, or keep the task on others",
     "other CPUs are interrupted, or the task has fewer",
@@ -96,7 +101,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
         cause: String::new(),
         says: late_or_waited(case),
         because: because.join(" "),
-        cures: cures(preference, &facts.header.preemption),
+        cures: cures(preference, facts.header),
     })
 }
 
@@ -140,7 +145,12 @@ pub(super) fn preferred(case: &Case<'_, '_>) -> Preference {
 /// Why they went before it, a sentence each.
 fn reasons(case: &Case<'_, '_>, preference: Preference) -> Vec<String> {
     let facts = case.facts;
+    let by_kernel = shares_by_groups(facts.header);
     let rule = match preference {
+        _ if is_own_rule(preference, facts.header) => {
+            let name = printable(&facts.header.scheduler);
+            format!("{name} decides who goes first, and by which rule is not known here.")
+        }
         Preference::RealTime => "Real-time tasks go before all fair ones.".to_owned(),
         Preference::Softirqs => "They do the work of interrupts.".to_owned(),
         Preference::OwnPolicy => {
@@ -165,7 +175,8 @@ fn reasons(case: &Case<'_, '_>, preference: Preference) -> Vec<String> {
         share(used(case)),
         share(case.was_due())
     );
-    let lazy = (facts.header.preemption == "lazy").then(|| {
+    let lag = by_kernel.then_some(lag);
+    let lazy = (by_kernel && facts.header.preemption == "lazy").then(|| {
         "Under lazy preemption a program that computes goes on to the next tick, whoever is woken."
             .to_owned()
     });
@@ -174,7 +185,7 @@ fn reasons(case: &Case<'_, '_>, preference: Preference) -> Vec<String> {
         let idle = share(idle);
         format!("For {idle} of its waits another CPU idled that it may use.")
     });
-    [Some(rule), Some(lag), lazy, idle]
+    [Some(rule), lag, lazy, idle]
         .into_iter()
         .flatten()
         .collect()
@@ -220,9 +231,17 @@ fn of_turns(header: &Header) -> String {
     )
 }
 
+/// Whether the rule is one of a scheduler that is not the kernel's: slices, weights and lags are
+/// what it makes of them.
+fn is_own_rule(preference: Preference, header: &Header) -> bool {
+    let of_classes = matches!(preference, Preference::RealTime | Preference::Softirqs);
+    !of_classes && !shares_by_groups(header)
+}
+
 /// What helps, the surest first.
-fn cures(preference: Preference, preemption: &str) -> Vec<Cure> {
+fn cures(preference: Preference, header: &Header) -> Vec<Cure> {
     let mut cures = match preference {
+        _ if is_own_rule(preference, header) => return vec![OTHER_SCHEDULER],
         Preference::RealTime => vec![LESS_URGENT],
         Preference::Softirqs => vec![SPREAD],
         Preference::OwnPolicy => vec![OTHER_POLICY, OTHERS_IDLE],
@@ -231,6 +250,6 @@ fn cures(preference: Preference, preemption: &str) -> Vec<Cure> {
         Preference::Slice => vec![SHORT_SLICE, MORE_WEIGHT],
         Preference::Turn => vec![SHORT_SLICE, OTHERS_IDLE, MORE_WEIGHT, SHORT_BASE],
     };
-    cures.extend((preemption == "lazy").then_some(FULL));
+    cures.extend((header.preemption == "lazy").then_some(FULL));
     cures
 }

@@ -5,6 +5,7 @@ use warmq_trace::Policy;
 use super::{got, waited};
 use crate::Cure;
 use crate::case::Case;
+use crate::due::shares_by_groups;
 use crate::verdict::Finding;
 use crate::weight;
 use crate::words::count;
@@ -32,14 +33,20 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     of_task(case).or_else(|| of_group(case))
 }
 
-/// Its own weight among tasks of its group, or of groups of one weight.
+/// Its own weight among tasks of its group: between groups the weights of tasks count for nothing.
 fn of_task(case: &Case<'_, '_>) -> Option<Finding> {
     let facts = case.facts;
     if !facts.is_settled(case.id) {
         return None;
     }
     let own = facts.weight(case.id);
-    let heavier = |id| facts.is_settled(id) && facts.weight(id) * 10 >= own * LEAST_TIMES;
+    let heavier = |id| {
+        let (other, rival) = facts.rivals(id, case.id);
+        let one_group = other.group.is_none() && rival.group.is_none();
+        (one_group || !shares_by_groups(facts.header))
+            && facts.is_settled(id)
+            && facts.weight(id) * 10 >= own * LEAST_TIMES
+    };
     let had = case.share_beside(heavier);
     if had < LEAST_BESIDE {
         return None;

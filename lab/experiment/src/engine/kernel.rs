@@ -6,6 +6,7 @@ use warmq_config::{Chosen, Setting, Value, settings};
 use warmq_kernel::Preemption;
 use warmq_sched::{COMPILED, Entry, backports, of_kernel};
 
+use super::compiled::SERIES;
 use super::setting;
 use crate::plan::{KERNEL, Plan};
 use crate::simulator::RunError;
@@ -63,17 +64,26 @@ pub(super) fn entry(plan: &Plan, is_compiled: bool) -> Result<&'static Entry, Ru
 }
 
 /// That the kernel of `plan` is played as one of another series, if so.
-pub(super) fn played_as(plan: &Plan, entry: &Entry) -> Option<String> {
-    let release = text(plan, KERNEL).filter(|_| plan.scheduler.name == KERNEL)?;
+pub(super) fn played_as(plan: &Plan, entry: &Entry, chosen: &Chosen) -> Option<String> {
+    let release = text(plan, KERNEL)?;
+    let is_of = |series: &str| numbers(release) == numbers(series);
+    let name = &plan.scheduler.name;
+    if entry.name == COMPILED.name {
+        let series = chosen.choice(SERIES);
+        return (!is_of(series)).then(|| {
+            format!("{name} is run by kernel {series}, as its setting `{SERIES}` says, not {release}.")
+        });
+    }
     let known = entry.name.strip_prefix("eevdf-")?;
-    let series = |text: &str| -> Vec<String> {
-        let numbers = text.split(['.', '-', '+']).take(2);
-        numbers.map(str::to_owned).collect()
-    };
-    (series(release) != series(known)).then(|| {
+    (name == KERNEL && !is_of(known)).then(|| {
         let name = entry.name;
         format!("The lab does not know kernel {release}, and plays it as {name}.")
     })
+}
+
+/// The numbers of the series of a release.
+fn numbers(release: &str) -> Vec<&str> {
+    release.split(['.', '-', '+']).take(2).collect()
 }
 
 /// The settings of the scheduler of `plan`; those of a kernel's own follow from its release.

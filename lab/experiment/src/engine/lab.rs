@@ -194,7 +194,7 @@ impl Lab {
         let scenario = workload.scenario();
         let of_scenario = scenario.map(|scenario| fidelity::notes_of_lab(scenario, entry));
         let mut notes = of_scenario.unwrap_or_default();
-        notes.extend(kernel::played_as(plan, entry));
+        notes.extend(kernel::played_as(plan, entry, &scheduler.chosen));
         notes.extend(machine.left_out.iter().cloned());
         let (digest, (meters, (checker, _))) = kernel.into_observer();
         if let Some(names) = &names {

@@ -122,7 +122,7 @@ impl Core {
         Record::Cgroup {
             group: group.0,
             parent: known.parent.map_or(0, |parent| parent.0),
-            weight: known.weight,
+            weight: if known.idle { 0 } else { known.weight },
             name: known.name,
         }
     }

@@ -3,7 +3,8 @@
 //! released, is not modelled.
 //!
 //! `semop()` holds the lock while it searches the set's sleepers and during the wakeup, hence also
-//! while it waits for a run-queue lock. A woken task takes it again and retries.
+//! while it waits for a run-queue lock. A woken task has what it waited for, but for Linux 2.4 and
+//! 2.6.4, where it takes the lock again and retries.
 
 use warmq_machine::Access;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
@@ -43,7 +44,8 @@ impl System {
     fn raise(&mut self, cpu: CpuId, semaphore: Semaphore) -> Duration {
         let release = Step::Release(self.semaphore_lock(semaphore));
         self.core.cpu(cpu).stack.push(release);
-        let Raised { looked_at, woken } = self.core.sync.semaphores.raise(semaphore);
+        let hands_over = self.core.settings.semaphores_hand_over;
+        let Raised { looked_at, woken } = self.core.sync.semaphores.raise(semaphore, hands_over);
         let entry = |task: &TaskId| (self.core.queue_entry(*task), Access::Read);
         let entries: Vec<_> = looked_at.iter().map(entry).collect();
         let took = self.core.touch_all(cpu, &entries);
@@ -51,7 +53,8 @@ impl System {
         took
     }
 
-    /// Subtracts one from `semaphore`; if it is 0, sleeps until it is raised, and retries.
+    /// Subtracts one from `semaphore`; if it is 0, sleeps until it is raised, and retries where that
+    /// has not lowered it for this task.
     fn lower(&mut self, cpu: CpuId, semaphore: Semaphore) -> Duration {
         let release = Step::Release(self.semaphore_lock(semaphore));
         let current = self.core.cpu(cpu).current;
@@ -61,9 +64,11 @@ impl System {
             return Duration::ZERO;
         }
         let entry = self.core.queue_entry(current);
-        let up = false;
-        let operation = Operation::Semop { semaphore, up };
-        self.core.cpu(cpu).stack.push(Step::Perform(operation));
+        if !self.core.settings.semaphores_hand_over {
+            let up = false;
+            let operation = Operation::Semop { semaphore, up };
+            self.core.cpu(cpu).stack.push(Step::Perform(operation));
+        }
         self.sleep(cpu, current, Waiting::Semaphore(semaphore.0));
         self.core.cpu(cpu).stack.push(release);
         self.core.touch_all(cpu, &[(entry, Access::Write)])

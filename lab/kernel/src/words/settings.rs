@@ -373,6 +373,9 @@ pub struct Settings {
     pub staggered_periods: bool,
     /// Which spin lock guards a set of SysV semaphores.
     pub semaphore_locks: SemaphoreLocks,
+    /// Whether who raises a semaphore lowers it for the first that waits (`update_queue()` of 2.6.16
+    /// on), which then need not try again, and is not overtaken.
+    pub semaphores_hand_over: bool,
     /// How spin locks work.
     pub locks: LockKind,
     /// How long a runnable task may wait without running before the run is reported as stalled.
@@ -419,6 +422,7 @@ impl Settings {
             softirqs: SoftirqLimits::LINUX_6,
             locks: LockKind::Queued,
             semaphore_locks: SemaphoreLocks::OneForEachSet,
+            semaphores_hand_over: true,
             ..Settings::linux24(seed)
         }
     }
@@ -440,6 +444,7 @@ impl Settings {
             interrupts_move: Some(IRQ_BALANCE),
             softirqs: SoftirqLimits::LINUX_2_6_16,
             semaphore_locks: SemaphoreLocks::OneForEachSet,
+            semaphores_hand_over: true,
             stream_buffer: Bytes(107_520),
             datagram_buffer: Bytes(107_520),
             ..Settings::linux24(seed)
@@ -447,7 +452,7 @@ impl Settings {
     }
 
     /// Linux 2.6.4 on x86: HZ 1000 and no preemption in the kernel, else as
-    /// [`Settings::linux2616`]. That its softirqs have the limits of 2.6.16, and that it was built
+    /// [`Settings::linux2616`]. Who waits for a semaphore tries again. That its softirqs have the limits of 2.6.16, and that it was built
     /// without preemption: assumed. The lines of a socket are calibrated on the seconds of table 1
     /// of the affinity paper; a `tcp_sock` has some 15 lines of 64 bytes, and they stand for all
     /// that a packet passes: buffers, routes, wait queues.
@@ -455,6 +460,7 @@ impl Settings {
         Settings {
             preemption: Preemption::None,
             loopback: Loopback::LINUX_2_6_4,
+            semaphores_hand_over: false,
             socket_lines: 30,
             ..Settings::linux2616(seed).at_hz(1_000)
         }
@@ -475,6 +481,7 @@ impl Settings {
             interrupts_move: Some(IRQ_BALANCE),
             softirqs: SoftirqLimits::LINUX_2_6_24,
             semaphore_locks: SemaphoreLocks::OneForEachSet,
+            semaphores_hand_over: true,
             stream_buffer: Bytes(107_520),
             datagram_buffer: Bytes(107_520),
             ..Settings::linux24(seed)
@@ -527,6 +534,7 @@ impl Settings {
             bandwidth_slice: Duration::from_ms(5),
             staggered_periods: false,
             semaphore_locks: SemaphoreLocks::OneForAll,
+            semaphores_hand_over: false,
             locks: LockKind::TestAndSet,
             patience: Duration::from_s(120),
             caches: true,

@@ -8,6 +8,7 @@ use warmq_play::{Counters, Entry, workloads};
 use warmq_units::Bytes;
 
 use crate::stage::*;
+use crate::told::figures_on;
 
 /// `text` as a workload called story.
 pub fn story(text: &str) -> Entry {
@@ -401,4 +402,22 @@ fn a_task_sets_its_own_cpus_and_policy() {
         ]
     "#;
     assert_eq!(chart(text, 2, 8), ["hhmmmhhh", "mm...m.."]);
+}
+
+/// Who raises a semaphore and lowers it at once overtakes those that are still being woken, unless
+/// it is lowered for them.
+#[test]
+fn a_semaphore_that_is_handed_over_is_had_in_turn() {
+    let text = "[semaphore.s]\ninitial = 1\n[task.a]\ncount = 4\n\
+        body = [{ lower = \"s\" }, { run = \"1ms\" }, { raise = \"s\" }]";
+    let shares = |hands_over| {
+        let mut stage = stage(2);
+        stage.settings.semaphores_hand_over = hands_over;
+        let figures = figures_on(stage, "eevdf-6.18", text, 100);
+        (figures["a_share_least"], figures["a_share_most"])
+    };
+    let (least, most) = shares(true);
+    assert!(least > 24.0 && most < 26.0, "{least} {most}");
+    let (least, most) = shares(false);
+    assert!(least < 10.0 && most > 40.0, "{least} {most}");
 }

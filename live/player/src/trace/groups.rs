@@ -26,9 +26,11 @@ pub fn records(bound: &Bound, cpus: &Cpus) -> Result<Vec<Record>, EvalError> {
                 weight,
                 parent,
                 quota,
+                idle,
                 ..
             }) => {
                 let name = Comm::new(&bound.scenario().object(of.table).name);
+                let weight = if idle { 0 } else { weight };
                 (parent.map_or(0, group_number), weight, name, quota)
             }
             GroupSpec::Autogroup { nice } => {

@@ -70,7 +70,7 @@ impl Groups {
             path: path.to_owned(),
             parent,
             weight: weight(path),
-            limit: limit_in(&file(path, "cpu.max").unwrap_or_default()),
+            limit: limit(|name| file(path, name)),
             name: name.to_owned(),
             counted: counted(path),
         });
@@ -100,10 +100,28 @@ fn number(path: &str, name: &str) -> Option<u32> {
     file(path, name)?.trim().parse().ok()
 }
 
+/// As `cpu.weight` reads: 0 where `cpu.idle` is set.
 fn weight(path: &str) -> u32 {
-    let shares = || Some(number(path, "cpu.shares")? * USUAL_WEIGHT / USUAL_SHARES);
+    if number(path, "cpu.idle") == Some(1) {
+        return 0;
+    }
+    let of_shares = |shares: u32| {
+        let weight = u64::from(shares) * u64::from(USUAL_WEIGHT) + u64::from(USUAL_SHARES) / 2;
+        (weight / u64::from(USUAL_SHARES)) as u32
+    };
+    let shares = || number(path, "cpu.shares").map(of_shares);
     let weight = number(path, "cpu.weight").or_else(shares);
     weight.map_or(USUAL_WEIGHT, |weight| weight.max(1))
+}
+
+/// The limit in the files of a group: `cpu.max` of cgroup v2, `cpu.cfs_quota_us` (-1: none) and
+/// `cpu.cfs_period_us` of v1.
+fn limit(file: impl Fn(&str) -> Option<String>) -> (Duration, Duration) {
+    let of_v1 = || {
+        let [quota, period] = ["cpu.cfs_quota_us", "cpu.cfs_period_us"].map(&file);
+        Some(format!("{} {}", quota?.trim(), period?.trim()))
+    };
+    limit_in(&file("cpu.max").or_else(of_v1).unwrap_or_default())
 }
 
 /// What a `cpu.max` says; no limit where there is none.
@@ -172,6 +190,15 @@ mod tests {
         assert_eq!(limit_in("6000 50000\n"), (ms(6), ms(50)));
         assert_eq!(limit_in("max 100000\n"), (Duration(u64::MAX), ms(100)));
         assert_eq!(limit_in(""), (Duration(u64::MAX), ms(100)));
+        let of_v1 = |quota: &'static str| {
+            limit(|name| match name {
+                "cpu.cfs_quota_us" => Some(quota.to_owned()),
+                "cpu.cfs_period_us" => Some("50000\n".to_owned()),
+                _ => None,
+            })
+        };
+        assert_eq!(of_v1("20000\n"), (ms(20), ms(50)));
+        assert_eq!(of_v1("-1\n"), (Duration(u64::MAX), ms(50)));
     }
 
     #[test]

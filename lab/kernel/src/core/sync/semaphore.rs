@@ -85,12 +85,12 @@ impl Semaphores {
         &self.sets[self.semaphores[semaphore].set]
     }
 
-    /// Adds one to `semaphore`.
-    pub(crate) fn raise(&mut self, semaphore: Semaphore) -> Raised {
+    /// Adds one to `semaphore`; if it `hands_over`, the first that waits for it has lowered it.
+    pub(crate) fn raise(&mut self, semaphore: Semaphore, hands_over: bool) -> Raised {
         let state = &mut self.semaphores[semaphore];
-        state.value += 1;
         let sleepers = &mut self.sets[state.set].sleepers;
         let first = sleepers.iter().position(|(_, wants)| *wants == semaphore);
+        state.value += u64::from(first.is_none() || !hands_over);
         let looked_at = first.map_or(sleepers.len(), |first| first + 1);
         let looked_at = sleepers.iter().take(looked_at).map(|(task, _)| *task);
         Raised {
