@@ -39,7 +39,7 @@ pub enum Pick {
     Retry,
 }
 
-/// The callbacks that run under locks; see [`Scheduler::locks`].
+/// The callbacks that run under locks; see [`Scheduler::queues`].
 #[derive(Clone, Copy)]
 pub enum Callback<'a> {
     /// `enqueue` and `wakeup_preempt`.
