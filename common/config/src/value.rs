@@ -6,17 +6,22 @@ use warmq_units::{Bytes, Duration};
 
 /// One value of a setting. Ordered within a kind as a person would order it; kinds never mix
 /// within one setting.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::From)]
 pub enum Value {
     /// Yes or no.
+    #[from]
     Bool(bool),
     /// A count.
+    #[from]
     Integer(i64),
     /// A size.
+    #[from]
     Bytes(Bytes),
     /// A span of simulated time.
+    #[from]
     Duration(Duration),
     /// A name: of a scheduler, a machine, a choice.
+    #[from(&str)]
     Text(String),
 }
 
@@ -49,36 +54,6 @@ impl Value {
             Value::Duration(span) => text.parse() == Ok(*span),
             Value::Text(name) => name == text,
         }
-    }
-}
-
-impl From<i64> for Value {
-    fn from(count: i64) -> Value {
-        Value::Integer(count)
-    }
-}
-
-impl From<bool> for Value {
-    fn from(flag: bool) -> Value {
-        Value::Bool(flag)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(name: &str) -> Value {
-        Value::Text(name.to_owned())
-    }
-}
-
-impl From<Bytes> for Value {
-    fn from(size: Bytes) -> Value {
-        Value::Bytes(size)
-    }
-}
-
-impl From<Duration> for Value {
-    fn from(span: Duration) -> Value {
-        Value::Duration(span)
     }
 }
 

@@ -190,7 +190,7 @@ fn top(facts: &Facts<'_>, least: u64, key: impl Fn(TaskId) -> u64) -> Vec<(TaskI
 fn waiting(facts: &Facts<'_>) -> Vec<Waiting> {
     let waited = |id| {
         let tally = facts.tally(id);
-        (tally.waited + tally.held.throttled).0
+        (tally.waited + tally.throttled).0
     };
     let all = top(facts, LEAST_WAITED.0, waited).into_iter();
     all.map(|(id, _)| {
@@ -211,7 +211,7 @@ fn waiting(facts: &Facts<'_>) -> Vec<Waiting> {
             ran_ns: tally.ran.as_ns(),
             waited_ns: tally.waited.as_ns(),
             longest_ns: tally.longest.span().as_ns(),
-            throttled_ns: tally.held.throttled.as_ns(),
+            throttled_ns: tally.throttled.as_ns(),
             due_ns: facts.dues.due(who, tally, tally).as_ns(),
             idle_allowed_ns: tally.idle.inside.as_ns(),
             idle_excluded_ns: tally.idle.outside.as_ns(),

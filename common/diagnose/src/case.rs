@@ -77,7 +77,7 @@ impl<'f, 'w> Case<'f, 'w> {
     fn new(facts: &'f Facts<'w>, id: TaskId, tally: &'f Tally) -> Option<Case<'f, 'w>> {
         let task = facts.task(id);
         let wanted = tally.ran + tally.waited;
-        let asked = wanted + tally.held.throttled + tally.doubted;
+        let asked = wanted + tally.throttled + tally.doubted;
         let is_much = |span| span >= LEAST_SPAN && thousandths(span, facts.period) >= LEAST_WANTED;
         let (wants_much, asks_much) = (is_much(wanted), is_much(asked));
         let late = Late::of(facts, id);
@@ -111,7 +111,7 @@ impl<'f, 'w> Case<'f, 'w> {
 
     /// For how long it was kept from running.
     pub fn lost(&self) -> Duration {
-        self.tally.waited + self.tally.held.throttled
+        self.tally.waited + self.tally.throttled
     }
 
     /// What it is called.

@@ -7,7 +7,7 @@ use std::fmt;
 use warmq_trace::{Context, Interrupt, State};
 
 use crate::convert::VECTORS;
-use crate::event::{Event, Name, Other, Thread, What};
+use crate::event::{Event, Name, Other, Thread, What, edge};
 use crate::format::{Field, Format};
 use crate::order::Order;
 
@@ -108,12 +108,7 @@ fn reader(name: &str, format: &Format) -> Option<Read> {
         }
         "power/cpu_idle" => {
             let state = field("state")?;
-            Box::new(move |event, _| {
-                Some(What::Idle(match state.word(event)? {
-                    u32::MAX => None,
-                    state => Some(u8::try_from(state).unwrap_or(u8::MAX)),
-                }))
-            })
+            Box::new(move |event, _| state.word(event).map(What::idle))
         }
         "napi/napi_poll" => {
             let (packets, budget) = (field("work")?, field("budget")?);
@@ -226,10 +221,7 @@ fn of_threads(name: &str, format: &Format) -> Option<Read> {
 }
 
 fn of_interrupts(name: &str, format: &Format) -> Option<Read> {
-    let (name, enters) = match name.strip_suffix("_entry") {
-        Some(name) => (name, true),
-        None => (name.strip_suffix("_exit")?, false),
-    };
+    let (name, happens) = edge(name)?;
     // Which one of its kind it is, and what that makes it.
     let (number, interrupt): (Option<Field>, fn(u64) -> Interrupt) = match name {
         "irq_vectors/local_timer" => (None, |_| Interrupt::Timer),
@@ -245,7 +237,6 @@ fn of_interrupts(name: &str, format: &Format) -> Option<Read> {
         }),
         _ => return None,
     };
-    let happens = if enters { What::Enter } else { What::Leave };
     Some(Box::new(move |event, _| {
         let number = number.map_or(Some(0), |number| number.number(event))?;
         Some(happens(interrupt(number)))

@@ -149,6 +149,22 @@ pub enum What {
     Other(Other),
 }
 
+impl What {
+    /// What `state` of a `cpu_idle` event says: a state, or that the CPU leaves it.
+    pub fn idle(state: u32) -> What {
+        What::Idle((state != u32::MAX).then(|| u8::try_from(state).unwrap_or(u8::MAX)))
+    }
+}
+
+type Happens = fn(Interrupt) -> What;
+
+/// What an event is about that is named by its begin or its end, and what it says of that.
+pub(crate) fn edge(name: &str) -> Option<(&str, Happens)> {
+    let enters = name.strip_suffix("_entry");
+    let enters = enters.map(|name| (name, What::Enter as Happens));
+    enters.or_else(|| Some((name.strip_suffix("_exit")?, What::Leave)))
+}
+
 /// Events of which no record is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Other {

@@ -108,12 +108,14 @@ pub struct PlotPoint {
 }
 
 /// A place along the horizontal axis. A plot uses one of the two kinds throughout.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, derive_more::From)]
 #[serde(untagged)]
 pub enum X {
     /// A quantity.
+    #[from]
     Number(f64),
     /// A name; categories stand in the order in which they first appear.
+    #[from(&str)]
     Category(String),
 }
 
@@ -164,17 +166,5 @@ impl PlotPoint {
     /// Whether its interval has a width.
     pub fn has_interval(&self) -> bool {
         self.low < self.high
-    }
-}
-
-impl From<f64> for X {
-    fn from(value: f64) -> X {
-        X::Number(value)
-    }
-}
-
-impl From<&str> for X {
-    fn from(name: &str) -> X {
-        X::Category(name.into())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Serialize, Serializer};
 
 /// One measure at one point of a sweep, over all seeds.
 ///
@@ -35,16 +35,20 @@ pub struct Row {
 pub struct Point(pub Vec<(String, PointValue)>);
 
 /// The value of a sweep key.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, derive_more::From)]
 #[serde(untagged)]
 pub enum PointValue {
     /// A count: `cpus = 8`.
+    #[from(i32, i64, u16, u32)]
     Integer(i64),
     /// A quantity that is no whole number: `load = 0.5`.
+    #[from]
     Number(f64),
     /// A name: `scheduler = "mq"`.
+    #[from(&str, String)]
     Text(String),
     /// A switch: `hugepages = true`.
+    #[from]
     Flag(bool),
 }
 
@@ -103,11 +107,7 @@ impl PointValue {
 
 impl Serialize for Point {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (key, value) in &self.0 {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
     }
 }
 
@@ -133,16 +133,3 @@ impl fmt::Display for PointValue {
         }
     }
 }
-
-macro_rules! point_value_from {
-    ($($from:ty => $variant:ident),*) => {
-        $(impl From<$from> for PointValue {
-            fn from(value: $from) -> PointValue {
-                PointValue::$variant(value.into())
-            }
-        })*
-    };
-}
-
-point_value_from!(i32 => Integer, i64 => Integer, u16 => Integer, u32 => Integer,
-    f64 => Number, &str => Text, String => Text, bool => Flag);

@@ -38,7 +38,9 @@ pub struct SectionSummary {
 }
 
 /// How many cells were compared with a published figure, and how many agreed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, derive_more::Add, derive_more::Sum,
+)]
 pub struct Cells {
     /// Cells within their tolerance; at most `compared`.
     pub within: usize,
@@ -133,33 +135,21 @@ impl Summary {
         self.sections
             .iter()
             .map(|section| section.calibration)
-            .fold(Cells::default(), Cells::plus)
+            .sum()
     }
 
     /// Published cells that the model was not calibrated on, over all sections.
     pub fn prediction(&self) -> Cells {
-        self.sections
-            .iter()
-            .map(|section| section.prediction)
-            .fold(Cells::default(), Cells::plus)
+        self.sections.iter().map(|section| section.prediction).sum()
     }
 
     /// Cells compared, calibration and prediction together.
     pub fn compared(&self) -> usize {
-        self.calibration().plus(self.prediction()).compared
+        (self.calibration() + self.prediction()).compared
     }
 }
 
 impl Cells {
-    /// Both together.
-    #[must_use]
-    pub fn plus(self, other: Cells) -> Cells {
-        Cells {
-            within: self.within + other.within,
-            compared: self.compared + other.compared,
-        }
-    }
-
     fn count(&mut self, agreement: Agreement) {
         self.compared += 1;
         self.within += usize::from(agreement.within);

@@ -1,16 +1,19 @@
 //! What a number of a scenario counts, and the units in which people write it.
 
-/// What a number counts. Numbers are kept in the base unit: things, picoseconds, bytes, cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// Things: tasks, messages, lines.
-    Count,
-    /// A span of time, in picoseconds.
-    Time,
-    /// A size, in bytes.
-    Size,
-    /// Clock cycles of a CPU.
-    Cycles,
+warmq_units::named! {
+    /// What a number counts, and what a person calls it. Numbers are kept in the base unit: things,
+    /// picoseconds, bytes, cycles.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Quantity {
+        /// Things: tasks, messages, lines.
+        Count = "a count",
+        /// A span of time, in picoseconds.
+        Time = "a time",
+        /// A size, in bytes.
+        Size = "a size",
+        /// Clock cycles of a CPU.
+        Cycles = "cycles",
+    }
 }
 
 /// The units, with what they count and how many of the base unit they are.
@@ -29,16 +32,6 @@ const UNITS: &[(&str, Quantity, i64)] = &[
 ];
 
 impl Quantity {
-    /// What a person calls it: `a time`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Quantity::Count => "a count",
-            Quantity::Time => "a time",
-            Quantity::Size => "a size",
-            Quantity::Cycles => "cycles",
-        }
-    }
-
     /// The most that there can be of it, in the base unit: a million seconds (12 days), as many
     /// cycles as a GHz has in them, 64 TB. So that sums and products of some fit into 64 bits.
     pub(crate) fn most(self) -> i64 {

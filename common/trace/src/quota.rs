@@ -5,7 +5,7 @@ use warmq_units::Duration;
 use crate::Record;
 
 /// What `cpu.stat` says of a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, derive_more::Add, derive_more::Sum)]
 pub struct QuotaStat {
     /// Periods that have ended (`nr_periods`).
     pub periods: u64,
@@ -43,15 +43,5 @@ impl QuotaStat {
             throttled: self.throttled.saturating_sub(before.throttled),
             span: self.span.saturating_sub(before.span),
         }
-    }
-}
-
-impl std::iter::Sum for QuotaStat {
-    fn sum<I: Iterator<Item = QuotaStat>>(all: I) -> QuotaStat {
-        all.fold(QuotaStat::default(), |sum, stat| QuotaStat {
-            periods: sum.periods + stat.periods,
-            throttled: sum.throttled + stat.throttled,
-            span: sum.span + stat.span,
-        })
     }
 }

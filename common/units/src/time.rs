@@ -1,9 +1,10 @@
 //! Simulated time in picoseconds, and CPU cycles with the frequency that turns them into time.
 
 use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, Mul, Sub};
 use std::str::FromStr;
+
+use derive_more::{Add, Mul, Sub, SubAssign, Sum};
 
 use crate::times;
 
@@ -12,7 +13,9 @@ use crate::times;
 pub struct Instant(pub u64);
 
 /// A span of simulated time in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Sub, SubAssign, Sum,
+)]
 pub struct Duration(pub u64);
 
 /// A text that is not a time such as `300ms`.
@@ -23,7 +26,7 @@ pub struct ParseDurationError {
 }
 
 /// A number of CPU clock cycles. Becomes a [`Duration`] only through a [`Hertz`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Add, Mul)]
 pub struct Cycles(pub u64);
 
 /// A clock frequency, in kHz.
@@ -207,21 +210,6 @@ impl AddAssign for Duration {
     }
 }
 
-impl Sub for Duration {
-    type Output = Duration;
-    #[inline]
-    fn sub(self, other: Duration) -> Duration {
-        Duration(self.0 - other.0)
-    }
-}
-
-impl SubAssign for Duration {
-    #[inline]
-    fn sub_assign(&mut self, other: Duration) {
-        self.0 -= other.0;
-    }
-}
-
 impl Mul<u64> for Duration {
     type Output = Duration;
     #[inline]
@@ -235,28 +223,6 @@ impl Div<u64> for Duration {
     #[inline]
     fn div(self, parts: u64) -> Duration {
         Duration(self.0 / parts)
-    }
-}
-
-impl Sum for Duration {
-    fn sum<I: Iterator<Item = Duration>>(spans: I) -> Duration {
-        spans.fold(Duration::ZERO, Add::add)
-    }
-}
-
-impl Add for Cycles {
-    type Output = Cycles;
-    #[inline]
-    fn add(self, other: Cycles) -> Cycles {
-        Cycles(self.0 + other.0)
-    }
-}
-
-impl Mul<u64> for Cycles {
-    type Output = Cycles;
-    #[inline]
-    fn mul(self, times: u64) -> Cycles {
-        Cycles(self.0 * times)
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a loaded object has while it runs: memory, maps, variables, timers.
 
 use std::collections::BTreeMap;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use warmq_bpf::Image;
@@ -34,10 +33,12 @@ impl Shape {
 }
 
 /// Memory, maps, variables and timers of one object. Memory's functions are its own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, derive_more::Deref, derive_more::DerefMut)]
 pub struct Guest {
     pub(crate) image: Arc<Image>,
     pub(crate) shape: Shape,
+    #[deref]
+    #[deref_mut]
     pub(crate) memory: Memory,
     pub(crate) maps: Vec<MapState>,
     variables: BTreeMap<String, u64>,
@@ -64,19 +65,6 @@ pub struct Timer {
     pub key: u64,
     /// Where the map's value is, the third.
     pub value: u64,
-}
-
-impl Deref for Guest {
-    type Target = Memory;
-    fn deref(&self) -> &Memory {
-        &self.memory
-    }
-}
-
-impl DerefMut for Guest {
-    fn deref_mut(&mut self) -> &mut Memory {
-        &mut self.memory
-    }
 }
 
 /// A kind of [`HANDLES`].

@@ -131,8 +131,9 @@ pub struct Measure {
 
 /// Measures in their order, each of which has a name of its own; a scenario of many tasks has tens
 /// of thousands.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, derive_more::Deref)]
 pub struct Measures {
+    #[deref(forward)]
     list: Vec<Measure>,
     by_name: BTreeMap<String, usize>,
 }
@@ -147,14 +148,6 @@ impl Measures {
     pub fn push(&mut self, measure: Measure) {
         self.by_name.insert(measure.name.clone(), self.list.len());
         self.list.push(measure);
-    }
-}
-
-impl std::ops::Deref for Measures {
-    type Target = [Measure];
-
-    fn deref(&self) -> &[Measure] {
-        &self.list
     }
 }
 

@@ -44,10 +44,10 @@ pub use run::by_hand::{ByHand, Doing};
 pub use run::kernel::Kernel;
 pub use words::{
     Balance, Barrier, BusyWait, Change, ClosedEarly, Condition, Costs, CpuTime, Ending, Fragment,
-    Group, GroupId, IdleLoop, LastPoll, Limits, Listener, LockKind, Locks, Looked, Loopback,
-    Misuse, Mm, Mode, Mutex, Nic, Object, Operator, Part, Policy, PollTime, Preemption, Program,
-    ReceiveCharge, Region, Remote, RemotePeer, Reserved, Role, Rule, Running, Semaphore,
-    SemaphoreLocks, Sender, Settings, Socket, SoftirqLimits, Span, Spinlock, Stall, Task,
-    TaskCpuTime, TaskSpec, Throttling, Timer, Touch, Uclamp, UnknownCost, Violation, Waiting,
-    WakeContext, Wakeup, Walks, Why, group_weight_of_nice, weight_of_nice,
+    Group, GroupId, IdleLoop, LastPoll, Limits, Listener, LockKind, Looked, Loopback, Misuse, Mm,
+    Mode, Mutex, Nic, Object, Operator, Part, Policy, PollTime, Preemption, Program, ReceiveCharge,
+    Region, Remote, RemotePeer, Reserved, Role, Rule, Running, Semaphore, SemaphoreLocks, Sender,
+    Settings, Socket, SoftirqLimits, Span, Spinlock, Stall, Task, TaskCpuTime, TaskSpec,
+    Throttling, Timer, Touch, Uclamp, UnknownCost, Violation, Waiting, WakeContext, Wakeup, Walks,
+    Why, group_weight_of_nice, weight_of_nice,
 };

@@ -5,10 +5,11 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use warmq_kernel::{
-    Boot, Condition, Mutex, Nic, Policy, Region, Reserved, Socket, Task, TaskSpec, Touch, Workload,
+    Boot, Change, Condition, Mutex, Nic, Policy, Region, Reserved, Socket, Task, TaskSpec, Touch,
+    Workload,
 };
 use warmq_machine::OutOfMemory;
-use warmq_units::{Bytes, CpuId, Cycles, Duration};
+use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration};
 
 /// One thing that a task does.
 #[derive(Clone, Copy, Debug)]
@@ -237,16 +238,18 @@ async fn perform(task: Task, acts: Vec<Act>, things: Rc<Things>, late: Duration)
             }
             Act::Enter(Some(fragment)) => task.enter(0, fragment).await,
             Act::Enter(None) => task.leave().await,
-            Act::Nice(nice) => task.set_nice(task.id(), nice).await,
+            Act::Nice(nice) => _ = task.change(Change::Nice(task.id(), nice)).await,
             Act::Bind(to) => {
                 let cpus = match to {
                     Some(cpu) => vec![CpuId(cpu % things.cpus)],
                     None => (0..things.cpus).map(CpuId).collect(),
                 };
-                task.set_affinity(task.id(), cpus).await;
+                task.change(Change::Affinity(task.id(), CpuSet::from_iter(cpus)))
+                    .await;
             }
             Act::Online(cpu, online) => {
-                task.set_cpu_online(CpuId(cpu % things.cpus), online).await;
+                task.change(Change::Online(CpuId(cpu % things.cpus), online))
+                    .await;
             }
         }
     }

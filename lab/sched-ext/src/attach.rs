@@ -37,15 +37,10 @@ pub enum NotAttached {
     #[error("its loader writes entries of the map {0}, which has none like these")]
     Entry(String),
     /// Its memory does not fit.
-    #[error("{0}")]
-    Memory(Ending),
+    #[error(transparent)]
+    Memory(#[from] Ending),
 }
 
-impl From<Ending> for NotAttached {
-    fn from(ending: Ending) -> NotAttached {
-        NotAttached::Memory(ending)
-    }
-}
 /// Bytes of maps and objects at most.
 pub(crate) const MEMORY: u64 = 2 << 30;
 

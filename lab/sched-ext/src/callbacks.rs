@@ -1,7 +1,7 @@
 //! The kernel's part of sched_ext as a scheduler of the lab.
 
 use warmq_classes::{Joining, Overload};
-use warmq_kernel::{Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler, Why};
+use warmq_kernel::{Callback, Context, Fragment, GroupId, Pick, Scheduler, Why};
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 use crate::events::Events;
@@ -151,10 +151,10 @@ impl Scheduler for SchedExt {
 
     /// A change of attributes takes the task off its run queue, under that queue's lock, as ticks
     /// and yields are under theirs.
-    fn locks(&self, callback: Callback<'_>, cpu: CpuId) -> Locks {
+    fn queues(&self, callback: Callback<'_>, cpu: CpuId) -> [Option<CpuId>; 2] {
         match callback {
-            Callback::Pull { from } => Locks::Two(self.lock_for(cpu), self.lock_for(from)),
-            _ => Locks::One(self.lock_for(cpu)),
+            Callback::Pull { from } => [Some(cpu), Some(from)],
+            _ => [Some(cpu), None],
         }
     }
 

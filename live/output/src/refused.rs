@@ -6,9 +6,10 @@ use std::io;
 use rustix::io::Errno;
 
 /// Why something is not written, without its name.
-#[derive(Debug)]
+#[derive(Debug, derive_more::From)]
 pub enum Refused {
     /// The operating system refused.
+    #[from(io::Error, Errno)]
     System(io::Error),
     /// Another process writes it: which, as far as the kernel says.
     Busy(Option<String>),
@@ -61,15 +62,3 @@ impl fmt::Display for Refused {
 }
 
 impl std::error::Error for Refused {}
-
-impl From<io::Error> for Refused {
-    fn from(error: io::Error) -> Refused {
-        Refused::System(error)
-    }
-}
-
-impl From<Errno> for Refused {
-    fn from(error: Errno) -> Refused {
-        Refused::System(error.into())
-    }
-}

@@ -92,8 +92,9 @@ fn whole(path: &Path) -> io::Result<String> {
 }
 
 /// A folder of tracefs, whose errors name paths that people know.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, derive_more::AsRef)]
 pub(crate) struct Folder {
+    #[as_ref(Path)]
     root: PathBuf,
     shown: PathBuf,
 }
@@ -151,11 +152,5 @@ impl Folder {
         }
         names.sort();
         Ok(names)
-    }
-}
-
-impl AsRef<Path> for Folder {
-    fn as_ref(&self) -> &Path {
-        &self.root
     }
 }

@@ -67,7 +67,7 @@ pub(super) struct Held {
 impl Held {
     pub fn of(case: &Case<'_, '_>) -> Option<Held> {
         let facts = case.facts;
-        let own = case.tally.held.throttled;
+        let own = case.tally.throttled;
         let all = facts.watcher.groups.upwards(case.group());
         let throttled = |group: &u32| facts.throttled(*group);
         let most = all.iter().copied().max_by_key(throttled);

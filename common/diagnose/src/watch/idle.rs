@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use warmq_trace::Allowed;
 use warmq_units::{CpuId, Duration, Instant};
 
+use super::sums::sums;
+
 /// More sets of CPUs than these are not distinguished: tasks of the others count as free to run
 /// anywhere. A machine has one for each of its CPUs, and some for groups of its programs.
 const MOST_SETS: usize = 1_024;
@@ -51,35 +53,17 @@ impl Clock {
     }
 }
 
-/// For how long some CPU idled, beside one where a task waits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Beside {
-    /// One that the task may use.
-    pub inside: Duration,
-    /// One that it may not use.
-    pub outside: Duration,
-    /// One that it may use under the cache of the CPU where it waits.
-    pub near: Duration,
-    /// One that it may use of the memory node of that CPU.
-    pub on_node: Duration,
-}
-
-impl Beside {
-    pub fn add(&mut self, more: Beside) {
-        self.inside += more.inside;
-        self.outside += more.outside;
-        self.near += more.near;
-        self.on_node += more.on_node;
-    }
-
-    /// What was added since it was `before`.
-    pub fn since(self, before: Beside) -> Beside {
-        Beside {
-            inside: self.inside.saturating_sub(before.inside),
-            outside: self.outside.saturating_sub(before.outside),
-            near: self.near.saturating_sub(before.near),
-            on_node: self.on_node.saturating_sub(before.on_node),
-        }
+sums! {
+    /// For how long some CPU idled, beside one where a task waits.
+    Beside {
+        /// One that the task may use.
+        inside: Duration,
+        /// One that it may not use.
+        outside: Duration,
+        /// One that it may use under the cache of the CPU where it waits.
+        near: Duration,
+        /// One that it may use of the memory node of that CPU.
+        on_node: Duration,
     }
 }
 

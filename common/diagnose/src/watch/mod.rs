@@ -9,6 +9,7 @@ mod history;
 mod idle;
 mod quotas;
 mod raised;
+mod sums;
 mod task;
 mod waits;
 
@@ -349,7 +350,7 @@ impl Watcher {
 
     /// A quota has held `id` back for `span`.
     fn hold(&mut self, id: TaskId, span: Duration) {
-        self.tasks.touch(id).sums().held.throttled += span;
+        self.tasks.touch(id).sums().throttled += span;
     }
 
     /// `id` runs on `cpu` from now on.
@@ -481,7 +482,7 @@ impl Watcher {
         }
         pending.waited += span;
         pending.on(wait.cpu).waited += span;
-        pending.idle.add(idle.since(wait.idle));
+        pending.idle += idle.saturating_sub(wait.idle);
         pending.interrupted += interrupted.saturating_sub(wait.interrupted);
         pending.stolen += stolen.saturating_sub(wait.stolen);
         task.wait = Some(Wait {

@@ -6,6 +6,7 @@ use warmq_trace::{Comm, Context, Who};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use super::idle::Beside;
+use super::sums::sums;
 use super::waits::Waits;
 
 /// Of those who ran while a task waited, at most so many are listed by name; of the others, so many
@@ -136,55 +137,66 @@ impl Longest {
     }
 }
 
-/// What a task did on one CPU.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Presence {
-    pub cpu: CpuId,
-    pub ran: Duration,
-    pub waited: Duration,
-    pub wakeups: u64,
+sums! {
+    /// What a task did on one CPU.
+    Did {
+        ran: Duration,
+        waited: Duration,
+        wakeups: u64,
+    }
+
+    /// What is summed of a task.
+    Summed {
+        ran: Duration,
+        waited: Duration,
+        /// For how long its group was out of quota: no lack of a CPU.
+        throttled: Duration,
+        /// Of what it waited, all waits that are judged by themselves.
+        long_waits: Duration,
+        wakeups: u64,
+        /// How often it got a CPU.
+        turns: u64,
+        /// How often it had a CPU at once when it was woken, and another task had to leave.
+        took_at_wakeup: u64,
+        /// How often records of it were missing: it was woken though it seemed to wait, or left its
+        /// CPU unseen.
+        doubts: u64,
+        /// How long it seemed to wait where that is not certain.
+        doubted: Duration,
+        cpu_moves: u64,
+        llc_moves: u64,
+        /// While it waited, CPUs idled.
+        idle: Beside,
+        /// While it ran or waited, interrupts had its CPU.
+        interrupted: Duration,
+        /// While it ran or waited, a hypervisor had its CPU.
+        stolen: Duration,
+        beside_others: Duration,
+    }
 }
 
-/// What held a task back that is no lack of a CPU.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Held {
-    pub throttled: Duration,
+/// What a task did on a CPU.
+#[derive(Clone, Copy, Debug, derive_more::Deref, derive_more::DerefMut)]
+pub(crate) struct Presence {
+    pub cpu: CpuId,
+    #[deref]
+    #[deref_mut]
+    did: Did,
 }
 
 /// What is counted of a task.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, derive_more::Deref, derive_more::DerefMut)]
 pub(crate) struct Tally {
-    pub ran: Duration,
-    pub waited: Duration,
-    pub held: Held,
+    #[deref]
+    #[deref_mut]
+    sums: Summed,
     pub longest: Longest,
-    /// Of what it waited, all waits that are judged by themselves.
-    pub long_waits: Duration,
-    pub wakeups: u64,
-    /// How often it got a CPU.
-    pub turns: u64,
-    /// How often it had a CPU at once when it was woken, and another task had to leave.
-    pub took_at_wakeup: u64,
-    /// How often records of it were missing: it was woken though it seemed to wait, or left its CPU
-    /// unseen.
-    pub doubts: u64,
-    /// How long it seemed to wait where that is not certain.
-    pub doubted: Duration,
-    pub cpu_moves: u64,
-    pub llc_moves: u64,
-    /// While it waited, CPUs idled.
-    pub idle: Beside,
-    /// While it ran or waited, interrupts had its CPU.
-    pub interrupted: Duration,
-    /// While it ran or waited, a hypervisor had its CPU.
-    pub stolen: Duration,
     pub wakers: Wakers,
     pub places: Vec<Presence>,
     /// Who ran where it waited.
     pub beside: Vec<(TaskId, Duration)>,
     /// Of those who are not distinguished, which programs of which groups.
     pub programs: Vec<(Program, Duration)>,
-    pub beside_others: Duration,
 }
 
 /// A program in a group.
@@ -195,12 +207,8 @@ impl Tally {
     pub(super) fn on(&mut self, cpu: CpuId) -> &mut Presence {
         let known = self.places.iter().position(|place| place.cpu == cpu);
         let place = known.unwrap_or_else(|| {
-            self.places.push(Presence {
-                cpu,
-                ran: Duration::ZERO,
-                waited: Duration::ZERO,
-                wakeups: 0,
-            });
+            let did = Did::default();
+            self.places.push(Presence { cpu, did });
             self.places.len() - 1
         });
         &mut self.places[place]
@@ -210,29 +218,12 @@ impl Tally {
     /// list them by name: these are returned. Of two longest waits the longer one is the longest.
     #[must_use]
     pub(super) fn add(&mut self, more: &Tally) -> Vec<(TaskId, Duration)> {
-        self.ran += more.ran;
-        self.waited += more.waited;
-        self.long_waits += more.long_waits;
-        self.held.throttled += more.held.throttled;
-        self.wakeups += more.wakeups;
-        self.turns += more.turns;
-        self.took_at_wakeup += more.took_at_wakeup;
-        self.doubts += more.doubts;
-        self.doubted += more.doubted;
-        self.cpu_moves += more.cpu_moves;
-        self.llc_moves += more.llc_moves;
-        self.idle.add(more.idle);
-        self.interrupted += more.interrupted;
-        self.stolen += more.stolen;
-        self.beside_others += more.beside_others;
+        self.sums += more.sums;
         if more.longest.span() > self.longest.span() {
             self.longest = more.longest;
         }
         for there in &more.places {
-            let here = self.on(there.cpu);
-            here.ran += there.ran;
-            here.waited += there.waited;
-            here.wakeups += there.wakeups;
+            self.on(there.cpu).did += there.did;
         }
         for (program, span) in &more.programs {
             self.beside_program(*program, *span);
@@ -252,45 +243,22 @@ impl Tally {
     /// What was counted since it was `before`. Wakers are not among it, nor is the longest wait,
     /// unless it ended since then.
     pub fn since(&self, before: &Tally) -> Tally {
-        let less = |now: Duration, then: Duration| now.saturating_sub(then);
         let place = |now: &Presence| {
             let then = before.places.iter().find(|place| place.cpu == now.cpu);
-            let nothing = (Duration::ZERO, Duration::ZERO, 0);
-            let (ran, waited, wakeups) =
-                then.map_or(nothing, |then| (then.ran, then.waited, then.wakeups));
-            Presence {
-                cpu: now.cpu,
-                ran: less(now.ran, ran),
-                waited: less(now.waited, waited),
-                wakeups: now.wakeups.saturating_sub(wakeups),
-            }
+            let then = then.map_or(Did::default(), |then| then.did);
+            let did = now.did.saturating_sub(then);
+            Presence { did, ..*now }
         };
         Tally {
-            ran: less(self.ran, before.ran),
-            waited: less(self.waited, before.waited),
-            long_waits: less(self.long_waits, before.long_waits),
-            held: Held {
-                throttled: less(self.held.throttled, before.held.throttled),
-            },
+            sums: self.sums.saturating_sub(before.sums),
             longest: match self.longest == before.longest {
                 true => Longest::default(),
                 false => self.longest,
             },
-            wakeups: self.wakeups.saturating_sub(before.wakeups),
-            turns: self.turns.saturating_sub(before.turns),
-            took_at_wakeup: self.took_at_wakeup.saturating_sub(before.took_at_wakeup),
-            doubts: self.doubts.saturating_sub(before.doubts),
-            doubted: less(self.doubted, before.doubted),
-            cpu_moves: self.cpu_moves.saturating_sub(before.cpu_moves),
-            llc_moves: self.llc_moves.saturating_sub(before.llc_moves),
-            idle: self.idle.since(before.idle),
-            interrupted: less(self.interrupted, before.interrupted),
-            stolen: less(self.stolen, before.stolen),
             wakers: Wakers::default(),
             places: self.places.iter().map(place).collect(),
             beside: grown(&self.beside, &before.beside),
             programs: grown(&self.programs, &before.programs),
-            beside_others: less(self.beside_others, before.beside_others),
         }
     }
 

@@ -196,7 +196,7 @@ fn a_throttled_task_does_not_wait() {
     ];
     let watcher = watched(&records, 0);
     let tally = &watcher.tasks.get(A).unwrap().tally;
-    assert_eq!(tally.held.throttled, Duration::from_ms(40));
+    assert_eq!(tally.throttled, Duration::from_ms(40));
     assert_eq!(tally.waited, Duration::from_ms(2));
     assert_eq!(tally.ran, Duration::from_ms(18));
     assert_eq!(tally.ran, Duration::from_ms(18));

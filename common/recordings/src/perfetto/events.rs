@@ -257,9 +257,5 @@ fn of_interrupts(event: &Ftrace) -> Option<What> {
     if let Some(what) = enters.map(What::Enter).or(leaves.map(What::Leave)) {
         return Some(what);
     }
-    let state = event.cpu_idle.as_ref()?.state?;
-    Some(What::Idle(match state {
-        u32::MAX => None,
-        state => Some(u8::try_from(state).unwrap_or(u8::MAX)),
-    }))
+    event.cpu_idle.as_ref()?.state.map(What::idle)
 }

@@ -12,7 +12,7 @@ use warmq_trace::{Interrupt, State};
 use super::values::Values;
 use crate::convert::VECTORS;
 use crate::decode::{States, state_of};
-use crate::event::{Name, Other, Thread, What};
+use crate::event::{Name, Other, Thread, What, edge};
 
 /// An event that is read.
 pub(super) enum Known<'a> {
@@ -64,10 +64,7 @@ pub(super) fn of<'a>(name: &str, text: &'a str, here: Option<u32>) -> Option<Kno
             },
             _ => return None,
         },
-        "cpu_idle" => What::Idle(match values.number::<u32>("state")? {
-            u32::MAX => None,
-            state => Some(u8::try_from(state).unwrap_or(u8::MAX)),
-        }),
+        "cpu_idle" => What::idle(values.number("state")?),
         "netif_receive_skb" => What::Packet {
             bytes: values.number("len")?,
         },
@@ -80,10 +77,7 @@ pub(super) fn of<'a>(name: &str, text: &'a str, here: Option<u32>) -> Option<Kno
 }
 
 fn interrupt(name: &str, values: Values<'_>) -> Option<What> {
-    let (name, enters) = match name.strip_suffix("_entry") {
-        Some(name) => (name, true),
-        None => (name.strip_suffix("_exit")?, false),
-    };
+    let (name, happens) = edge(name)?;
     let interrupt = match name {
         "irq_handler" => Interrupt::Line(values.number("irq")?),
         "softirq" => Interrupt::softirq(values.number("vec")?),
@@ -98,10 +92,7 @@ fn interrupt(name: &str, values: Values<'_>) -> Option<What> {
         }
         _ => return None,
     };
-    Some(match enters {
-        true => What::Enter(interrupt),
-        false => What::Leave(interrupt),
-    })
+    Some(happens(interrupt))
 }
 
 /// A switch, printed in any of these ways. Names may have anything: the arrow is the last one.

@@ -220,8 +220,9 @@ impl<W: Write> Perfetto<W> {
         self.tracks.instant(&mut self.sink, when, track, name);
     }
 
-    /// What became of tasks and CPUs.
-    fn see_schedule(&mut self, when: Instant, record: &Record) {
+    /// What became of tasks and CPUs. Returns false if `record` is about something else, as the
+    /// others that see records do.
+    fn see_schedule(&mut self, when: Instant, record: &Record) -> bool {
         match *record {
             Record::Wakeup { task, target, .. } => self.wake(when, task, target),
             Record::Switch {
@@ -231,12 +232,13 @@ impl<W: Write> Perfetto<W> {
                 next,
             } => self.switch(when, cpu, (prev, prev_runnable), next),
             Record::Idle { cpu, state } => self.idle(when, cpu, state),
-            _ => unreachable!("another record"),
+            _ => return false,
         }
+        true
     }
 
     /// What CPUs did beside running tasks.
-    fn see_cpu(&mut self, when: Instant, record: &Record) {
+    fn see_cpu(&mut self, when: Instant, record: &Record) -> bool {
         let Perfetto { sink, tracks, .. } = self;
         match *record {
             Record::InterruptEnter { cpu, interrupt } => {
@@ -252,12 +254,15 @@ impl<W: Write> Perfetto<W> {
                 waited,
                 held,
             } => tracks.tenure(sink, when, Track::Lock(cpu, lock), (waited, held)),
-            _ => {
-                if let Some((track, name)) = instant_of(record) {
-                    tracks.instant(sink, when, track, name);
-                }
-            }
+            Record::Owed {
+                cpu, group, lag, ..
+            } => tracks.count(sink, when, Track::Owed(cpu, group), lag),
+            _ => match instant_of(record) {
+                Some((track, name)) => tracks.instant(sink, when, track, name),
+                None => return false,
+            },
         }
+        true
     }
 }
 
@@ -299,55 +304,11 @@ impl<W: Write> Observer for Perfetto<W> {
         self.last = when;
         self.tasks.learn(record);
         self.board.see(when, record);
-        match record {
-            Record::Wakeup { .. } | Record::Switch { .. } | Record::Idle { .. } => {
-                self.see_schedule(when, record);
-            }
-            Record::Migrate { .. }
-            | Record::InterruptEnter { .. }
-            | Record::InterruptExit { .. }
-            | Record::RescheduleSent { .. }
-            | Record::Lock { .. }
-            | Record::LockBusy { .. }
-            | Record::Affinity { .. }
-            | Record::Hotplug { .. }
-            | Record::Recalculate { .. }
-            | Record::Packet { .. }
-            | Record::Drop { .. }
-            | Record::Poll { .. }
-            | Record::Steal { .. }
-            | Record::Lost { .. } => self.see_cpu(when, record),
-            Record::Block { .. }
-            | Record::Nice { .. }
-            | Record::Policy { .. }
-            | Record::Slice { .. }
-            | Record::Group { .. }
-            | Record::KernelThread { .. }
-            | Record::Fragment { .. }
-            | Record::Role { .. }
-            | Record::Ran { .. } => self.see_task(when, record),
-            Record::SpanBegin { .. }
-            | Record::SpanBegan { .. }
-            | Record::SpanEnd { .. }
-            | Record::Count { .. }
-            | Record::Phase { .. } => self.see_scenario(when, record),
-            // What these say is in the events that follow.
-            Record::Fork { .. }
-            | Record::Exit { .. }
-            | Record::Waking { .. }
-            | Record::Ids { .. }
-            | Record::Renamed { .. } => {}
-            // A group has no track, and its tasks say which one they are in.
-            Record::Cgroup { .. }
-            | Record::Limit { .. }
-            | Record::Throttled { .. }
-            | Record::Quota { .. } => {}
-            Record::Owed {
-                cpu, group, lag, ..
-            } => {
-                let track = Track::Owed(*cpu, *group);
-                self.tracks.count(&mut self.sink, when, track, *lag);
-            }
+        // What others say (of forks, exits, names) is in the events that follow; a group has no
+        // track, and its tasks say which one they are in.
+        let seen = self.see_schedule(when, record) || self.see_cpu(when, record);
+        if !seen && !self.see_task(when, record) {
+            self.see_scenario(when, record);
         }
     }
 }

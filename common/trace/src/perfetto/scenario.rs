@@ -12,7 +12,7 @@ use crate::Record;
 
 impl<W: Write> Perfetto<W> {
     /// What a task is like, or is about to wait for.
-    pub(super) fn see_task(&mut self, when: Instant, record: &Record) {
+    pub(super) fn see_task(&mut self, when: Instant, record: &Record) -> bool {
         let (task, name) = match *record {
             Record::Block {
                 task,
@@ -56,16 +56,25 @@ impl<W: Write> Perfetto<W> {
                 (task, format!("{table}[{number}]"))
             }
             Record::Ran { task, total } => (task, format!("ran {total} in all")),
-            _ => unreachable!("another record"),
+            _ => return false,
         };
         let track = self.thread_track(when, task);
         self.instant(when, track, name);
+        true
     }
 
     /// What a scenario's player says.
     pub(super) fn see_scenario(&mut self, when: Instant, record: &Record) {
         match *record {
-            Record::SpanBegin { .. } | Record::SpanBegan { .. } => self.begin_span(when, record),
+            Record::SpanBegin { task, span, number } => {
+                self.begin_span(when, task, (span, number), Duration::ZERO);
+            }
+            Record::SpanBegan {
+                task,
+                span,
+                number,
+                ago,
+            } => self.begin_span(when, task, (span, number), ago),
             Record::SpanEnd { span, number, .. } => self.end_span(when, span, number),
             Record::Count { counter, total } => {
                 let total = i64::try_from(total).unwrap_or(i64::MAX);
@@ -79,23 +88,19 @@ impl<W: Write> Perfetto<W> {
                 let name = called(&self.tracks.names.phases, "phase", phase);
                 self.tracks.begin(&mut self.sink, when, Track::Phases, name);
             }
-            _ => unreachable!("another record"),
+            _ => {}
         }
     }
 
     /// Begins a span; one that is open begins anew. A slice begins when the span does, but not
     /// before the one before it has ended: slices of a track do not overlap.
-    fn begin_span(&mut self, when: Instant, record: &Record) {
-        let (task, span, number, ago) = match *record {
-            Record::SpanBegin { task, span, number } => (task, span, number, Duration::ZERO),
-            Record::SpanBegan {
-                task,
-                span,
-                number,
-                ago,
-            } => (task, span, number, ago),
-            _ => unreachable!("another record"),
-        };
+    fn begin_span(
+        &mut self,
+        when: Instant,
+        task: TaskId,
+        (span, number): (u32, u64),
+        ago: Duration,
+    ) {
         self.end_span(when, span, number);
         // A span without indexes has the task's number.
         let track = match number == u64::from(task.0) {

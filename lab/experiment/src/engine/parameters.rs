@@ -130,7 +130,7 @@ impl Parts<'_> {
             parameter("kernel.block", settings.block.to_string(), "", KERNEL),
             parameter(
                 "kernel.spin_locks",
-                settings.locks.to_string(),
+                settings.locks.name().to_owned(),
                 "",
                 self.timers_of,
             ),

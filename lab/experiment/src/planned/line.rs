@@ -1,6 +1,6 @@
 //! Lines of JSON: a run as it is planned, and as it was taken.
 
-use serde::ser::{SerializeMap, Serializer};
+use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use warmq_report::Point;
@@ -90,11 +90,7 @@ impl<'e> Taken<'e> {
 
 /// In the order of the experiment's measures. A figure that is not finite is null.
 fn as_map<S: Serializer>(figures: &Vec<(&str, f64)>, to: S) -> Result<S::Ok, S::Error> {
-    let mut map = to.serialize_map(Some(figures.len()))?;
-    for (name, value) in figures {
-        map.serialize_entry(name, value)?;
-    }
-    map.end()
+    to.collect_map(figures.iter().copied())
 }
 
 /// A line that is read back. What it says of its point is in the plan, too.

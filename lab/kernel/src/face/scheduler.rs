@@ -26,7 +26,7 @@ use warmq_units::{CpuId, LockId, TaskId};
 
 use crate::core::View;
 use crate::face::Context;
-use crate::words::{Balance, Fragment, GroupId, Locks, Why};
+use crate::words::{Balance, Fragment, GroupId, Why};
 
 /// What `pick_next` may answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum Pick {
     Retry,
 }
 
-/// The callbacks that run under locks; see [`Scheduler::locks`].
+/// The callbacks that run under locks; see [`Scheduler::queues`].
 #[derive(Clone, Copy)]
 pub enum Callback<'a> {
     /// `enqueue` and `wakeup_preempt`.
@@ -84,19 +84,28 @@ pub trait Scheduler {
     /// The lock that guards the queue of `cpu`.
     fn lock_for(&self, cpu: CpuId) -> LockId;
 
-    /// The locks under which the kernel calls `callback` for the queue of `cpu`. By default,
-    /// callbacks that change a queue run under that queue's lock, `pull` under the locks of both
-    /// queues, and all others under none.
-    fn locks(&self, callback: Callback<'_>, cpu: CpuId) -> Locks {
+    /// The CPUs under whose queues' locks the kernel calls `callback` for the queue of `cpu`. By
+    /// default, callbacks that change a queue run under that queue's lock, `pull` under those of
+    /// both queues, and all others under none.
+    fn queues(&self, callback: Callback<'_>, cpu: CpuId) -> [Option<CpuId>; 2] {
         match callback {
-            Callback::Enqueue | Callback::PickNext | Callback::PutPrev => {
-                Locks::One(self.lock_for(cpu))
-            }
-            Callback::Pull { from } => Locks::Two(self.lock_for(cpu), self.lock_for(from)),
+            Callback::Enqueue | Callback::PickNext | Callback::PutPrev => [Some(cpu), None],
+            Callback::Pull { from } => [Some(cpu), Some(from)],
             Callback::Tick
             | Callback::YieldTask
             | Callback::SetWeight(_)
-            | Callback::SetCpumask(_) => Locks::None,
+            | Callback::SetCpumask(_) => [None, None],
+        }
+    }
+
+    /// The locks of those, each once. The kernel takes them in this order, that of their numbers,
+    /// which prevents deadlock.
+    fn locks(&self, callback: Callback<'_>, cpu: CpuId) -> [Option<LockId>; 2] {
+        let queues = self.queues(callback, cpu);
+        match queues.map(|queue| queue.map(|cpu| self.lock_for(cpu))) {
+            [Some(one), Some(other)] if one == other => [Some(one), None],
+            [Some(one), Some(other)] => [Some(one.min(other)), Some(one.max(other))],
+            [one, _] => [one, None],
         }
     }
 

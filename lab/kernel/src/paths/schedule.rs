@@ -1,21 +1,21 @@
 //! `schedule()`: from the request to reschedule to the switch.
 
 use warmq_trace::Record;
-use warmq_units::{CpuId, Duration, TaskId};
+use warmq_units::{CpuId, Duration, LockId, TaskId};
 
 use crate::core::{Load, NeedResched, State};
 use crate::face::{Callback, Pick};
 use crate::paths::{Flow, System};
-use crate::words::{Balance, Locks, Mode, Rule, Step, Waiting};
+use crate::words::{Balance, Mode, Rule, Step, Waiting};
 
 /// The number of retries of one pick after which the scheduler is reported to loop.
 const TRIES: u32 = 1_000;
 
 impl System {
     /// Puts `step` on the stack of `cpu`, to be performed under `locks`.
-    pub(crate) fn push_locked(&mut self, cpu: CpuId, locks: Locks, step: Step) {
+    pub(crate) fn push_locked(&mut self, cpu: CpuId, locks: [Option<LockId>; 2], step: Step) {
         let stack = &mut self.core.cpu(cpu).stack;
-        let [first, second] = locks.in_order();
+        let [first, second] = locks;
         stack.extend(first.map(Step::Release));
         stack.extend(second.map(Step::Release));
         stack.push(step);
@@ -34,12 +34,12 @@ impl System {
         let locks = self.scheduler.locks(Callback::PickNext, cpu);
         let stack = &mut self.core.cpu(cpu).stack;
         stack.push(Step::Pick { locks, tries });
-        let [first, second] = locks.in_order();
+        let [first, second] = locks;
         stack.extend(second.map(Step::Acquire));
         stack.extend(first.map(Step::Acquire));
     }
 
-    pub(crate) fn pick(&mut self, cpu: CpuId, locks: Locks, tries: u32) -> Flow {
+    pub(crate) fn pick(&mut self, cpu: CpuId, locks: [Option<LockId>; 2], tries: u32) -> Flow {
         self.charge_at_pick(cpu);
         let prev = self.core.cpu(cpu).current;
         let leaves = prev.filter(|prev| {
@@ -62,8 +62,8 @@ impl System {
             self.core.broke(cpu, rule);
             return Flow::Next;
         }
-        let [first, second] = locks.in_order();
         let stack = &mut self.core.cpu(cpu).stack;
+        let [first, second] = locks;
         stack.extend(first.map(Step::Release));
         stack.extend(second.map(Step::Release));
         Flow::Takes(took, Mode::System)

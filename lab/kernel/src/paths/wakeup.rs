@@ -231,7 +231,7 @@ impl System {
     /// `target` went offline after it was chosen: once its locks are released, `set_cpumask` makes
     /// the scheduler queue `task` elsewhere.
     fn leave_offline_queue(&mut self, cpu: CpuId, task: TaskId, target: CpuId) {
-        let locks = self.scheduler.locks(Callback::Enqueue, target).in_order();
+        let locks = self.scheduler.locks(Callback::Enqueue, target);
         let releases = locks.into_iter().flatten().count();
         let stack = &mut self.core.cpu(cpu).stack;
         let below = stack.len().saturating_sub(releases);

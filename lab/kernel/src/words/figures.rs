@@ -14,7 +14,7 @@ pub struct Walks {
 }
 
 /// CPU time in user mode and in the kernel, without interrupts and softirqs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, derive_more::AddAssign)]
 pub struct CpuTime {
     /// In the program.
     pub user: Duration,
@@ -26,13 +26,6 @@ impl CpuTime {
     /// Both.
     pub fn total(self) -> Duration {
         self.user + self.system
-    }
-}
-
-impl std::ops::AddAssign for CpuTime {
-    fn add_assign(&mut self, other: CpuTime) {
-        self.user += other.user;
-        self.system += other.system;
     }
 }
 

@@ -12,9 +12,9 @@ use std::task::{Context, Poll, Waker};
 use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration, Instant, TaskId};
 
 use crate::words::{
-    Barrier, Change, Condition, Fragment, GroupId, Listener, Look, Looked, Mutex, NewTask, Nic,
-    Operation, Policy, RemoteOperation, Semaphore, Sender, SenderSlot, Socket, Span, SpanEdge,
-    Spinlock, TaskSpec, Touch,
+    Barrier, Change, Condition, Fragment, Listener, Look, Looked, Mutex, NewTask, Nic, Operation,
+    RemoteOperation, Semaphore, Sender, SenderSlot, Socket, Span, SpanEdge, Spinlock, TaskSpec,
+    Touch,
 };
 
 /// What a task runs: anything that makes a future from the task's handle.
@@ -124,8 +124,10 @@ impl Task {
         ask(&self.mailbox, operation)
     }
 
-    fn change(&self, change: Change) -> impl Future<Output = u64> {
-        self.call(Operation::Change(change))
+    /// Changes something of a task, a group or a CPU. False of a CPU if it was in that state
+    /// already, is the last one online, or does not exist.
+    pub async fn change(&self, change: Change) -> bool {
+        self.call(Operation::Change(change)).await == 1
     }
 
     /// Computes for `cycles`, without simulated memory accesses.
@@ -379,47 +381,6 @@ impl Task {
         TaskId(self.call(Operation::Spawn(child)).await as u32)
     }
 
-    /// Changes the nice value of `task`, from -20 to 19.
-    pub async fn set_nice(&self, task: TaskId, nice: i8) {
-        self.change(Change::Nice(task, nice)).await;
-    }
-
-    /// Changes the policy of `task`.
-    pub async fn set_policy(&self, task: TaskId, policy: Policy) {
-        self.change(Change::Policy(task, policy)).await;
-    }
-
-    /// Changes the slice that `task` asks for; `None` is the scheduler's default.
-    pub async fn set_slice(&self, task: TaskId, slice: Option<Duration>) {
-        self.change(Change::Slice(task, slice)).await;
-    }
-
-    /// Changes as what utilization `task` counts at least, from 0 to 1024.
-    pub async fn set_uclamp_min(&self, task: TaskId, min: u16) {
-        self.change(Change::UclampMin(task, min)).await;
-    }
-
-    /// Changes as what utilization `task` counts at most, from 0 to 1024.
-    pub async fn set_uclamp_max(&self, task: TaskId, max: u16) {
-        self.change(Change::UclampMax(task, max)).await;
-    }
-
-    /// Moves `task` to `group`.
-    pub async fn set_group(&self, task: TaskId, group: GroupId) {
-        self.change(Change::Group(task, group)).await;
-    }
-
-    /// Changes the weight of `group` among its siblings, from 1 to 10,000.
-    pub async fn set_group_weight(&self, group: GroupId, weight: u32) {
-        self.change(Change::Weight(group, weight)).await;
-    }
-
-    /// Takes `cpu` offline, or online again. False if nothing changed: there is no such CPU, it was
-    /// in that state already, or it is the last one online.
-    pub async fn set_cpu_online(&self, cpu: CpuId, online: bool) -> bool {
-        self.change(Change::Online(cpu, online)).await == 1
-    }
-
     /// Declares that this task uses the data of `fragment` of `app` from here on. A scheduler that
     /// uses fragments may move the task before it continues; under any other this has no effect but
     /// the cost of the system call.
@@ -432,13 +393,6 @@ impl Task {
     /// Declares that this task uses no named data from here on.
     pub async fn leave(&self) {
         self.call(Operation::SetFragment(None)).await;
-    }
-
-    /// Changes the CPUs on which `task` may run. CPUs that the machine lacks are ignored; if none
-    /// is left, nothing changes.
-    pub async fn set_affinity(&self, task: TaskId, cpus: impl IntoIterator<Item = CpuId>) {
-        let cpus = cpus.into_iter().collect();
-        self.change(Change::Affinity(task, cpus)).await;
     }
 }
 

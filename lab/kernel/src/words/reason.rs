@@ -1,6 +1,6 @@
 //! Why and how the scheduler is called: circumstances of wakeups, kinds of balancing, locks.
 
-use warmq_units::{LockId, TaskId};
+use warmq_units::TaskId;
 
 use crate::words::Waiting;
 
@@ -49,28 +49,4 @@ pub enum Balance {
     Idle,
     /// In `schedule()`, when `pick_next` found nothing and the CPU is about to idle.
     NewlyIdle,
-}
-
-/// The spin locks that a callback runs under. The kernel takes two locks in the order of their
-/// numbers, which prevents deadlock, and takes a lock that is named twice only once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Locks {
-    /// None.
-    None,
-    /// One.
-    One(LockId),
-    /// Two.
-    Two(LockId, LockId),
-}
-
-impl Locks {
-    /// The locks in the order in which they are taken.
-    pub(crate) fn in_order(self) -> [Option<LockId>; 2] {
-        match self {
-            Locks::None => [None, None],
-            Locks::One(lock) => [Some(lock), None],
-            Locks::Two(one, other) if one == other => [Some(one), None],
-            Locks::Two(one, other) => [Some(one.min(other)), Some(one.max(other))],
-        }
-    }
 }

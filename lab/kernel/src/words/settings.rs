@@ -1,7 +1,5 @@
 //! How the simulated kernel is configured, apart from its scheduler.
 
-use std::fmt;
-
 use warmq_machine::{Fragmentation, Options};
 use warmq_units::{Bytes, Duration, Seed};
 
@@ -234,14 +232,10 @@ impl Loopback {
     pub const LINUX_2_6_4: Loopback = Loopback {
         send_buffer: Bytes::from_kb(128),
         segment: Bytes(16_384),
-        congestion_window: u64::MAX,
-        quick_acknowledgements: 0,
-        delayed_acknowledgement: None,
         acknowledgements: 1,
-        arrival_permille: 0,
         call_lines: (u32::MAX, u32::MAX),
-        segment_memory: Bytes(0),
         owned: true,
+        ..Loopback::BEFORE_LINUX_6
     };
 
     /// Linux 6, where the device has an MTU of 64 KB. The send buffer is what that of a connection
@@ -470,21 +464,13 @@ impl Settings {
     /// timers, to a microsecond here, spin locks of one byte, a tick also on idle CPUs, which halt,
     /// and the receive buffer of 2.6.16. Memory is laid out as in [`Settings::linux24`].
     pub fn linux2624(seed: Seed) -> Settings {
+        let older = Settings::linux24(seed);
         Settings {
-            tick: Duration::from_ms(4),
             timer_resolution: Duration::from_us(1),
-            tick_charges_interrupts: true,
-            receive_charge: ReceiveCharge::With {
-                sk_buff: SK_BUFF_I386,
-            },
-            preemption: Preemption::Voluntary,
-            interrupts_move: Some(IRQ_BALANCE),
+            e100_last_poll: older.e100_last_poll,
+            idle_loop: older.idle_loop,
             softirqs: SoftirqLimits::LINUX_2_6_24,
-            semaphore_locks: SemaphoreLocks::OneForEachSet,
-            semaphores_hand_over: true,
-            stream_buffer: Bytes(107_520),
-            datagram_buffer: Bytes(107_520),
-            ..Settings::linux24(seed)
+            ..Settings::linux2616(seed)
         }
     }
 
@@ -548,24 +534,17 @@ impl Settings {
     }
 }
 
-/// How a kernel's spin locks work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum LockKind {
-    /// `lock decb` until it finds the lock free (Linux on x86 up to 2.6.24). Unfair: of the CPUs
-    /// that spin, the one that the bus serves first wins.
-    #[default]
-    TestAndSet,
-    /// Each CPU waits on a line of its own, only the first in the queue on the lock's word (since
-    /// 4.2). First come, first served.
-    Queued,
-}
-
-impl fmt::Display for LockKind {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            LockKind::TestAndSet => "test-and-set",
-            LockKind::Queued => "queued",
-        })
+warmq_units::named! {
+    /// How a kernel's spin locks work.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub enum LockKind {
+        /// `lock decb` until it finds the lock free (Linux on x86 up to 2.6.24). Unfair: of the
+        /// CPUs that spin, the one that the bus serves first wins.
+        #[default]
+        TestAndSet = "test-and-set",
+        /// Each CPU waits on a line of its own, only the first in the queue on the lock's word
+        /// (since 4.2). First come, first served.
+        Queued = "queued",
     }
 }
 

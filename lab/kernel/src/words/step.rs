@@ -9,8 +9,7 @@ use warmq_trace::Interrupt;
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 use crate::words::{
-    Balance, Fragment, GroupId, Locks, Look, Nic, Operation, Origin, Semaphore, Socket, Timer,
-    Touch, Why,
+    Balance, Fragment, GroupId, Look, Nic, Operation, Origin, Semaphore, Socket, Timer, Touch, Why,
 };
 
 /// How a CPU's time is spent.
@@ -116,7 +115,7 @@ pub(crate) enum Step {
     LeaveAutogroup,
     Schedule,
     Pick {
-        locks: Locks,
+        locks: [Option<LockId>; 2],
         tries: u32,
     },
     Unlocked,

@@ -310,16 +310,16 @@ fn a_card_can_be_steered_elsewhere_while_it_receives() {
 #[test]
 fn a_cpu_that_is_offline_is_skipped_and_one_that_is_online_stands_in_for_all() {
     async fn one_goes(task: Task) {
-        assert!(task.set_cpu_online(cpu(2), false).await);
+        assert!(task.change(Change::Online(cpu(2), false)).await);
     }
     let story = steered(Some(set(&[1, 2, 3])), None, one_goes);
     assert_eq!(interrupted(&story, 1, 20)[..6], [3, 1, 3, 1, 3, 1]);
     async fn both_go(task: Task) {
-        assert!(task.set_cpu_online(cpu(2), false).await);
-        assert!(task.set_cpu_online(cpu(3), false).await);
+        assert!(task.change(Change::Online(cpu(2), false)).await);
+        assert!(task.change(Change::Online(cpu(3), false)).await);
         // The timer's resolution is 10 ms.
         task.sleep(Duration::from_ms(5)).await;
-        assert!(task.set_cpu_online(cpu(3), true).await);
+        assert!(task.change(Change::Online(cpu(3), true)).await);
     }
     let story = steered(Some(set(&[2, 3])), None, both_go);
     assert_eq!(interrupted(&story, 1, 9), [0; 8]);

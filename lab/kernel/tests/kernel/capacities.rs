@@ -1,7 +1,7 @@
 //! CPUs of unlike capacity.
 
 use warmq_kernel::*;
-use warmq_units::Bytes;
+use warmq_units::{Bytes, CpuSet};
 
 use crate::support::*;
 
@@ -24,7 +24,8 @@ fn work_that_moves_goes_on_at_the_speed_of_its_new_cpu() {
     let story = big_and_little().plays(|boot: &mut Boot<'_>| -> Started {
         boot.task(called("moves").bound([cpu(1)]), |task: Task| async move {
             task.compute(us(10_000)).await;
-            task.set_affinity(task.id(), [cpu(0)]).await;
+            task.change(Change::Affinity(task.id(), CpuSet::from_iter([cpu(0)])))
+                .await;
             task.compute(us(10_000)).await;
         })?;
         Ok(())

@@ -45,17 +45,17 @@ fn nobody_runs_on_a_cpu_that_is_offline() {
             hogs(boot, 9)?;
             boot.task(called("admin"), |task: Task| async move {
                 task.sleep(Duration::from_ms(100)).await;
-                assert!(task.set_cpu_online(cpu(2), false).await);
+                assert!(task.change(Change::Online(cpu(2), false)).await);
                 assert!(
-                    !task.set_cpu_online(cpu(2), false).await,
+                    !task.change(Change::Online(cpu(2), false)).await,
                     "it is online already"
                 );
                 assert!(
-                    !task.set_cpu_online(cpu(9), false).await,
+                    !task.change(Change::Online(cpu(9), false)).await,
                     "there is no such CPU"
                 );
                 task.sleep(Duration::from_ms(100)).await;
-                assert!(task.set_cpu_online(cpu(2), true).await);
+                assert!(task.change(Change::Online(cpu(2), true)).await);
                 task.sleep(Duration::from_s(1)).await;
             })?;
             Ok(())
@@ -76,9 +76,9 @@ fn a_task_bound_to_a_cpu_that_goes_may_run_anywhere() {
             })?;
             boot.task(called("admin").bound([cpu(0)]), |task: Task| async move {
                 task.sleep(Duration::from_ms(10)).await;
-                assert!(task.set_cpu_online(cpu(1), false).await);
+                assert!(task.change(Change::Online(cpu(1), false)).await);
                 assert!(
-                    !task.set_cpu_online(cpu(0), false).await,
+                    !task.change(Change::Online(cpu(0), false)).await,
                     "the last one stays"
                 );
             })?;
@@ -103,7 +103,7 @@ fn packets_and_timers_of_a_cpu_that_goes_are_served_elsewhere() {
             })?;
             boot.task(called("admin").bound([cpu(1)]), |task: Task| async move {
                 task.sleep(Duration::from_ms(20)).await;
-                task.set_cpu_online(cpu(1), false).await;
+                task.change(Change::Online(cpu(1), false)).await;
                 task.sleep(Duration::from_ms(200)).await;
             })?;
             boot.remote(move |peer| async move {

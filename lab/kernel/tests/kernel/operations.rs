@@ -3,7 +3,7 @@
 use warmq_kernel::*;
 use warmq_machine::Fragmentation;
 use warmq_trace::Record;
-use warmq_units::{Bytes, Cycles, Duration, TaskId};
+use warmq_units::{Bytes, CpuSet, Cycles, Duration, TaskId};
 
 use crate::round_robin::*;
 use crate::support::*;
@@ -237,7 +237,8 @@ fn affinity_binds_from_birth_and_whenever_it_is_set() {
     let story = stage(3).plays(|boot: &mut Boot<'_>| -> Started {
         boot.task(called("mover").bound([cpu(2)]), |task: Task| async move {
             task.compute(us(100)).await;
-            task.set_affinity(task.id(), vec![cpu(1)]).await;
+            task.change(Change::Affinity(task.id(), CpuSet::from_iter([cpu(1)])))
+                .await;
             task.compute(us(100)).await;
             task.spawn(called("child").bound([cpu(0)]), |child: Task| async move {
                 child.compute(us(50)).await;
@@ -255,10 +256,16 @@ fn affinity_binds_from_birth_and_whenever_it_is_set() {
 fn an_affinity_for_no_cpu_of_the_machine_is_refused() {
     let story = stage(2).plays(|boot: &mut Boot<'_>| -> Started {
         boot.task(called("one").bound([cpu(9)]), |task: Task| async move {
-            task.set_affinity(task.id(), vec![]).await;
-            task.set_affinity(task.id(), vec![cpu(7)]).await;
+            task.change(Change::Affinity(task.id(), CpuSet::from_iter([])))
+                .await;
+            task.change(Change::Affinity(task.id(), CpuSet::from_iter([cpu(7)])))
+                .await;
             task.sleep(Duration::from_ms(1)).await;
-            task.set_affinity(task.id(), vec![cpu(7), cpu(1)]).await;
+            task.change(Change::Affinity(
+                task.id(),
+                CpuSet::from_iter([cpu(7), cpu(1)]),
+            ))
+            .await;
             task.compute(us(100)).await;
         })?;
         Ok(())
@@ -287,9 +294,9 @@ fn the_scheduler_learns_of_a_new_nice_value() {
                 task.compute(us(1)).await;
             })?;
             boot.task(called("one"), move |task: Task| async move {
-                task.set_nice(task.id(), 7).await;
-                task.set_nice(task.id(), 99).await;
-                task.set_nice(other, 3).await;
+                task.change(Change::Nice(task.id(), 7)).await;
+                task.change(Change::Nice(task.id(), 99)).await;
+                task.change(Change::Nice(other, 3)).await;
             })?;
             Ok(())
         });

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use warmq_kernel::*;
 use warmq_random::{Configuration, Script, configurations, scripts};
 use warmq_trace::Breach;
-use warmq_units::{Bytes, Instant, Seed};
+use warmq_units::{Bytes, CpuSet, Instant, Seed};
 
 use crate::round_robin::*;
 use crate::support::*;
@@ -97,7 +97,8 @@ fn wakes_a_task_elsewhere(boot: &mut Boot<'_>) -> Started {
         task.compute(us(1_000)).await;
         task.send(near, Bytes(1)).await;
         task.compute(us(50_000)).await;
-        task.set_affinity(woken, [cpu(0)]).await;
+        task.change(Change::Affinity(woken, CpuSet::from_iter([cpu(0)])))
+            .await;
         task.compute(us(50_000)).await;
     })?;
     Ok(())

@@ -47,11 +47,11 @@ impl Scheduler for Armed {
     fn lock_for(&self, cpu: CpuId) -> LockId {
         self.locks[cpu.index()]
     }
-    fn locks(&self, callback: Callback<'_>, cpu: CpuId) -> Locks {
+    fn queues(&self, callback: Callback<'_>, cpu: CpuId) -> [Option<CpuId>; 2] {
         match callback {
-            Callback::Pull { from } => Locks::Two(self.lock_for(cpu), self.lock_for(from)),
-            Callback::SetWeight(_) | Callback::SetCpumask(_) => Locks::None,
-            _ => Locks::One(self.lock_for(cpu)),
+            Callback::Pull { from } => [Some(cpu), Some(from)],
+            Callback::SetWeight(_) | Callback::SetCpumask(_) => [None, None],
+            _ => [Some(cpu), None],
         }
     }
     fn fork(&mut self, context: &mut Context<'_>, _: Option<TaskId>, child: TaskId) {
@@ -246,10 +246,11 @@ fn groups_form_a_tree_that_a_scheduler_can_read() {
             let outer = boot.group(GroupId::ROOT, "outer", 200);
             let inner = boot.group(outer, "inner", 50_000);
             boot.task(called("one").group(inner), move |task: Task| async move {
-                task.set_group_weight(outer, 300).await;
-                task.set_group(task.id(), outer).await;
-                task.set_slice(task.id(), Some(Duration::from_ms(1))).await;
-                task.set_policy(task.id(), Policy::Idle).await;
+                task.change(Change::Weight(outer, 300)).await;
+                task.change(Change::Group(task.id(), outer)).await;
+                task.change(Change::Slice(task.id(), Some(Duration::from_ms(1))))
+                    .await;
+                task.change(Change::Policy(task.id(), Policy::Idle)).await;
             })?;
             Ok(())
         });

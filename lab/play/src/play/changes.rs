@@ -75,7 +75,8 @@ fn of_cpus(to: &To, cpus: &CpuSet) -> Vec<Change> {
     }
 }
 
-fn of_task(to: &To, task: TaskId, stage: &Stage) -> Option<Change> {
+/// What sets it for a task.
+pub(super) fn of_task(to: &To, task: TaskId, stage: &Stage) -> Option<Change> {
     let fragment = |number| Fragment { app: APP, number };
     Some(match to {
         To::Cpus(cpus) => Change::Affinity(task, cpus.clone()),

@@ -4,8 +4,9 @@ use warmq_scenario::Set;
 use warmq_scenario::program::{Draws, Timer, To};
 use warmq_units::{Duration, Instant};
 
+use super::changes::of_task;
 use super::player::{Left, Player};
-use super::specs::{NO_CPU, policy};
+use super::specs::NO_CPU;
 
 /// How long a task that waits for the time to pass computes before it reads the clock.
 const PIECE: Duration = Duration::from_us(32);
@@ -56,21 +57,11 @@ impl Player {
     pub(super) async fn set_own(&mut self, set: &Set) -> Result<(), Left> {
         let (stage, id) = (self.stage.clone(), self.task.id());
         let to = stage.bound.to(set, &stage.cpus, &self.loops.indexes)?;
-        match to {
-            To::Cpus(cpus) => {
-                if cpus.is_empty() {
-                    self.task.give_up(&format!("is now {NO_CPU}")).await;
-                }
-                self.task.set_affinity(id, cpus.iter()).await;
-            }
-            To::Policy(wanted) => self.task.set_policy(id, policy(&wanted)).await,
-            To::Slice(slice) => self.task.set_slice(id, Some(slice)).await,
-            To::UclampMin(min) => self.task.set_uclamp_min(id, min).await,
-            To::UclampMax(max) => self.task.set_uclamp_max(id, max).await,
-            To::Group(place) => self.task.set_group(id, stage.objects.groups[place]).await,
-            To::Nice(nice) => self.task.set_nice(id, nice).await,
-            // No step sets anything else.
-            _ => {}
+        if matches!(&to, To::Cpus(cpus) if cpus.is_empty()) {
+            self.task.give_up(&format!("is now {NO_CPU}")).await;
+        }
+        if let Some(change) = of_task(&to, id, &stage) {
+            self.task.change(change).await;
         }
         Ok(())
     }

@@ -29,24 +29,13 @@ use self::stage::Stage;
 use crate::counter::Counters;
 
 /// Why a scenario cannot begin.
+#[derive(derive_more::From)]
 enum Trouble {
     Memory(OutOfMemory),
     /// A number could not be computed.
     Number(EvalError),
     /// It has something that cannot be played, or not on this machine.
     Lacking(&'static str),
-}
-
-impl From<OutOfMemory> for Trouble {
-    fn from(error: OutOfMemory) -> Trouble {
-        Trouble::Memory(error)
-    }
-}
-
-impl From<EvalError> for Trouble {
-    fn from(error: EvalError) -> Trouble {
-        Trouble::Number(error)
-    }
 }
 
 /// A scenario, with values for its settings, as a workload.

@@ -14,17 +14,12 @@ use super::row::Row;
 use super::stage::{self, Stage};
 
 /// Why a task leaves its steps.
+#[derive(derive_more::From)]
 pub(super) enum Left {
     /// It exits.
     Exits,
     /// A number could not be computed: the run is over.
     Error(EvalError),
-}
-
-impl From<EvalError> for Left {
-    fn from(error: EvalError) -> Left {
-        Left::Error(error)
-    }
 }
 
 /// Steps after which a task looks at the clock: if it has not moved meanwhile, the task makes no

@@ -49,7 +49,7 @@ mod succession;
 use warmq_affinity::rules::Groups;
 use warmq_config::Chosen;
 use warmq_kernel::{
-    Attach, Balance, Callback, Context, Fragment, GroupId, Hint, Locks, Pick, Scheduler, Why,
+    Attach, Balance, Callback, Context, Fragment, GroupId, Hint, Pick, Scheduler, Why,
 };
 use warmq_machine::Access;
 use warmq_units::{Address, Bytes, CpuId, LockId, TaskId};
@@ -116,8 +116,8 @@ impl<B: Base> Scheduler for Affinity<B> {
         self.base.lock_for(cpu)
     }
 
-    fn locks(&self, callback: Callback<'_>, cpu: CpuId) -> Locks {
-        self.base.locks(callback, cpu)
+    fn queues(&self, callback: Callback<'_>, cpu: CpuId) -> [Option<CpuId>; 2] {
+        self.base.queues(callback, cpu)
     }
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {

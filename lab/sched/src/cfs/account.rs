@@ -44,29 +44,19 @@ impl State {
     /// Puts an entity into the tree of its queue.
     fn insert_into_tree(&mut self, context: &mut Context<'_>, entity: EntityId) {
         let at = &self.entities[entity];
-        let (key, queue) = ((at.vruntime, entity), at.queue);
+        let (key, queue) = ((at.vruntime, entity), &mut self.queues[at.queue]);
         let nodes = |other: EntityId| self.entities[other].node;
-        let queue = &mut self.queues[queue];
-        queue.tree.insert(
-            |at, access| context.touch(at, access),
-            queue.line,
-            nodes,
-            key,
-        );
+        let touch = |at, access| context.touch(at, access);
+        queue.tree.insert(touch, queue.line, nodes, key);
     }
 
     /// Takes an entity out of the tree of its queue.
     fn remove_from_tree(&mut self, context: &mut Context<'_>, entity: EntityId) {
         let at = &self.entities[entity];
-        let (key, queue) = ((at.vruntime, entity), at.queue);
+        let (key, queue) = ((at.vruntime, entity), &mut self.queues[at.queue]);
         let nodes = |other: EntityId| self.entities[other].node;
-        let queue = &mut self.queues[queue];
-        queue.tree.remove(
-            |at, access| context.touch(at, access),
-            queue.line,
-            nodes,
-            key,
-        );
+        let touch = |at, access| context.touch(at, access);
+        queue.tree.remove(touch, queue.line, nodes, key);
     }
 
     /// An entity joins its queue (`enqueue_entity()`). `wakeup`: it slept, and its vruntime is to

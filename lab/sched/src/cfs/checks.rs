@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use warmq_config::{Chosen, Value};
 use warmq_kernel::{
-    Attach, Balance, Boot, Callback, Context, Costs, Ending, GroupId, Kernel, Locks, MakeScheduler,
-    Pick, Scheduler, Settings, UnknownCost, Why,
+    Attach, Balance, Boot, Callback, Context, Costs, Ending, GroupId, Kernel, MakeScheduler, Pick,
+    Scheduler, Settings, UnknownCost, Why,
 };
 use warmq_machine::{OutOfMemory, builtin, read_toml};
 use warmq_random::{Script, scripts};
@@ -135,8 +135,8 @@ impl Scheduler for Watched {
     fn lock_for(&self, cpu: CpuId) -> LockId {
         self.cfs.lock_for(cpu)
     }
-    fn locks(&self, callback: Callback<'_>, cpu: CpuId) -> Locks {
-        self.cfs.locks(callback, cpu)
+    fn queues(&self, callback: Callback<'_>, cpu: CpuId) -> [Option<CpuId>; 2] {
+        self.cfs.queues(callback, cpu)
     }
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
         self.then(|cfs| cfs.fork(context, parent, child));

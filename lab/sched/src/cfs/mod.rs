@@ -54,7 +54,7 @@ mod weights;
 
 use warmq_config::Chosen;
 use warmq_kernel::{
-    Attach, Balance, Callback, Context, GroupId, Locks, Pick, Scheduler, UnknownCost, Why,
+    Attach, Balance, Callback, Context, GroupId, Pick, Scheduler, UnknownCost, View, Why,
 };
 use warmq_units::{CpuId, LockId, TaskId};
 
@@ -71,11 +71,6 @@ impl Cfs {
         let state = State::new(attach, chosen)?;
         Ok(Cfs { state })
     }
-
-    fn lock_of(&self, task: TaskId) -> Option<LockId> {
-        let task = self.state.tasks.get(task.index())?;
-        Some(self.lock_for(task.cpu))
-    }
 }
 
 impl Scheduler for Cfs {
@@ -83,30 +78,19 @@ impl Scheduler for Cfs {
         self.state.cpu(cpu).lock
     }
 
-    fn locks(&self, callback: Callback<'_>, cpu: CpuId) -> Locks {
-        let own = self.lock_for(cpu);
+    fn queues(&self, callback: Callback<'_>, cpu: CpuId) -> [Option<CpuId>; 2] {
+        let of = |view: View<'_>| Some(self.state.tasks.get(view.id().index())?.cpu);
         match callback {
             Callback::Enqueue | Callback::PickNext | Callback::Tick | Callback::YieldTask => {
-                Locks::One(own)
+                [Some(cpu), None]
             }
-            Callback::PutPrev => match self.state.leaves_for(cpu) {
-                Some(to) => Locks::Two(own, self.lock_for(to)),
-                None => Locks::One(own),
-            },
-            Callback::SetWeight(view) => {
-                let lock = self.lock_of(view.id());
-                lock.map_or(Locks::None, Locks::One)
-            }
+            Callback::PutPrev => [Some(cpu), self.state.leaves_for(cpu)],
+            Callback::SetWeight(view) => [of(view), None],
             Callback::SetCpumask(view) => {
-                let cpus = (0..self.state.cpus.len() as u16).map(CpuId);
-                let to = cpus.into_iter().find(|cpu| view.may_run_on(*cpu));
-                match (self.lock_of(view.id()), to) {
-                    (Some(from), Some(to)) => Locks::Two(from, self.lock_for(to)),
-                    (Some(from), None) => Locks::One(from),
-                    (None, _) => Locks::None,
-                }
+                let mut cpus = (0..self.state.cpus.len() as u16).map(CpuId);
+                [of(view), cpus.find(|cpu| view.may_run_on(*cpu))]
             }
-            Callback::Pull { from } => Locks::Two(own, self.lock_for(from)),
+            Callback::Pull { from } => [Some(cpu), Some(from)],
         }
     }
 

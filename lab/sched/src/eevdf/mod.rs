@@ -79,8 +79,8 @@ mod weights;
 
 use warmq_config::Chosen;
 use warmq_kernel::{
-    Alarm, Attach, Balance, Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler,
-    UnknownCost, Waiting, Why,
+    Alarm, Attach, Balance, Callback, Context, Fragment, GroupId, Pick, Scheduler, UnknownCost,
+    View, Waiting, Why,
 };
 use warmq_units::{Bytes, CpuId, Cycles, Instant, LockId, TaskId};
 
@@ -286,34 +286,21 @@ impl Scheduler for Eevdf {
         self.state.cpu(cpu).lock
     }
 
-    fn locks(&self, callback: Callback<'_>, cpu: CpuId) -> Locks {
-        let own = self.lock_for(cpu);
-        let of_task = |task: TaskId| {
-            let known = self.state.tasks.get(task.index());
-            known.map(|known| self.lock_for(known.cpu))
-        };
+    fn queues(&self, callback: Callback<'_>, cpu: CpuId) -> [Option<CpuId>; 2] {
+        let of = |view: View<'_>| Some(self.state.tasks.get(view.id().index())?.cpu);
         match callback {
             Callback::Enqueue | Callback::PickNext | Callback::Tick | Callback::YieldTask => {
-                Locks::One(own)
+                [Some(cpu), None]
             }
-            Callback::PutPrev => match self.state.cpu(cpu).leaving {
-                Some(to) => Locks::Two(own, self.lock_for(to)),
-                None => Locks::One(own),
-            },
-            Callback::SetWeight(view) => of_task(view.id()).map_or(Locks::None, Locks::One),
+            Callback::PutPrev => [Some(cpu), self.state.cpu(cpu).leaving],
+            Callback::SetWeight(view) => [of(view), None],
             Callback::SetCpumask(view) => {
                 let mut cpus = (0..self.state.cpus.len() as u16).map(CpuId);
-                let to = cpus.find(|cpu| view.may_run_on(*cpu));
-                match (of_task(view.id()), to) {
-                    (Some(from), Some(to)) => Locks::Two(from, self.lock_for(to)),
-                    (Some(from), None) => Locks::One(from),
-                    (None, _) => Locks::None,
-                }
+                [of(view), cpus.find(|cpu| view.may_run_on(*cpu))]
             }
             Callback::Pull { from } => {
                 let pull = self.state.cpu(cpu).pull.as_ref();
-                let to = pull.map_or(cpu, |pull| pull.to);
-                Locks::Two(self.lock_for(to), self.lock_for(from))
+                [Some(pull.map_or(cpu, |pull| pull.to)), Some(from)]
             }
         }
     }

@@ -93,8 +93,8 @@ impl Scheduler for Checked {
         self.o1.lock_for(cpu)
     }
 
-    fn locks(&self, callback: Callback<'_>, cpu: CpuId) -> Locks {
-        self.o1.locks(callback, cpu)
+    fn queues(&self, callback: Callback<'_>, cpu: CpuId) -> [Option<CpuId>; 2] {
+        self.o1.queues(callback, cpu)
     }
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {

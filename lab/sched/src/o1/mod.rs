@@ -57,7 +57,7 @@ mod tick;
 mod wakeup;
 
 use warmq_config::Chosen;
-use warmq_kernel::{Attach, Balance, Callback, Context, Locks, Pick, Scheduler, UnknownCost, Why};
+use warmq_kernel::{Attach, Balance, Callback, Context, Pick, Scheduler, UnknownCost, Why};
 use warmq_machine::Access;
 use warmq_units::{Address, CpuId, Cycles, LockId, TaskId};
 
@@ -158,23 +158,21 @@ impl Scheduler for O1 {
         self.queue(cpu).lock
     }
 
-    fn locks(&self, callback: Callback<'_>, cpu: CpuId) -> Locks {
-        let here = self.lock_for(cpu);
+    fn queues(&self, callback: Callback<'_>, cpu: CpuId) -> [Option<CpuId>; 2] {
         match callback {
             Callback::Enqueue | Callback::PickNext | Callback::Tick | Callback::YieldTask => {
-                Locks::One(here)
+                [Some(cpu), None]
             }
-            Callback::PutPrev => match self.queue(cpu).gives_to() {
-                Some(to) => Locks::Two(here, self.lock_for(to)),
-                None => Locks::One(here),
-            },
-            Callback::SetWeight(view) => Locks::One(self.lock_for(self.task(view.id()).cpu)),
+            Callback::PutPrev => [Some(cpu), self.queue(cpu).gives_to()],
+            Callback::SetWeight(view) => [Some(self.task(view.id()).cpu), None],
             Callback::SetCpumask(view) => {
                 let from = self.task(view.id()).cpu;
-                let to = view.allowed_near(self.queues.len() as u16, from);
-                Locks::Two(self.lock_for(from), self.lock_for(to))
+                [
+                    Some(from),
+                    Some(view.allowed_near(self.queues.len() as u16, from)),
+                ]
             }
-            Callback::Pull { from } => Locks::Two(here, self.lock_for(from)),
+            Callback::Pull { from } => [Some(cpu), Some(from)],
         }
     }
 

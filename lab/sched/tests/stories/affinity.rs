@@ -6,7 +6,7 @@ use warmq_config::Value;
 use warmq_kernel::*;
 use warmq_machine::OutOfMemory;
 use warmq_trace::Record;
-use warmq_units::{CpuId, Instant, TaskId};
+use warmq_units::{CpuId, CpuSet, Instant, TaskId};
 
 use crate::stage::*;
 use crate::told::Kept;
@@ -62,7 +62,11 @@ fn member_from_the_first_cpu(
     boot.task(called(name).bound([cpu(0)]), move |task: Task| async move {
         task.sleep(ms(begins)).await;
         task.enter(1, fragment).await;
-        task.set_affinity(task.id(), [cpu(0), cpu(1)]).await;
+        task.change(Change::Affinity(
+            task.id(),
+            CpuSet::from_iter([cpu(0), cpu(1)]),
+        ))
+        .await;
         loop {
             task.compute(ticks(1)).await;
         }

@@ -6,7 +6,7 @@
 use proptest::prelude::*;
 use warmq_config::Value;
 use warmq_kernel::*;
-use warmq_units::{Cycles, Duration, Instant};
+use warmq_units::{CpuSet, Cycles, Duration, Instant};
 
 use crate::stage::*;
 
@@ -325,7 +325,11 @@ fn a_woken_task_goes_to_an_idle_core_under_its_cache() {
     let workload = |boot: &mut Boot<'_>| -> Started {
         hog(boot, called("A").bound([cpu(0)]))?;
         boot.task(called("B").bound([cpu(0)]), |task: Task| async move {
-            task.set_affinity(task.id(), [cpu(0), cpu(1)]).await;
+            task.change(Change::Affinity(
+                task.id(),
+                CpuSet::from_iter([cpu(0), cpu(1)]),
+            ))
+            .await;
             loop {
                 task.sleep(ms(30)).await;
                 task.compute(Cycles(100_000)).await;
@@ -352,7 +356,11 @@ fn of_two_tasks_on_one_core_one_is_pushed_to_an_idle_core() {
         for (name, first) in [("A", 0), ("B", 1)] {
             boot.task(called(name).bound([cpu(first)]), |task: Task| async move {
                 task.compute(ticks(4)).await;
-                task.set_affinity(task.id(), (0..4).map(cpu)).await;
+                task.change(Change::Affinity(
+                    task.id(),
+                    CpuSet::from_iter((0..4).map(cpu)),
+                ))
+                .await;
                 loop {
                     task.compute(ticks(1)).await;
                 }
@@ -388,7 +396,11 @@ fn a_cpu_idles_beside_a_heavy_neighbour_while_others_wait_elsewhere() {
                 called(name).bound([cpu(2), cpu(3)]),
                 |task: Task| async move {
                     task.compute(ticks(4)).await;
-                    task.set_affinity(task.id(), (0..4).map(cpu)).await;
+                    task.change(Change::Affinity(
+                        task.id(),
+                        CpuSet::from_iter((0..4).map(cpu)),
+                    ))
+                    .await;
                     loop {
                         task.compute(ticks(1)).await;
                     }

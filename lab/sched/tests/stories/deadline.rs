@@ -274,8 +274,9 @@ fn a_task_that_comes_back_to_the_class_has_what_was_left_of_its_runtime() {
                 |task: Task| async move {
                     for _ in 0..2_000 {
                         task.compute(Cycles(50_000)).await;
-                        task.set_policy(TaskId(1), Policy::Other).await;
-                        task.set_policy(TaskId(1), reserved(4, 10, 10)).await;
+                        task.change(Change::Policy(TaskId(1), Policy::Other)).await;
+                        task.change(Change::Policy(TaskId(1), reserved(4, 10, 10)))
+                            .await;
                     }
                 },
             )?;

@@ -107,7 +107,7 @@ fn who_changes_itself_within_each_slice_does_not_keep_the_cpu() {
                 loop {
                     for nice in [5, 0] {
                         task.compute(us(400)).await;
-                        task.set_nice(task.id(), nice).await;
+                        task.change(Change::Nice(task.id(), nice)).await;
                     }
                 }
             })?;

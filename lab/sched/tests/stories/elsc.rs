@@ -1,6 +1,7 @@
 //! ELSC and PLS: tables of lists instead of one walk over everybody.
 
 use warmq_kernel::*;
+use warmq_units::CpuSet;
 
 use crate::stage::*;
 
@@ -13,7 +14,11 @@ fn after_f(name: &str) -> Vec<String> {
         boot.task(
             called("X").nice(-8).bound([cpu(1)]),
             |task: Task| async move {
-                task.set_affinity(task.id(), vec![cpu(0), cpu(1)]).await;
+                task.change(Change::Affinity(
+                    task.id(),
+                    CpuSet::from_iter([cpu(0), cpu(1)]),
+                ))
+                .await;
                 loop {
                     task.compute(ticks(1)).await;
                 }

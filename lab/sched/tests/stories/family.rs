@@ -2,7 +2,7 @@
 
 use warmq_config::Value;
 use warmq_kernel::*;
-use warmq_units::Instant;
+use warmq_units::{CpuSet, Instant};
 
 use crate::stage::*;
 
@@ -149,7 +149,8 @@ fn a_running_task_whose_affinity_changes_moves_at_once() {
         let lines = stage(2).chart(name, 6, |boot: &mut Boot<'_>| -> Started {
             boot.task(called("A").bound([cpu(0)]), |task: Task| async move {
                 task.compute(ticks(3)).await;
-                task.set_affinity(task.id(), vec![cpu(1)]).await;
+                task.change(Change::Affinity(task.id(), CpuSet::from_iter([cpu(1)])))
+                    .await;
                 task.compute(ticks(9)).await;
             })?;
             Ok(())
@@ -164,7 +165,7 @@ fn a_new_nice_value_counts_from_the_next_slice_on() {
         let second = hog(boot, called("B").nice(19))?;
         boot.task(called("A"), move |task: Task| async move {
             task.compute(ticks(8)).await;
-            task.set_nice(second, 4).await;
+            task.change(Change::Nice(second, 4)).await;
             loop {
                 task.compute(ticks(1)).await;
             }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use warmq_kernel::*;
 use warmq_machine::{Coherence, CpuPlace, MachineDescription};
 use warmq_trace::{Observer, Record};
-use warmq_units::{CpuId, Cycles, Duration, Instant, Seed, TaskId};
+use warmq_units::{CpuId, CpuSet, Cycles, Duration, Instant, Seed, TaskId};
 
 use crate::stage::*;
 
@@ -80,7 +80,8 @@ fn hog_on(boot: &mut Boot<'_>, done: &Done, first: &[CpuId], then: &[CpuId]) -> 
     let spec = called("hog").bound(first.to_vec());
     boot.task(spec, move |task: Task| async move {
         task.compute(Cycles(100_000)).await;
-        task.set_affinity(task.id(), then).await;
+        task.change(Change::Affinity(task.id(), CpuSet::from_iter(then)))
+            .await;
         loop {
             task.compute(Cycles(100_000)).await;
             done.set(done.get() + 1);

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use warmq_config::Value;
 use warmq_kernel::*;
 use warmq_machine::MachineDescription;
-use warmq_units::{CpuId, Cycles, Duration, Instant, Seed};
+use warmq_units::{CpuId, CpuSet, Cycles, Duration, Instant, Seed};
 
 use crate::compiled::{WARMQ, is_missing};
 use crate::stage::*;
@@ -157,7 +157,11 @@ fn what_may_run_on_one_idle_cpu_of_a_group_gets_there() {
                 called("hog").bound([cpu(2)]),
                 move |task: Task| async move {
                     task.compute(Cycles(100_000)).await;
-                    task.set_affinity(task.id(), [cpu(2), cpu(3)]).await;
+                    task.change(Change::Affinity(
+                        task.id(),
+                        CpuSet::from_iter([cpu(2), cpu(3)]),
+                    ))
+                    .await;
                     loop {
                         task.compute(Cycles(100_000)).await;
                         done.set(done.get() + 1);
@@ -181,7 +185,7 @@ fn released(boot: &mut Boot<'_>, on: u16, then: std::ops::Range<u16>, done: &Don
         called("hog").bound([CpuId(on)]),
         move |task: Task| async move {
             task.compute(Cycles(10_000_000)).await;
-            task.set_affinity(task.id(), then.map(CpuId).collect::<Vec<_>>())
+            task.change(Change::Affinity(task.id(), then.map(CpuId).collect()))
                 .await;
             loop {
                 task.compute(Cycles(100_000)).await;
@@ -277,7 +281,8 @@ fn groups_on_a_core(busy: Duration, after: Duration) -> u64 {
         boot.task(spec, move |task: Task| async move {
             task.compute(Cycles(1_000_000)).await;
             let all = (0..4).map(CpuId).collect::<Vec<_>>();
-            task.set_affinity(task.id(), all).await;
+            task.change(Change::Affinity(task.id(), CpuSet::from_iter(all)))
+                .await;
             task.enter(1, number.into()).await;
             loop {
                 task.compute(Cycles(100_000)).await;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use warmq_kernel::*;
 use warmq_machine::MachineDescription;
-use warmq_units::{CpuId, Cycles, Duration, Seed};
+use warmq_units::{CpuId, CpuSet, Cycles, Duration, Seed};
 
 use crate::stage::*;
 
@@ -40,7 +40,8 @@ fn hog(boot: &mut Boot<'_>, done: &Done, then: std::ops::Range<u16>) -> Started 
         called("hog").bound(cpus(LITTLE)),
         move |task: Task| async move {
             task.compute(Cycles(5_000_000)).await;
-            task.set_affinity(task.id(), then).await;
+            task.change(Change::Affinity(task.id(), CpuSet::from_iter(then)))
+                .await;
             loop {
                 task.compute(Cycles(100_000)).await;
                 done.set(done.get() + 1);
@@ -90,7 +91,8 @@ fn last_round(name: &str, work: u64, uclamp: Uclamp) -> Duration {
         async move {
             for round in 0..100 {
                 if round == 50 {
-                    task.set_affinity(task.id(), cpus(ALL)).await;
+                    task.change(Change::Affinity(task.id(), CpuSet::from_iter(cpus(ALL))))
+                        .await;
                 }
                 let began = task.now().await;
                 task.compute(Cycles(work * 100_000)).await;
@@ -144,9 +146,10 @@ fn a_hog_that_is_held_back_stays_on_a_little_cpu() {
                 let spec = called("hog").bound(cpus(LITTLE)).uclamp(uclamp);
                 boot.task(spec, move |task: Task| async move {
                     task.compute(Cycles(5_000_000)).await;
-                    task.set_affinity(task.id(), cpus(ALL)).await;
+                    task.change(Change::Affinity(task.id(), CpuSet::from_iter(cpus(ALL))))
+                        .await;
                     if released {
-                        task.set_uclamp_max(task.id(), 1_024).await;
+                        task.change(Change::UclampMax(task.id(), 1_024)).await;
                     }
                     loop {
                         task.compute(Cycles(100_000)).await;

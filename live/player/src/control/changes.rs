@@ -155,13 +155,14 @@ impl<'n> Changes<'n> {
                     policy: wanted.policy,
                     priority: wanted.priority,
                 };
-                change_attributes(slot, set).map(|()| vec![record])
+                slot.change_attributes(tid, set).map(|()| vec![record])
             }
             To::Slice(slice) => {
                 let slice_ns = slice.as_ns();
                 slot.slice_ns.store(slice_ns, Ordering::Relaxed);
                 let slice = Duration::from_ns(slice_ns);
-                change_attributes(slot, |_| ()).map(|()| vec![Record::Slice { task, slice }])
+                slot.change_attributes(tid, |_| ())
+                    .map(|()| vec![Record::Slice { task, slice }])
             }
             To::UclampMin(min) => sched::set_uclamp(tid, Some(*min), None).map(|()| Vec::new()),
             To::UclampMax(max) => sched::set_uclamp(tid, None, Some(*max)).map(|()| Vec::new()),
@@ -274,15 +275,6 @@ impl<'n> Changes<'n> {
         }
         Ok(())
     }
-}
-
-/// Changes how a task is scheduled, keeping the rest.
-fn change_attributes(slot: &Slot, change: impl FnOnce(&mut Attributes)) -> io::Result<()> {
-    let tid = slot.tid.load(Ordering::Relaxed);
-    let mut now = Attributes::of(tid)?;
-    now.slice_ns = slot.slice_ns.load(Ordering::Relaxed);
-    change(&mut now);
-    now.apply(tid)
 }
 
 impl Drop for Changes<'_> {

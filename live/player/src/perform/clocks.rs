@@ -136,11 +136,7 @@ impl Performer {
 
     /// Changes how this task is scheduled, keeping the rest.
     fn change_attributes(&self, change: impl FnOnce(&mut Attributes)) -> Result<(), PlayError> {
-        let set = Attributes::of(0).and_then(|mut now| {
-            now.slice_ns = self.slot.slice_ns.load(Relaxed);
-            change(&mut now);
-            now.apply(0)
-        });
+        let set = self.slot.change_attributes(0, change);
         set.map_err(|error| self.refused("policy, nice value and slice", &error, POLICY))
     }
 

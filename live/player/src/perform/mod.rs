@@ -27,6 +27,7 @@ use crate::sys::clock::{now_ns, sleep_until_ns};
 const PS_PER_NS: u64 = 1_000;
 
 /// Why a task leaves its steps.
+#[derive(derive_more::From)]
 enum Left {
     /// It exits.
     Exits,
@@ -37,12 +38,6 @@ enum Left {
 impl From<EvalError> for Left {
     fn from(error: EvalError) -> Left {
         Left::Failed(PlayError::Ended(error.to_string()))
-    }
-}
-
-impl From<PlayError> for Left {
-    fn from(error: PlayError) -> Left {
-        Left::Failed(error)
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use crate::sys::memory::{Shared, shared};
+use crate::sys::sched::Attributes;
 
 /// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +69,14 @@ impl Slot {
     /// It is that far now.
     pub fn set_state(&self, state: TaskState) {
         self.state.store(state as u32, Ordering::Release);
+    }
+
+    /// Changes how its thread `tid` (0: this one) is scheduled, keeping the rest.
+    pub fn change_attributes(&self, tid: i32, to: impl FnOnce(&mut Attributes)) -> io::Result<()> {
+        let mut now = Attributes::of(tid)?;
+        now.slice_ns = self.slice_ns.load(Ordering::Relaxed);
+        to(&mut now);
+        now.apply(tid)
     }
 
     /// The task begins op number `op`.
