@@ -65,8 +65,6 @@ const OF_KERNEL: &[&str] = &[
 ];
 /// So many times a second a task must have taken a CPU at its wakeup to be named for it.
 const LEAST_TAKES: u64 = 10;
-/// The thread that runs softirqs where they are too many.
-const SOFTIRQS: &str = "ksoftirqd/";
 
 /// Of a task that did nothing.
 static NOTHING: LazyLock<Tally> = LazyLock::new(Tally::default);
@@ -254,7 +252,7 @@ impl<'w> Facts<'w> {
     }
 
     pub fn is_softirqd(&self, id: TaskId) -> bool {
-        self.task(id).who.comm.raw().starts_with(SOFTIRQS)
+        self.task(id).is_softirqd()
     }
 
     pub fn is_realtime(&self, id: TaskId) -> bool {

@@ -520,12 +520,16 @@ impl Watcher {
     }
 
     fn enter(&mut self, at: Instant, cpu: CpuId, interrupt: Interrupt) {
-        let task = self.board.running(cpu).is_some() && self.board.interrupts(cpu).is_empty();
+        let outermost = self.board.interrupts(cpu).is_empty();
+        let running = self.board.running(cpu).filter(|_| outermost);
+        let task = running.map(|id| self.tasks.touch(id).is_softirqd());
         let interrupted = self.board.interrupted(at, cpu);
         let state = self.cpu(cpu);
         state.devices += u64::from(matches!(interrupt, Interrupt::Network | Interrupt::Line(_)));
-        if task {
-            state.raised.enter(at, interrupted, interrupt);
+        match task {
+            Some(true) if interrupt.is_softirq() => state.raised.is_run(interrupted),
+            Some(_) => state.raised.enter(at, interrupted, interrupt),
+            None => {}
         }
     }
 

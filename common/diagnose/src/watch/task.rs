@@ -14,6 +14,9 @@ const MOST_BESIDE: usize = 24;
 /// Of those who wake a task, at most so many are listed by name.
 const MOST_WAKERS: usize = 8;
 
+/// The names of the threads that run softirqs where these are too many begin so.
+const SOFTIRQS: &str = "ksoftirqd/";
+
 /// A wait for a CPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
@@ -75,6 +78,11 @@ impl Task {
             (wait.idled_here, wait.stolen) = Default::default();
             wait.interrupted = interrupted(wait.cpu);
         }
+    }
+
+    /// Whether it is a thread that runs softirqs where these are too many.
+    pub(crate) fn is_softirqd(&self) -> bool {
+        self.who.comm.raw().starts_with(SOFTIRQS)
     }
 
     /// Of which program and group it is.

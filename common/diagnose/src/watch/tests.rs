@@ -143,6 +143,32 @@ fn interrupts_take_from_whoever_runs_and_whoever_waits() {
 }
 
 #[test]
+fn what_ksoftirqd_runs_counts_once() {
+    let (cpu, interrupt) = (CpuId(0), Interrupt::Softirq(9));
+    let comm = Comm::new("ksoftirqd/0");
+    let mut story = vec![(0, Record::Renamed { task: B, comm }), (0, woken(A, 0))];
+    for turn in (0..1_000).step_by(10) {
+        story.extend([
+            (turn, switch(0, (turn > 0).then_some(A), Some(B))),
+            (turn, Record::InterruptEnter { cpu, interrupt }),
+            (turn + 6, Record::InterruptExit { cpu, interrupt }),
+            (turn + 6, sleeps(0, B, A)),
+            (turn + 10, woken(B, 0)),
+        ]);
+    }
+    let diagnosis = diagnosed(&two_cpus(), &story, &[]);
+    let [verdict] = &diagnosis.verdicts[..] else {
+        panic!("{diagnosis:?}");
+    };
+    assert_eq!((verdict.kind, verdict.tasks.len()), (Kind::Interrupts, 1));
+    let because = &verdict.because;
+    assert!(
+        because.starts_with("That is 60 % of the time; ksoftirqd had 600 ms of it."),
+        "{because}"
+    );
+}
+
+#[test]
 fn what_helps_against_interrupts_depends_on_who_raises_them() {
     let cpu = CpuId(0);
     // A CPU of which an interrupt and the softirq after it have half.
