@@ -239,7 +239,7 @@ fn notes(facts: &Facts<'_>) -> Vec<String> {
         notes.push("The trace has no interrupts: what they took counts as running.".to_owned());
     }
     for (cpu, all, softirqs) in watcher.interrupts() {
-        let of_time = thousandths(all, facts.period);
+        let of_time = thousandths(all, facts.recorded(cpu));
         if of_time >= INTERRUPTS_MENTIONED {
             notes.push(format!(
                 "Interrupts had {} of CPU {}, {} of it softirqs.",

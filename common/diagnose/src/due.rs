@@ -18,7 +18,7 @@
 use std::collections::BTreeMap;
 
 use warmq_trace::{Header, Who};
-use warmq_units::{CpuId, Duration};
+use warmq_units::{CpuId, Duration, Instant};
 
 use crate::watch::{Sums, Tally, Watcher};
 use crate::weight;
@@ -38,6 +38,8 @@ struct Wants {
 /// What everybody wants of one CPU.
 #[derive(Debug, Default)]
 struct Demand {
+    /// For how long it was recorded.
+    period: Duration,
     groups: BTreeMap<u32, Wants>,
     flat: u64,
     /// What is left to fair tasks, in thousandths: the others are served before.
@@ -48,7 +50,6 @@ struct Demand {
 /// What everybody wants of each CPU.
 #[derive(Debug, Default)]
 pub(crate) struct Dues {
-    period: Duration,
     cpus: BTreeMap<CpuId, Demand>,
     /// By group, the weights as [`Wants`] has them, over all CPUs.
     everywhere: BTreeMap<u32, u64>,
@@ -73,9 +74,8 @@ pub(crate) fn shares_by_groups(header: &Header) -> bool {
 }
 
 impl Dues {
-    pub fn of(watcher: &Watcher, sums: &Sums, period: Duration) -> Dues {
+    pub fn of(watcher: &Watcher, sums: &Sums, time: (Instant, Instant)) -> Dues {
         let mut dues = Dues {
-            period,
             by_groups: shares_by_groups(&watcher.header),
             ..Dues::default()
         };
@@ -86,7 +86,7 @@ impl Dues {
             let group = task.who.group;
             let upwards = || watcher.groups.upwards(group);
             dues.upwards.entry(group).or_insert_with(upwards);
-            dues.count(&task.who, tally, period);
+            dues.count(&task.who, tally, |cpu| watcher.recorded(cpu, time));
         }
         let known: Vec<u32> = dues.upwards.values().flatten().copied().collect();
         for group in known {
@@ -98,10 +98,12 @@ impl Dues {
     }
 
     /// Counts a task in its own group, and the time in those above.
-    fn count(&mut self, who: &Who, tally: &Tally, period: Duration) {
+    fn count(&mut self, who: &Who, tally: &Tally, recorded: impl Fn(CpuId) -> Duration) {
         let upwards = &self.upwards[&who.group];
         for place in &tally.places {
+            let period = recorded(place.cpu);
             let demand = self.cpus.entry(place.cpu).or_default();
+            demand.period = period;
             if who.is_realtime() {
                 demand.left += thousandths(place.ran, period);
                 continue;
@@ -180,7 +182,7 @@ impl Dues {
             };
             let there = counted.places.iter().find(|there| there.cpu == place.cpu);
             let time = there.map_or(Duration::ZERO, |there| there.ran + there.waited);
-            let time = thousandths(time, self.period);
+            let time = thousandths(time, demand.period);
             let by_groups = self.in_groups(demand, who, time);
             let millionths = match self.by_groups {
                 true => by_groups,

@@ -109,7 +109,7 @@ impl<'w> Facts<'w> {
             to,
             whole,
             period,
-            dues: Dues::of(watcher, &sums, period),
+            dues: Dues::of(watcher, &sums, (from, to)),
             sums,
             several: OnceCell::new(),
             unknown: Task::default(),
@@ -146,6 +146,11 @@ impl<'w> Facts<'w> {
     /// others seem to be in an interrupt.
     pub fn cpus_take_turns(&self) -> bool {
         self.header.clock == "instructions" && self.watcher.cpu_count() > 1
+    }
+
+    /// For how long `cpu` was recorded.
+    pub fn recorded(&self, cpu: CpuId) -> Duration {
+        self.watcher.recorded(cpu, (self.from, self.to))
     }
 
     /// For how much of the time measured the task was there.

@@ -87,7 +87,7 @@ fn left(case: &Case<'_, '_>) -> String {
         let there = places.filter(|place| cpus.contains(&place.cpu));
         there.map(|place| place.ran).sum()
     };
-    let all = Duration(facts.period.0.saturating_mul(cpus.len() as u64));
+    let all = cpus.iter().map(|cpu| facts.recorded(*cpu)).sum();
     let list: CpuSet = cpus.iter().copied().collect();
     let of = |realtime| share(thousandths(ran(realtime), all));
     format!(

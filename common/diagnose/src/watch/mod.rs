@@ -66,6 +66,8 @@ pub struct Watcher {
     until: Instant,
     began: bool,
     last: Instant,
+    /// When something of some CPU was first recorded.
+    first: Option<Instant>,
     /// Orders those who wait.
     waits: u64,
     /// How many records were within the times that are looked at.
@@ -267,6 +269,37 @@ impl Watcher {
             self.idle.distrust(at, cpu);
             self.forget_idle(at);
         }
+    }
+
+    /// What `cpu` did before its first records nobody knows, unless one says that it idled: who
+    /// waited there may have run, and it counted as idle for who waited elsewhere.
+    fn begins(&mut self, at: Instant, record: &Record) {
+        let (cpu, idled) = match *record {
+            Record::Switch { cpu, prev, .. } => (cpu, Some(prev.is_none())),
+            Record::Idle { cpu, .. } => (cpu, Some(true)),
+            Record::InterruptEnter { cpu, .. } | Record::Waking { cpu, .. } => (cpu, None),
+            _ => return,
+        };
+        let all = *self.first.get_or_insert(at);
+        let state = self.cpus.entry(cpu).or_default();
+        let begins = state.begins((all, at), idled);
+        let Some(from) = begins.filter(|from| *from > Instant::START) else {
+            return;
+        };
+        for id in state.all_waiting() {
+            let wait = &mut self.tasks.touch(id).wait;
+            if let Some(wait) = wait.as_mut().filter(|wait| wait.since < from) {
+                wait.doubtful = true;
+            }
+        }
+        self.idle.set(at, cpu, false);
+        self.forget_idle(at);
+    }
+
+    /// For how long of that time `cpu` was recorded.
+    pub(crate) fn recorded(&self, cpu: CpuId, (from, to): (Instant, Instant)) -> Duration {
+        let recorded = self.cpus.get(&cpu).and_then(|cpu| cpu.recorded);
+        to.since(recorded.map_or(from, |recorded| recorded.max(from)))
     }
 
     /// What idled until now is not known.
@@ -609,6 +642,8 @@ impl Observer for Watcher {
             && self.board.infers()
         {
             self.distrust(at, cpu);
+        } else {
+            self.begins(at, record);
         }
         ended.drain(..).for_each(|ended| self.take(record, &ended));
         self.ended = ended;

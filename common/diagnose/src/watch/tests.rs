@@ -667,3 +667,45 @@ fn a_hypervisor_that_takes_a_quarter_of_a_cpu_is_reported() {
     assert_eq!(diagnosed_lacking(&story(20), &[]).verdicts, []);
     assert_eq!(diagnosed_lacking(&story(30), &[Need::Steal]).verdicts, []);
 }
+
+/// B waits on CPU 1 from 10 ms on. What happened there is recorded from 700 ms on, when `prev`
+/// leaves it.
+fn recorded_late(prev: Option<TaskId>) -> Diagnosis {
+    let fifo = Record::Policy {
+        task: A,
+        policy: warmq_trace::Policy::Fifo,
+        priority: 50,
+    };
+    let mut story = vec![
+        (0, fifo),
+        (0, switch(0, None, Some(TaskId(3)))),
+        (0, woken(TaskId(4), 0)),
+        (10, woken(B, 1)),
+        (700, switch(1, prev, Some(B))),
+        (701, switch(1, Some(B), Some(A))),
+        (995, switch(1, Some(A), Some(B))),
+    ];
+    story.push((1_000, Record::Recalculate { cpu: CpuId(0) }));
+    diagnosed(&two_cpus(), &story, &[])
+}
+
+#[test]
+fn what_a_cpu_did_before_its_first_record_is_not_known() {
+    let waited = |diagnosis: &Diagnosis, task| {
+        let mut all = diagnosis.activity.waiting.iter();
+        let task = all.find(|waiting| waiting.about.task == task)?;
+        Some((task.waited_ns / 1_000_000, task.idle_allowed_ns / 1_000_000))
+    };
+    let diagnosis = recorded_late(Some(A));
+    assert_eq!(waited(&diagnosis, B.0), Some((294, 0)));
+    // The other one waited all the time on a CPU that was recorded; whether this one idled is not
+    // known.
+    assert_eq!(waited(&diagnosis, 4), Some((1_000, 0)));
+    let verdict = &diagnosis.verdicts[1];
+    assert_eq!(verdict.kind, Kind::Realtime, "{verdict:?}");
+    let because = &verdict.because;
+    assert!(because.contains("had 98 % of CPU 1 in all"), "{because}");
+    // It idled until then.
+    let idled = recorded_late(None);
+    assert_eq!(waited(&idled, 4), Some((1_000, 699)));
+}
