@@ -60,10 +60,6 @@ pub(crate) struct Dues {
     upwards: BTreeMap<u32, Vec<u32>>,
 }
 
-fn own_weight(who: &Who) -> u64 {
-    weight::of_task(who.policy(), who.nice)
-}
-
 /// Whether the scheduler shares by all groups that a trace has: Linux' own, and the lab's models of
 /// it.
 pub(crate) fn shares_by_groups(header: &Header) -> bool {
@@ -109,7 +105,7 @@ impl Dues {
                 continue;
             }
             let time = thousandths(place.ran + place.waited, period);
-            let weights = own_weight(who) * time;
+            let weights = place.weight * time;
             demand.flat += weights;
             demand.tasks += time;
             demand.groups.entry(who.group).or_default().weights += weights;
@@ -180,13 +176,16 @@ impl Dues {
             let Some(demand) = self.cpus.get(&place.cpu) else {
                 return Duration::ZERO;
             };
-            let there = counted.places.iter().find(|there| there.cpu == place.cpu);
-            let time = there.map_or(Duration::ZERO, |there| there.ran + there.waited);
-            let time = thousandths(time, demand.period);
-            let by_groups = self.in_groups(demand, who, time);
+            // All that is counted of it here, by the weights that it had meanwhile.
+            let there = counted.places.iter().filter(|there| there.cpu == place.cpu);
+            let counted = there
+                .map(|there| there.weight * thousandths(there.ran + there.waited, demand.period));
+            let own = (place.weight, counted.sum());
+            let by_groups = self.in_groups(demand, who, own);
             let millionths = match self.by_groups {
                 true => by_groups,
-                false => by_groups.min(self.flat(demand, who, time)),
+                // Where nobody heeds groups.
+                false => by_groups.min(share(own, demand.flat)),
             };
             let due = u128::from(wanted.0) * u128::from(millionths) * u128::from(demand.left);
             Duration((due / 1_000_000 / u128::from(ALL)) as u64)
@@ -194,15 +193,10 @@ impl Dues {
         due.sum()
     }
 
-    /// The share in millionths where nobody heeds groups; the task wants the CPU for `time`.
-    fn flat(&self, demand: &Demand, who: &Who, time: u64) -> u64 {
-        share(own_weight(who), time, demand.flat)
-    }
-
-    /// The share in millionths where each group has its weight.
-    fn in_groups(&self, demand: &Demand, who: &Who, time: u64) -> u64 {
+    /// The share in millionths where each group has its weight, of who weighs as [`share`] has it.
+    fn in_groups(&self, demand: &Demand, who: &Who, own: (u64, u64)) -> u64 {
         let all = |group: u32| demand.groups.get(&group).map_or(0, |group| group.weights);
-        let mut millionths = share(own_weight(who), time, all(who.group));
+        let mut millionths = share(own, all(who.group));
         let upwards = self.upwards.get(&who.group).map_or(&[][..], Vec::as_slice);
         let parents = upwards.iter().skip(1).copied().chain([0]);
         for (group, parent) in upwards.iter().zip(parents) {
@@ -210,17 +204,17 @@ impl Dues {
                 .groups
                 .get(group)
                 .map_or(0, |group| group.time.min(ALL));
-            let of_group = share(self.entity(demand, *group), time, all(parent));
+            let weight = self.entity(demand, *group);
+            let of_group = share((weight, weight * time), all(parent));
             millionths = millionths * of_group / 1_000_000;
         }
         millionths
     }
 }
 
-/// In millionths what an entity of `weight` is due, which wants the CPU for `time` and is counted
-/// for it in `all`.
-fn share(weight: u64, time: u64, all: u64) -> u64 {
-    let others = all.saturating_sub(weight * time);
+/// In millionths what an entity of `weight` is due, for which `counted` is in `all`.
+fn share((weight, counted): (u64, u64), all: u64) -> u64 {
+    let others = all.saturating_sub(counted);
     let own = weight * ALL;
     (u128::from(own) * 1_000_000 / u128::from((own + others).max(1))) as u64
 }
@@ -232,6 +226,7 @@ mod tests {
     #[test]
     fn a_share_is_by_weight_and_by_how_long_others_want_the_cpu() {
         // Beside one of its own weight, all the time.
+        let share = |weight, time, all| share((weight, weight * time), all);
         assert_eq!(share(1_024, 1_000, 2_048 * 1_000), 500_000);
         // Beside one that wants the CPU for a tenth of the time.
         assert_eq!(share(1_000, 1_000, 1_000 * 1_100), 909_090);

@@ -11,8 +11,8 @@ use crate::activity::About;
 use crate::due::Dues;
 use crate::preference::Preference;
 use crate::watch::{Mark, Program, Sums, Tally, Task, Watcher};
+use crate::words;
 use crate::words::{rate, thousandths};
-use crate::{weight, words};
 
 /// Everything that is known of a time.
 pub(crate) struct Facts<'w> {
@@ -304,10 +304,16 @@ impl<'w> Facts<'w> {
         tally.took_at_wakeup * 1_000 / tally.wakeups.max(1)
     }
 
-    /// Its weight among tasks of its group.
+    /// Its weight among tasks of its group, on average where it changed while it wanted a CPU.
     pub fn weight(&self, id: TaskId) -> u64 {
-        let who = &self.task(id).who;
-        weight::of_task(who.policy(), who.nice)
+        let (mut weights, mut time) = (0, 0);
+        for place in &self.tally(id).places {
+            let wanted = u128::from((place.ran + place.waited).0);
+            weights += u128::from(place.weight) * wanted;
+            time += wanted;
+        }
+        let average = weights.checked_div(time).map(|weight| weight as u64);
+        average.unwrap_or_else(|| self.task(id).weight())
     }
 
     /// Whether what is known of its nice value, policy, group and CPUs, which is what they were

@@ -372,9 +372,10 @@ impl Watcher {
 
     fn count_wakeup(&mut self, id: TaskId, target: CpuId) {
         let waking = self.board.waking(id);
-        let sums = self.tasks.touch(id).sums();
+        let task = self.tasks.touch(id);
+        let (weight, sums) = (task.weight(), task.sums());
         sums.wakeups += 1;
-        sums.on(target).wakeups += 1;
+        sums.on(target, weight).wakeups += 1;
         if let Some(waking) = waking {
             sums.wakers.count((waking.waker, waking.context));
         }
@@ -412,11 +413,12 @@ impl Watcher {
         let Some(runs) = self.board.running(cpu) else {
             return;
         };
-        let ran = self.tasks.touch(runs).sums();
+        let task = self.tasks.touch(runs);
+        let (weight, ran) = (task.weight(), task.sums());
         ran.ran += part.span;
         ran.interrupted += part.interrupted;
         ran.stolen += part.stolen;
-        ran.on(cpu).ran += part.span;
+        ran.on(cpu, weight).ran += part.span;
         let program = self.tasks.touch(runs).program();
         for waiter in state.first_waiting() {
             let task = self.tasks.touch(waiter);
@@ -506,6 +508,7 @@ impl Watcher {
         let task = self.tasks.touch(id);
         let idle = self.idle.beside(at, &task.who.cpus, wait.cpu);
         let span = at.since(wait.part_from);
+        let weight = task.weight();
         let pending = &mut task.pending;
         // The stretch that is still going on would be counted when it ends.
         if let Some(other) = running.filter(|other| *other != id) {
@@ -513,7 +516,7 @@ impl Watcher {
             pending.beside(other, program.unwrap_or_default(), span);
         }
         pending.waited += span;
-        pending.on(wait.cpu).waited += span;
+        pending.on(wait.cpu, weight).waited += span;
         pending.idle.add(idle.since(wait.idle));
         pending.interrupted += interrupted.saturating_sub(wait.interrupted);
         pending.stolen += stolen.saturating_sub(wait.stolen);
@@ -575,6 +578,15 @@ impl Watcher {
         }
     }
 
+    /// What was counted until now counts by the weight that `id` had.
+    fn reweigh(&mut self, at: Instant, id: TaskId, record: &Record) {
+        match self.board.doing(id) {
+            Doing::Runs(cpu) => self.count_until(at, cpu),
+            _ => self.end_part(at, id),
+        }
+        self.learn(record);
+    }
+
     /// Affinity changes what a wait stands beside.
     fn bind(&mut self, at: Instant, id: TaskId, record: &Record) {
         match self.wait_of(id) {
@@ -634,6 +646,9 @@ impl Observer for Watcher {
                 self.cpu(cpu).stolen += span;
             }
             Record::Affinity { task, .. } => self.bind(at, task, record),
+            Record::Nice { task, .. } | Record::Policy { task, .. } => {
+                self.reweigh(at, task, record);
+            }
             _ => self.learn(record),
         }
         let mut ended = std::mem::take(&mut self.ended);

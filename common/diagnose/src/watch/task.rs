@@ -7,6 +7,7 @@ use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use super::idle::Beside;
 use super::waits::Waits;
+use crate::weight;
 
 /// Of those who ran while a task waited, at most so many are listed by name; of the others, so many
 /// programs.
@@ -85,6 +86,11 @@ impl Task {
         self.who.comm.raw().starts_with(SOFTIRQS)
     }
 
+    /// What it weighs among tasks of its group.
+    pub(crate) fn weight(&self) -> u64 {
+        weight::of_task(self.who.policy(), self.who.nice)
+    }
+
     /// Of which program and group it is.
     pub(crate) fn program(&self) -> Program {
         (self.who.comm, self.who.group)
@@ -144,10 +150,11 @@ impl Longest {
     }
 }
 
-/// What a task did on one CPU.
+/// What a task did on one CPU while it had one weight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Presence {
     pub cpu: CpuId,
+    pub weight: u64,
     pub ran: Duration,
     pub waited: Duration,
     pub wakeups: u64,
@@ -199,12 +206,14 @@ pub(crate) struct Tally {
 pub(crate) type Program = (Comm, u32);
 
 impl Tally {
-    /// What it did on `cpu`.
-    pub(super) fn on(&mut self, cpu: CpuId) -> &mut Presence {
-        let known = self.places.iter().position(|place| place.cpu == cpu);
+    /// What it did on `cpu` while it weighed so much.
+    pub(super) fn on(&mut self, cpu: CpuId, weight: u64) -> &mut Presence {
+        let mut known = self.places.iter();
+        let known = known.position(|place| (place.cpu, place.weight) == (cpu, weight));
         let place = known.unwrap_or_else(|| {
             self.places.push(Presence {
                 cpu,
+                weight,
                 ran: Duration::ZERO,
                 waited: Duration::ZERO,
                 wakeups: 0,
@@ -237,7 +246,7 @@ impl Tally {
             self.longest = more.longest;
         }
         for there in &more.places {
-            let here = self.on(there.cpu);
+            let here = self.on(there.cpu, there.weight);
             here.ran += there.ran;
             here.waited += there.waited;
             here.wakeups += there.wakeups;
@@ -262,12 +271,14 @@ impl Tally {
     pub fn since(&self, before: &Tally) -> Tally {
         let less = |now: Duration, then: Duration| now.saturating_sub(then);
         let place = |now: &Presence| {
-            let then = before.places.iter().find(|place| place.cpu == now.cpu);
+            let mut then = before.places.iter();
+            let then = then.rfind(|then| (then.cpu, then.weight) == (now.cpu, now.weight));
             let nothing = (Duration::ZERO, Duration::ZERO, 0);
             let (ran, waited, wakeups) =
                 then.map_or(nothing, |then| (then.ran, then.waited, then.wakeups));
             Presence {
                 cpu: now.cpu,
+                weight: now.weight,
                 ran: less(now.ran, ran),
                 waited: less(now.waited, waited),
                 wakeups: now.wakeups.saturating_sub(wakeups),

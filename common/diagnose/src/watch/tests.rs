@@ -709,3 +709,30 @@ fn what_a_cpu_did_before_its_first_record_is_not_known() {
     let idled = recorded_late(None);
     assert_eq!(waited(&idled, 4), Some((1_000, 699)));
 }
+
+#[test]
+fn what_a_task_is_due_is_by_the_nice_value_of_each_moment() {
+    // B has 2 of 20 ms at nice 19, and 10 of 20 ms at nice 0, for two seconds each.
+    let nice = |nice| Record::Nice { task: B, nice };
+    for (first, second) in [(19, 0), (0, 19)] {
+        let mut story = vec![
+            (0, nice(first)),
+            (0, woken(A, 0)),
+            (0, switch(0, None, Some(B))),
+        ];
+        for from in (0..4_000).step_by(20) {
+            if from == 2_000 {
+                story.push((from, nice(second)));
+            }
+            let now = if from < 2_000 { first } else { second };
+            let ran = if now == 0 { 10 } else { 2 };
+            story.push((from + ran, switch(0, Some(B), Some(A))));
+            story.push((from + 20, switch(0, Some(A), Some(B))));
+        }
+        let diagnosis = diagnosed_lacking(&story, &[]);
+        let mut all = diagnosis.activity.waiting.iter();
+        let waiting = all.find(|waiting| waiting.about.task == B.0).unwrap();
+        // 2 s of 15 in 1,039, and 2 s of a half.
+        assert_eq!(waiting.due_ns / 10_000_000, 102, "{first} {waiting:?}");
+    }
+}
