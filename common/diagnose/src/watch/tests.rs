@@ -602,7 +602,7 @@ fn who_waits_for_longer_than_it_runs_at_each_wakeup_is_late() {
         .find(|verdict| verdict.kind == Kind::Latency);
     let verdict = verdict.expect("B is late");
     let says = "task 2 is woken 20 times a second, runs for 1.00 ms at a time, and waits for \
-                8.38 ms at p99, 9.00 ms at most.";
+                9.00 ms at p99, 9.00 ms at most.";
     assert_eq!(verdict.says, says);
     assert!(verdict.because.contains("task 1 had 100 % of the CPU"));
     assert!(verdict.because.contains("They are as good as it is"));
