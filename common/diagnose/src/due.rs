@@ -9,6 +9,8 @@
 //!     a_i := (ran + waited) / time measured, on this CPU
 //! ```
 //!
+//! Real-time and deadline tasks have no share: they are due what others of them leave.
+//!
 //! Groups are entities of their own: a group has its weight, of which a CPU has the part that the
 //! load of its runnable members there has of that of all (`calc_group_shares()`), and shares it
 //! among them. So it is where the scheduler knows groups; of one of which that is not known a task
@@ -22,7 +24,7 @@ use warmq_units::{CpuId, Duration, Instant};
 
 use crate::watch::{Sums, Tally, Watcher};
 use crate::weight;
-use crate::words::thousandths;
+use crate::words::{part, thousandths};
 
 const ALL: u64 = 1_000;
 
@@ -100,7 +102,7 @@ impl Dues {
             let period = recorded(place.cpu);
             let demand = self.cpus.entry(place.cpu).or_default();
             demand.period = period;
-            if who.is_realtime() {
+            if place.weight == 0 {
                 demand.left += thousandths(place.ran, period);
                 continue;
             }
@@ -178,6 +180,11 @@ impl Dues {
             };
             // All that is counted of it here, by the weights that it had meanwhile.
             let there = counted.places.iter().filter(|there| there.cpu == place.cpu);
+            if place.weight == 0 {
+                let own = there.filter(|there| there.weight == 0);
+                let own = thousandths(own.map(|there| there.ran).sum(), demand.period);
+                return part(wanted, (demand.left + own).min(ALL));
+            }
             let counted = there
                 .map(|there| there.weight * thousandths(there.ran + there.waited, demand.period));
             let own = (place.weight, counted.sum());

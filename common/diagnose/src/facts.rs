@@ -11,8 +11,8 @@ use crate::activity::About;
 use crate::due::Dues;
 use crate::preference::Preference;
 use crate::watch::{Mark, Program, Sums, Tally, Task, Watcher};
-use crate::words;
 use crate::words::{rate, thousandths};
+use crate::{weight, words};
 
 /// Everything that is known of a time.
 pub(crate) struct Facts<'w> {
@@ -307,13 +307,15 @@ impl<'w> Facts<'w> {
     /// Its weight among tasks of its group, on average where it changed while it wanted a CPU.
     pub fn weight(&self, id: TaskId) -> u64 {
         let (mut weights, mut time) = (0, 0);
-        for place in &self.tally(id).places {
+        let places = self.tally(id).places.iter();
+        for place in places.filter(|place| place.weight > 0) {
             let wanted = u128::from((place.ran + place.waited).0);
             weights += u128::from(place.weight) * wanted;
             time += wanted;
         }
         let average = weights.checked_div(time).map(|weight| weight as u64);
-        average.unwrap_or_else(|| self.task(id).weight())
+        let who = &self.task(id).who;
+        average.unwrap_or_else(|| weight::of_task(who.policy(), who.nice))
     }
 
     /// Whether what is known of its nice value, policy, group and CPUs, which is what they were
@@ -330,6 +332,7 @@ impl<'w> Facts<'w> {
         let (own, other) = (self.task(waiter).who.slice, self.task(id).who.slice);
         let mut why = match preference {
             Preference::RealTime => return "real-time".to_owned(),
+            Preference::LeftOver => return "real-time tasks leave a part to others".to_owned(),
             Preference::Softirqs => return "softirqs".to_owned(),
             _ if self.is_kernel(id) => return "a thread of the kernel".to_owned(),
             Preference::Group => {

@@ -142,6 +142,8 @@ fn reasons(case: &Case<'_, '_>, preference: Preference) -> Vec<String> {
     let facts = case.facts;
     let rule = match preference {
         Preference::RealTime => "Real-time tasks go before all fair ones.".to_owned(),
+        // Real-time tasks are not judged here.
+        Preference::LeftOver => String::new(),
         Preference::Softirqs => "They do the work of interrupts.".to_owned(),
         Preference::OwnPolicy => {
             "It is of SCHED_BATCH, whose wakeups preempt nobody: whoever runs goes on to the end \
@@ -224,6 +226,7 @@ fn of_turns(header: &Header) -> String {
 fn cures(preference: Preference, preemption: &str) -> Vec<Cure> {
     let mut cures = match preference {
         Preference::RealTime => vec![LESS_URGENT],
+        Preference::LeftOver => Vec::new(),
         Preference::Softirqs => vec![SPREAD],
         Preference::OwnPolicy => vec![OTHER_POLICY, OTHERS_IDLE],
         Preference::Group => vec![GROUP_WEIGHT, SHORT_SLICE],

@@ -86,9 +86,12 @@ impl Task {
         self.who.comm.raw().starts_with(SOFTIRQS)
     }
 
-    /// What it weighs among tasks of its group.
-    pub(crate) fn weight(&self) -> u64 {
-        weight::of_task(self.who.policy(), self.who.nice)
+    /// What it weighs among tasks of its group, as a [`Presence`] has it.
+    pub(super) fn weight(&self) -> u64 {
+        match self.who.is_realtime() {
+            true => 0,
+            false => weight::of_task(self.who.policy(), self.who.nice),
+        }
     }
 
     /// Of which program and group it is.
@@ -154,6 +157,7 @@ impl Longest {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Presence {
     pub cpu: CpuId,
+    /// 0 while it was a real-time or deadline task, which has no fair share.
     pub weight: u64,
     pub ran: Duration,
     pub waited: Duration,

@@ -736,3 +736,32 @@ fn what_a_task_is_due_is_by_the_nice_value_of_each_moment() {
         assert_eq!(waiting.due_ns / 10_000_000, 102, "{first} {waiting:?}");
     }
 }
+
+#[test]
+fn a_real_time_task_is_due_what_others_of_its_kind_leave_and_no_fair_share() {
+    let fifo = |task, priority| Record::Policy {
+        task,
+        policy: warmq_trace::Policy::Fifo,
+        priority,
+    };
+    // A hog of SCHED_FIFO has 950 ms of a second, and a fair one the rest.
+    let mut story = vec![
+        (0, fifo(A, 50)),
+        (0, woken(B, 0)),
+        (0, switch(0, None, Some(A))),
+        (950, switch(0, Some(A), Some(B))),
+        (1_000, switch(0, Some(B), Some(A))),
+    ];
+    let of = |diagnosis: &Diagnosis, task: TaskId| {
+        let mut all = diagnosis.activity.waiting.iter();
+        let waiting = all.find(|waiting| waiting.about.task == task.0).unwrap();
+        (waiting.due_ns / 1_000_000, waiting.instead[0].why.clone())
+    };
+    let diagnosis = diagnosed_lacking(&story, &[]);
+    let left = "real-time tasks leave a part to others".to_owned();
+    assert_eq!(of(&diagnosis, A), (1_000, left));
+    assert_eq!(of(&diagnosis, B), (50, "real-time".to_owned()));
+    // B is one of less priority.
+    story.insert(0, (0, fifo(B, 1)));
+    assert_eq!(of(&diagnosed_lacking(&story, &[]), B).0, 50);
+}
