@@ -133,6 +133,14 @@ impl Watcher {
         })
     }
 
+    /// The CPUs that have idled for so long by the end.
+    pub(crate) fn idle_for(&self, span: Duration) -> impl Iterator<Item = u16> {
+        let end = self.last.min(self.until);
+        let idle = self.cpus.iter();
+        let idle = idle.filter(move |(_, cpu)| cpu.idled_until(end) >= span);
+        idle.map(|(cpu, _)| cpu.0)
+    }
+
     /// How long was measured so far.
     pub(crate) fn measured(&self) -> Duration {
         self.last.min(self.until).since(self.from)

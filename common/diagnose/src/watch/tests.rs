@@ -765,3 +765,30 @@ fn a_real_time_task_is_due_what_others_of_its_kind_leave_and_no_fair_share() {
     story.insert(0, (0, fifo(B, 1)));
     assert_eq!(of(&diagnosed_lacking(&story, &[]), B).0, 50);
 }
+
+#[test]
+fn who_waits_beside_idle_cpus_is_reported_where_affinities_are_unknown() {
+    let mut story = vec![
+        (0, switch(1, None, Some(TaskId(3)))),
+        (1, switch(1, Some(TaskId(3)), None)),
+        (0, woken(B, 0)),
+        (0, switch(0, None, Some(A))),
+    ];
+    for from in (0..2_000).step_by(20) {
+        story.push((from + 10, switch(0, Some(A), Some(B))));
+        story.push((from + 20, switch(0, Some(B), Some(A))));
+    }
+    let unknown = diagnosed(&two_cpus(), &story, &[Need::Affinities]);
+    let beside = unknown.idle_beside.expect("CPU 1 idled");
+    assert_eq!((&beside.cpus[..], beside.tasks.len()), (&[1][..], 2));
+    assert!(beside.idle_ns > 900_000_000, "{beside:?}");
+    let note = &unknown.notes[0];
+    assert!(
+        note.starts_with(
+            "CPU 1 idled for 1.00 s of the 1.00 s for which task 1 waited; so did task 2."
+        ),
+        "{note}"
+    );
+    let known = diagnosed(&two_cpus(), &story, &[]);
+    assert_eq!(known.idle_beside, None);
+}
