@@ -8,6 +8,7 @@ use warmq_trace::{Comm, Header};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use crate::activity::About;
+use crate::case::Case;
 use crate::due::Dues;
 use crate::preference::Preference;
 use crate::watch::{Mark, Program, Sums, Tally, Task, Watcher};
@@ -363,7 +364,10 @@ impl<'w> Facts<'w> {
             let often = words::count(often);
             why.push(format!("took the CPU at its wakeup {often} times a second"));
         }
+        // Turns serve everybody: who starves did not wait for them alone.
+        let starves = || Case::of(self, waiter).is_some_and(|case| case.starves);
         match why.is_empty() {
+            true if starves() => "for no reason that is recorded".to_owned(),
             true => "its turn".to_owned(),
             false => why.join(", "),
         }

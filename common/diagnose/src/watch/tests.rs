@@ -795,3 +795,20 @@ fn who_waits_beside_idle_cpus_is_reported_where_affinities_are_unknown() {
     let known = diagnosed(&two_cpus(), &story, &[]);
     assert_eq!(known.idle_beside, None);
 }
+
+#[test]
+fn a_wait_that_no_turn_explains_is_no_turn() {
+    // A has all of two seconds, but for 20 ms of B.
+    for (times, why) in [(1, "for no reason that is recorded"), (50, "its turn")] {
+        let mut story = vec![(0, woken(B, 0)), (0, switch(0, None, Some(A)))];
+        for turn in 1..=times {
+            let from = turn * 2_000 / times - 20;
+            story.push((from, switch(0, Some(A), Some(B))));
+            story.push((from + 20, switch(0, Some(B), Some(A))));
+        }
+        let diagnosis = diagnosed_lacking(&story, &[Need::Groups]);
+        let mut all = diagnosis.activity.waiting.iter();
+        let waiting = all.find(|waiting| waiting.about.task == B.0).unwrap();
+        assert_eq!(waiting.instead[0].why, why, "{waiting:?}");
+    }
+}
