@@ -35,6 +35,8 @@ pub(crate) struct Facts<'w> {
     /// What processes are called: as their first threads are, as far as these were seen; once
     /// anybody asks.
     processes: OnceCell<BTreeMap<u32, Comm>>,
+    /// The paths of groups, as far as their names are known; once anybody asks.
+    paths: OnceCell<BTreeMap<u32, String>>,
     /// Somebody of each program, as far as anybody asks.
     programs: OnceCell<BTreeMap<Program, TaskId>>,
 }
@@ -115,6 +117,7 @@ impl<'w> Facts<'w> {
             several: OnceCell::new(),
             unknown: Task::default(),
             processes: OnceCell::new(),
+            paths: OnceCell::new(),
             programs: OnceCell::new(),
         }
     }
@@ -230,14 +233,8 @@ impl<'w> Facts<'w> {
         if group == 0 {
             return Some("/".to_owned());
         }
-        let mut path = self.watcher.groups.upwards(group);
-        path.reverse();
-        let path = path.iter();
-        let names = path.map(|group| self.watcher.groups.get(*group).name);
-        let names: Vec<Comm> = names.collect();
-        let own = *names.last()?;
-        let names: Vec<String> = names.iter().map(Comm::to_string).collect();
-        (own != Comm::default()).then(|| names.join("/"))
+        let paths = self.paths.get_or_init(|| paths(self.watcher));
+        paths.get(&group).cloned()
     }
 
     /// Somebody of a group that has no name.
@@ -381,6 +378,33 @@ fn several(watcher: &Watcher) -> BTreeSet<u32> {
     several.map(|(table, _)| table).collect()
 }
 
+/// The path of each group that has a name. Those of one path, as sessions may be, are numbered.
+fn paths(watcher: &Watcher) -> BTreeMap<u32, String> {
+    let named = watcher.groups.iter();
+    let named = named.filter(|(_, group)| group.name != Comm::default());
+    let path = |group| {
+        let names = watcher.groups.upwards(group).into_iter().rev();
+        let names = names.map(|group| watcher.groups.get(group).name.to_string());
+        names.collect::<Vec<_>>().join("/")
+    };
+    let mut by_path: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (group, _) in named {
+        by_path.entry(path(group)).or_default().push(group);
+    }
+    let numbered = by_path.into_iter().flat_map(|(path, groups)| {
+        let several = groups.len() > 1;
+        let called = move |(number, group)| match several {
+            true => (group, format!("{path} {number}")),
+            false => (group, path.clone()),
+        };
+        (0..)
+            .zip(groups)
+            .map(called)
+            .collect::<Vec<(u32, String)>>()
+    });
+    numbered.collect()
+}
+
 /// What each process is called.
 fn processes(watcher: &Watcher) -> BTreeMap<u32, Comm> {
     let mut processes = BTreeMap::new();
@@ -402,6 +426,32 @@ mod tests {
     use warmq_trace::{Context, Observer, Record};
 
     use super::*;
+
+    #[test]
+    fn groups_of_one_path_are_numbered() {
+        let end = Instant(u64::MAX);
+        let mut watcher = Watcher::new(&Header::default(), Instant::START, end);
+        for (group, parent, name) in [(7, 0, "session"), (9, 0, "session"), (8, 7, "session")] {
+            let (weight, name) = (100, Comm::new(name));
+            let record = Record::Cgroup {
+                group,
+                parent,
+                weight,
+                name,
+            };
+            watcher.see(Instant(0), &record);
+        }
+        let facts = Facts::of_all(&watcher, (Instant::START, end));
+        let names = [7, 8, 9].map(|group| facts.group_name(group));
+        assert_eq!(
+            names,
+            [
+                "group session 0",
+                "group session/session",
+                "group session 1"
+            ]
+        );
+    }
 
     #[test]
     fn a_waker_of_which_nothing_else_is_known_has_a_name() {
