@@ -10,6 +10,7 @@ use warmq_units::Duration;
 
 use super::late_or_waited;
 use crate::case::Case;
+use crate::cure::SLICES;
 use crate::due::shares_by_groups;
 use crate::late::Late;
 use crate::preference::Preference;
@@ -34,7 +35,7 @@ const SHORT_SLICE: Cure = Cure::new(
      the kernel's own of 0.7 to 3 ms (`chrt --sched-runtime`, sched_setattr(2))",
     "nothing of anybody's share; where it computes for longer it is preempted, and waits then",
 )
-.on("Linux 6.12 or later");
+.on(SLICES);
 const MORE_WEIGHT: Cure = Cure::new(
     "give it more weight (`renice -n -5`)",
     "the others wait when it computes, for three times as long",

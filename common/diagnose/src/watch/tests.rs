@@ -604,6 +604,8 @@ fn who_waits_for_longer_than_it_runs_at_each_wakeup_is_late() {
     let says = "task 2 is woken 20 times a second, runs for 1.00 ms at a time, and waits for \
                 9.00 ms at p99, 9.00 ms at most.";
     assert_eq!(verdict.says, says);
+    let slice = verdict.cures[0].to_string();
+    assert!(slice.contains("util-linux 2.41"), "{slice}");
     assert!(verdict.because.contains("task 1 had 100 % of the CPU"));
     assert!(verdict.because.contains("They are as good as it is"));
     // Its turns are as long as the waits of somebody who runs as long as it waits.
