@@ -28,6 +28,7 @@ pub fn lacks(contents: &Contents) -> Vec<Need> {
         (Need::Interrupts, has(&[Kind::Interrupt, Kind::Softirq])),
         (Need::Steal, false),
         (Need::Caches, contents.has_places),
+        (Need::Contexts, !contents.lacks_contexts),
     ];
     let absent = needs.into_iter().filter(|(_, has)| !has);
     absent.map(|(need, _)| need).collect()
@@ -38,10 +39,16 @@ pub fn without(contents: &Contents) -> Option<String> {
     let kinds = [Kind::Switch, Kind::Waking, Kind::Wakeup, Kind::Fork];
     let absent = kinds.into_iter().filter(|kind| !contents.has(*kind));
     let names: Vec<&str> = absent.map(Kind::name).collect();
-    (!names.is_empty()).then(|| {
+    let events = (!names.is_empty()).then(|| {
         let names = names.join(", ");
         format!("the recording has no {names}: what these would say is taken from what it has")
-    })
+    });
+    let contexts = contents.lacks_contexts.then(|| {
+        let lacks = Need::Contexts.shown();
+        format!("the recording has no {lacks}: tasks that are woken sleep as long as recorded")
+    });
+    let all: Vec<String> = events.into_iter().chain(contexts).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// What is in it: a key and some words each.
@@ -52,10 +59,13 @@ pub fn rows(contents: &Contents) -> Vec<(&'static str, String)> {
         .iter()
         .map(|kind| format!("{} {}", kind.name(), count(contents.count(*kind))));
     let names = absent.iter().map(|kind| kind.name().to_owned());
+    let contexts = contents
+        .lacks_contexts
+        .then(|| Need::Contexts.shown().to_owned());
     let mut rows = vec![
         ("read as", contents.format.to_string()),
         ("events", listed(counted)),
-        ("without", listed(names)),
+        ("without", listed(names.chain(contexts))),
     ];
     let others = others(contents);
     rows.extend((!others.is_empty()).then_some(("not read", others)));

@@ -5,6 +5,7 @@ use serde::Serialize;
 use warmq_trace::Context;
 use warmq_units::{Duration, TaskId};
 
+use crate::Need;
 use crate::facts::Facts;
 use crate::words::rate;
 
@@ -249,6 +250,7 @@ fn waker(facts: &Facts<'_>, (task, context): (Option<TaskId>, Context)) -> Strin
         (Context::Softirq, Some(task)) => format!("a softirq in {}", facts.name(task)),
         (Context::Softirq, None) => "a softirq on an idle CPU".to_owned(),
         (_, Some(task)) => facts.name(task),
+        (_, None) if facts.watcher.lacks.contains(&Need::Contexts) => "nobody known".to_owned(),
         (_, None) => "an idle CPU".to_owned(),
     }
 }

@@ -1,5 +1,7 @@
 //! A task that waited, and what rules ask of it.
 
+use std::collections::BTreeMap;
+
 use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::facts::Facts;
@@ -125,16 +127,20 @@ impl<'f, 'w> Case<'f, 'w> {
 
     /// Where it waited for most of its time: the fewest CPUs that have nine tenths of it.
     pub fn where_it_waited(&self) -> Vec<CpuId> {
-        let mut places = self.tally.places.clone();
-        places.sort_by_key(|place| (std::cmp::Reverse(place.waited), place.cpu));
+        let mut by_cpu: BTreeMap<CpuId, Duration> = BTreeMap::new();
+        for place in &self.tally.places {
+            *by_cpu.entry(place.cpu).or_default() += place.waited;
+        }
+        let mut places: Vec<(CpuId, Duration)> = by_cpu.into_iter().collect();
+        places.sort_by_key(|(cpu, waited)| (std::cmp::Reverse(*waited), *cpu));
         let mut left = part(self.tally.waited, 900);
         let mut cpus = Vec::new();
-        for place in places {
+        for (cpu, waited) in places {
             if left == Duration::ZERO {
                 break;
             }
-            left = left.saturating_sub(place.waited);
-            cpus.push(place.cpu);
+            left = left.saturating_sub(waited);
+            cpus.push(cpu);
         }
         cpus
     }

@@ -6,6 +6,9 @@ use serde::Serialize;
 
 use crate::release::Release;
 
+/// What lets a task that is not of SCHED_DEADLINE ask for a slice: `chrt` refuses it before.
+pub(crate) const SLICES: &str = "Linux 6.12 or later, and util-linux 2.41 or later for chrt";
+
 /// Something that helps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Cure {

@@ -13,7 +13,7 @@ use crate::need::{self, NotGiven};
 use crate::release::Release;
 use crate::verdict::{Finding, ns};
 use crate::words::{count, list, share, span, thousandths};
-use crate::{Kind, Verdict, Watcher, doubt, rules};
+use crate::{Kind, Unbound, Verdict, Watcher, doubt, rules, unbound};
 
 /// From when to when was measured, in ns of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -41,6 +41,8 @@ pub struct Diagnosis {
     pub verdicts: Vec<Verdict>,
     /// Verdicts that were not looked for, because the recording lacks what they need.
     pub not_given: Vec<NotGiven>,
+    /// Who waited while CPUs idled, where nobody recorded which CPUs tasks may use.
+    pub idle_beside: Option<Unbound>,
     /// Who waited, who is woken, who moves between caches.
     pub activity: Activity,
     /// What limits the diagnosis, a sentence each.
@@ -53,6 +55,7 @@ impl Diagnosis {
         let (from, to) = watcher.close();
         let facts = Facts::of_all(&watcher, (from, to));
         let (from_ns, to_ns) = ns((from, to));
+        let idle_beside = Unbound::of(&facts);
         Diagnosis {
             window: Window { from_ns, to_ns },
             cpus: watcher.cpu_count(),
@@ -62,7 +65,8 @@ impl Diagnosis {
             verdicts: verdicts(&facts),
             not_given: need::not_given(&watcher.lacks),
             activity: Activity::of(&facts),
-            notes: notes(&facts),
+            notes: notes(&facts, idle_beside.as_ref()),
+            idle_beside,
         }
     }
 }
@@ -210,9 +214,11 @@ fn doubtful(facts: &Facts<'_>) -> Vec<String> {
 /// Interrupts are mentioned from this share of a CPU's time on, in thousandths.
 const INTERRUPTS_MENTIONED: u64 = 50;
 
-fn notes(facts: &Facts<'_>) -> Vec<String> {
+fn notes(facts: &Facts<'_>, idle_beside: Option<&Unbound>) -> Vec<String> {
     let watcher = facts.watcher;
-    let mut notes = Vec::from_iter(need::sentence(&need::not_given(&watcher.lacks)));
+    let lacks = need::sentence(&need::not_given(&watcher.lacks));
+    let mut notes: Vec<String> = idle_beside.map(unbound::sentence).into_iter().collect();
+    notes.extend(lacks);
     if watcher.lost > 0 {
         notes.push(format!(
             "{} events were lost: times around the gaps are guesses.",
@@ -239,7 +245,7 @@ fn notes(facts: &Facts<'_>) -> Vec<String> {
         notes.push("The trace has no interrupts: what they took counts as running.".to_owned());
     }
     for (cpu, all, softirqs) in watcher.interrupts() {
-        let of_time = thousandths(all, facts.period);
+        let of_time = thousandths(all, facts.recorded(cpu));
         if of_time >= INTERRUPTS_MENTIONED {
             notes.push(format!(
                 "Interrupts had {} of CPU {}, {} of it softirqs.",

@@ -9,6 +9,8 @@
 //!     a_i := (ran + waited) / time measured, on this CPU
 //! ```
 //!
+//! Real-time and deadline tasks have no share: they are due what others of them leave.
+//!
 //! Groups are entities of their own: a group has its weight, of which a CPU has the part that the
 //! load of its runnable members there has of that of all (`calc_group_shares()`), and shares it
 //! among them. So it is where the scheduler knows groups; of one of which that is not known a task
@@ -18,11 +20,11 @@
 use std::collections::BTreeMap;
 
 use warmq_trace::{Header, Who};
-use warmq_units::{CpuId, Duration};
+use warmq_units::{CpuId, Duration, Instant};
 
 use crate::watch::{Sums, Tally, Watcher};
 use crate::weight;
-use crate::words::thousandths;
+use crate::words::{part, thousandths};
 
 const ALL: u64 = 1_000;
 
@@ -38,6 +40,8 @@ struct Wants {
 /// What everybody wants of one CPU.
 #[derive(Debug, Default)]
 struct Demand {
+    /// For how long it was recorded.
+    period: Duration,
     groups: BTreeMap<u32, Wants>,
     flat: u64,
     /// What is left to fair tasks, in thousandths: the others are served before.
@@ -48,7 +52,6 @@ struct Demand {
 /// What everybody wants of each CPU.
 #[derive(Debug, Default)]
 pub(crate) struct Dues {
-    period: Duration,
     cpus: BTreeMap<CpuId, Demand>,
     /// By group, the weights as [`Wants`] has them, over all CPUs.
     everywhere: BTreeMap<u32, u64>,
@@ -57,10 +60,6 @@ pub(crate) struct Dues {
     weights: BTreeMap<u32, u64>,
     /// By group, those above it.
     upwards: BTreeMap<u32, Vec<u32>>,
-}
-
-fn own_weight(who: &Who) -> u64 {
-    weight::of_task(who.policy(), who.nice)
 }
 
 /// Whether the scheduler shares by all groups that a trace has: Linux' own, and the lab's models of
@@ -73,9 +72,8 @@ pub(crate) fn shares_by_groups(header: &Header) -> bool {
 }
 
 impl Dues {
-    pub fn of(watcher: &Watcher, sums: &Sums, period: Duration) -> Dues {
+    pub fn of(watcher: &Watcher, sums: &Sums, time: (Instant, Instant)) -> Dues {
         let mut dues = Dues {
-            period,
             by_groups: shares_by_groups(&watcher.header),
             ..Dues::default()
         };
@@ -86,7 +84,7 @@ impl Dues {
             let group = task.who.group;
             let upwards = || watcher.groups.upwards(group);
             dues.upwards.entry(group).or_insert_with(upwards);
-            dues.count(&task.who, tally, period);
+            dues.count(&task.who, tally, |cpu| watcher.recorded(cpu, time));
         }
         let known: Vec<u32> = dues.upwards.values().flatten().copied().collect();
         for group in known {
@@ -98,16 +96,18 @@ impl Dues {
     }
 
     /// Counts a task in its own group, and the time in those above.
-    fn count(&mut self, who: &Who, tally: &Tally, period: Duration) {
+    fn count(&mut self, who: &Who, tally: &Tally, recorded: impl Fn(CpuId) -> Duration) {
         let upwards = &self.upwards[&who.group];
         for place in &tally.places {
+            let period = recorded(place.cpu);
             let demand = self.cpus.entry(place.cpu).or_default();
-            if who.is_realtime() {
+            demand.period = period;
+            if place.weight == 0 {
                 demand.left += thousandths(place.ran, period);
                 continue;
             }
             let time = thousandths(place.ran + place.waited, period);
-            let weights = own_weight(who) * time;
+            let weights = place.weight * time;
             demand.flat += weights;
             demand.tasks += time;
             demand.groups.entry(who.group).or_default().weights += weights;
@@ -178,13 +178,21 @@ impl Dues {
             let Some(demand) = self.cpus.get(&place.cpu) else {
                 return Duration::ZERO;
             };
-            let there = counted.places.iter().find(|there| there.cpu == place.cpu);
-            let time = there.map_or(Duration::ZERO, |there| there.ran + there.waited);
-            let time = thousandths(time, self.period);
-            let by_groups = self.in_groups(demand, who, time);
+            // All that is counted of it here, by the weights that it had meanwhile.
+            let there = counted.places.iter().filter(|there| there.cpu == place.cpu);
+            if place.weight == 0 {
+                let own = there.filter(|there| there.weight == 0);
+                let own = thousandths(own.map(|there| there.ran).sum(), demand.period);
+                return part(wanted, (demand.left + own).min(ALL));
+            }
+            let counted = there
+                .map(|there| there.weight * thousandths(there.ran + there.waited, demand.period));
+            let own = (place.weight, counted.sum());
+            let by_groups = self.in_groups(demand, who, own);
             let millionths = match self.by_groups {
                 true => by_groups,
-                false => by_groups.min(self.flat(demand, who, time)),
+                // Where nobody heeds groups.
+                false => by_groups.min(share(own, demand.flat)),
             };
             let due = u128::from(wanted.0) * u128::from(millionths) * u128::from(demand.left);
             Duration((due / 1_000_000 / u128::from(ALL)) as u64)
@@ -192,15 +200,10 @@ impl Dues {
         due.sum()
     }
 
-    /// The share in millionths where nobody heeds groups; the task wants the CPU for `time`.
-    fn flat(&self, demand: &Demand, who: &Who, time: u64) -> u64 {
-        share(own_weight(who), time, demand.flat)
-    }
-
-    /// The share in millionths where each group has its weight.
-    fn in_groups(&self, demand: &Demand, who: &Who, time: u64) -> u64 {
+    /// The share in millionths where each group has its weight, of who weighs as [`share`] has it.
+    fn in_groups(&self, demand: &Demand, who: &Who, own: (u64, u64)) -> u64 {
         let all = |group: u32| demand.groups.get(&group).map_or(0, |group| group.weights);
-        let mut millionths = share(own_weight(who), time, all(who.group));
+        let mut millionths = share(own, all(who.group));
         let upwards = self.upwards.get(&who.group).map_or(&[][..], Vec::as_slice);
         let parents = upwards.iter().skip(1).copied().chain([0]);
         for (group, parent) in upwards.iter().zip(parents) {
@@ -208,17 +211,17 @@ impl Dues {
                 .groups
                 .get(group)
                 .map_or(0, |group| group.time.min(ALL));
-            let of_group = share(self.entity(demand, *group), time, all(parent));
+            let weight = self.entity(demand, *group);
+            let of_group = share((weight, weight * time), all(parent));
             millionths = millionths * of_group / 1_000_000;
         }
         millionths
     }
 }
 
-/// In millionths what an entity of `weight` is due, which wants the CPU for `time` and is counted
-/// for it in `all`.
-fn share(weight: u64, time: u64, all: u64) -> u64 {
-    let others = all.saturating_sub(weight * time);
+/// In millionths what an entity of `weight` is due, for which `counted` is in `all`.
+fn share((weight, counted): (u64, u64), all: u64) -> u64 {
+    let others = all.saturating_sub(counted);
     let own = weight * ALL;
     (u128::from(own) * 1_000_000 / u128::from((own + others).max(1))) as u64
 }
@@ -230,6 +233,7 @@ mod tests {
     #[test]
     fn a_share_is_by_weight_and_by_how_long_others_want_the_cpu() {
         // Beside one of its own weight, all the time.
+        let share = |weight, time, all| share((weight, weight * time), all);
         assert_eq!(share(1_024, 1_000, 2_048 * 1_000), 500_000);
         // Beside one that wants the CPU for a tenth of the time.
         assert_eq!(share(1_000, 1_000, 1_000 * 1_100), 909_090);

@@ -8,6 +8,7 @@ use warmq_trace::{Comm, Header};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use crate::activity::About;
+use crate::case::Case;
 use crate::due::Dues;
 use crate::preference::Preference;
 use crate::watch::{Mark, Program, Sums, Tally, Task, Watcher};
@@ -34,6 +35,8 @@ pub(crate) struct Facts<'w> {
     /// What processes are called: as their first threads are, as far as these were seen; once
     /// anybody asks.
     processes: OnceCell<BTreeMap<u32, Comm>>,
+    /// The paths of groups, as far as their names are known; once anybody asks.
+    paths: OnceCell<BTreeMap<u32, String>>,
     /// Somebody of each program, as far as anybody asks.
     programs: OnceCell<BTreeMap<Program, TaskId>>,
 }
@@ -65,8 +68,6 @@ const OF_KERNEL: &[&str] = &[
 ];
 /// So many times a second a task must have taken a CPU at its wakeup to be named for it.
 const LEAST_TAKES: u64 = 10;
-/// The thread that runs softirqs where they are too many.
-const SOFTIRQS: &str = "ksoftirqd/";
 
 /// Of a task that did nothing.
 static NOTHING: LazyLock<Tally> = LazyLock::new(Tally::default);
@@ -111,11 +112,12 @@ impl<'w> Facts<'w> {
             to,
             whole,
             period,
-            dues: Dues::of(watcher, &sums, period),
+            dues: Dues::of(watcher, &sums, (from, to)),
             sums,
             several: OnceCell::new(),
             unknown: Task::default(),
             processes: OnceCell::new(),
+            paths: OnceCell::new(),
             programs: OnceCell::new(),
         }
     }
@@ -148,6 +150,11 @@ impl<'w> Facts<'w> {
     /// others seem to be in an interrupt.
     pub fn cpus_take_turns(&self) -> bool {
         self.header.clock == "instructions" && self.watcher.cpu_count() > 1
+    }
+
+    /// For how long `cpu` was recorded.
+    pub fn recorded(&self, cpu: CpuId) -> Duration {
+        self.watcher.recorded(cpu, (self.from, self.to))
     }
 
     /// For how much of the time measured the task was there.
@@ -226,14 +233,8 @@ impl<'w> Facts<'w> {
         if group == 0 {
             return Some("/".to_owned());
         }
-        let mut path = self.watcher.groups.upwards(group);
-        path.reverse();
-        let path = path.iter();
-        let names = path.map(|group| self.watcher.groups.get(*group).name);
-        let names: Vec<Comm> = names.collect();
-        let own = *names.last()?;
-        let names: Vec<String> = names.iter().map(Comm::to_string).collect();
-        (own != Comm::default()).then(|| names.join("/"))
+        let paths = self.paths.get_or_init(|| paths(self.watcher));
+        paths.get(&group).cloned()
     }
 
     /// Somebody of a group that has no name.
@@ -254,7 +255,7 @@ impl<'w> Facts<'w> {
     }
 
     pub fn is_softirqd(&self, id: TaskId) -> bool {
-        self.task(id).who.comm.raw().starts_with(SOFTIRQS)
+        self.task(id).is_softirqd()
     }
 
     pub fn is_realtime(&self, id: TaskId) -> bool {
@@ -301,10 +302,18 @@ impl<'w> Facts<'w> {
         tally.took_at_wakeup * 1_000 / tally.wakeups.max(1)
     }
 
-    /// Its weight among tasks of its group.
+    /// Its weight among tasks of its group, on average where it changed while it wanted a CPU.
     pub fn weight(&self, id: TaskId) -> u64 {
+        let (mut weights, mut time) = (0, 0);
+        let places = self.tally(id).places.iter();
+        for place in places.filter(|place| place.weight > 0) {
+            let wanted = u128::from((place.ran + place.waited).0);
+            weights += u128::from(place.weight) * wanted;
+            time += wanted;
+        }
+        let average = weights.checked_div(time).map(|weight| weight as u64);
         let who = &self.task(id).who;
-        weight::of_task(who.policy(), who.nice)
+        average.unwrap_or_else(|| weight::of_task(who.policy(), who.nice))
     }
 
     /// Whether what is known of its nice value, policy, group and CPUs, which is what they were
@@ -321,6 +330,7 @@ impl<'w> Facts<'w> {
         let (own, other) = (self.task(waiter).who.slice, self.task(id).who.slice);
         let mut why = match preference {
             Preference::RealTime => return "real-time".to_owned(),
+            Preference::LeftOver => return "real-time tasks leave a part to others".to_owned(),
             Preference::Softirqs => return "softirqs".to_owned(),
             _ if self.is_kernel(id) => return "a thread of the kernel".to_owned(),
             Preference::Group => {
@@ -351,7 +361,10 @@ impl<'w> Facts<'w> {
             let often = words::count(often);
             why.push(format!("took the CPU at its wakeup {often} times a second"));
         }
+        // Turns serve everybody: who starves did not wait for them alone.
+        let starves = || Case::of(self, waiter).is_some_and(|case| case.starves);
         match why.is_empty() {
+            true if starves() => "for no reason that is recorded".to_owned(),
             true => "its turn".to_owned(),
             false => why.join(", "),
         }
@@ -363,6 +376,33 @@ fn several(watcher: &Watcher) -> BTreeSet<u32> {
     let roles = watcher.tasks.iter().filter_map(|(_, task)| task.who.role);
     let several = roles.filter(|(_, number)| *number > 0);
     several.map(|(table, _)| table).collect()
+}
+
+/// The path of each group that has a name. Those of one path, as sessions may be, are numbered.
+fn paths(watcher: &Watcher) -> BTreeMap<u32, String> {
+    let named = watcher.groups.iter();
+    let named = named.filter(|(_, group)| group.name != Comm::default());
+    let path = |group| {
+        let names = watcher.groups.upwards(group).into_iter().rev();
+        let names = names.map(|group| watcher.groups.get(group).name.to_string());
+        names.collect::<Vec<_>>().join("/")
+    };
+    let mut by_path: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (group, _) in named {
+        by_path.entry(path(group)).or_default().push(group);
+    }
+    let numbered = by_path.into_iter().flat_map(|(path, groups)| {
+        let several = groups.len() > 1;
+        let called = move |(number, group)| match several {
+            true => (group, format!("{path} {number}")),
+            false => (group, path.clone()),
+        };
+        (0..)
+            .zip(groups)
+            .map(called)
+            .collect::<Vec<(u32, String)>>()
+    });
+    numbered.collect()
 }
 
 /// What each process is called.
@@ -386,6 +426,32 @@ mod tests {
     use warmq_trace::{Context, Observer, Record};
 
     use super::*;
+
+    #[test]
+    fn groups_of_one_path_are_numbered() {
+        let end = Instant(u64::MAX);
+        let mut watcher = Watcher::new(&Header::default(), Instant::START, end);
+        for (group, parent, name) in [(7, 0, "session"), (9, 0, "session"), (8, 7, "session")] {
+            let (weight, name) = (100, Comm::new(name));
+            let record = Record::Cgroup {
+                group,
+                parent,
+                weight,
+                name,
+            };
+            watcher.see(Instant(0), &record);
+        }
+        let facts = Facts::of_all(&watcher, (Instant::START, end));
+        let names = [7, 8, 9].map(|group| facts.group_name(group));
+        assert_eq!(
+            names,
+            [
+                "group session 0",
+                "group session/session",
+                "group session 1"
+            ]
+        );
+    }
 
     #[test]
     fn a_waker_of_which_nothing_else_is_known_has_a_name() {

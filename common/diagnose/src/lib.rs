@@ -26,6 +26,7 @@ mod need;
 mod preference;
 mod release;
 mod rules;
+mod unbound;
 mod verdict;
 mod watch;
 mod weight;
@@ -37,6 +38,7 @@ pub use activity::{About, Activity, Bouncing, Instead, Waiting, Waker, Woken, su
 pub use cure::Cure;
 pub use need::{Need, NotGiven};
 pub use rules::ALL_KERNELS;
+pub use unbound::Unbound;
 pub use verdict::{Kind, Verdict};
 pub use watch::Watcher;
 pub use words::{count, span};

@@ -64,6 +64,8 @@ needs! {
     Steal: "time that a hypervisor took",
     /// Which CPUs share a cache.
     Caches: "caches",
+    /// Whether the thread that ran wakes somebody, or an interrupt of it does.
+    Contexts: "contexts of wakeups (who woke)",
 }
 
 /// Verdicts that cannot be given.

@@ -18,6 +18,8 @@ pub(crate) const MOST_OWN_SLICE: Duration = Duration::from_ms(3);
 pub(crate) enum Preference {
     /// Real-time and deadline tasks go before all fair ones.
     RealTime,
+    /// The waiting one is a real-time task, and this one has what such tasks leave.
+    LeftOver,
     /// Softirqs that are many run in a thread.
     Softirqs,
     /// The waiting one is of a policy whose wakeups preempt nobody.
@@ -63,6 +65,9 @@ impl Facts<'_> {
         let (own, other) = (&self.task(waiter).who, &self.task(id).who);
         if self.is_realtime(id) && !self.is_realtime(waiter) {
             return Preference::RealTime;
+        }
+        if self.is_realtime(waiter) && !self.is_realtime(id) {
+            return Preference::LeftOver;
         }
         if self.is_softirqd(id) {
             return Preference::Softirqs;

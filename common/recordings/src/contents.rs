@@ -72,6 +72,8 @@ pub struct Contents {
     pub others: BTreeMap<String, u64>,
     /// Whether switches have priorities, and so nice values.
     pub has_priorities: bool,
+    /// Whether tasks are woken, and nobody knows if by the thread that ran or in an interrupt.
+    pub lacks_contexts: bool,
     /// Whether it is known which CPUs share a core and a cache.
     pub has_places: bool,
     /// The CPUs that had events.
@@ -122,6 +124,7 @@ impl Contents {
 pub(crate) struct Counter {
     counts: [u64; Kind::ALL.len()],
     priorities: bool,
+    lacks_contexts: bool,
     cpus: Vec<bool>,
     /// CPUs to which tasks went.
     targets: BTreeSet<u16>,
@@ -149,6 +152,8 @@ impl Counter {
                     _ => {}
                 }
                 if let Some(kind) = Kind::of(&event.what) {
+                    let of_wakeup = matches!(kind, Kind::Waking | Kind::Wakeup);
+                    self.lacks_contexts |= of_wakeup && event.lacks_context();
                     self.cpus[usize::from(cpu)] = true;
                     self.counts[kind as usize] += 1;
                 }
@@ -179,5 +184,6 @@ impl Counter {
         contents.span_ns = self.first.map(|first| (first, self.last));
         contents.lost = self.lost;
         contents.has_priorities = self.priorities;
+        contents.lacks_contexts = self.lacks_contexts;
     }
 }

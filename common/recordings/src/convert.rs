@@ -145,6 +145,10 @@ impl Replay {
                 first,
             } => {
                 self.seen.wakeups |= !first;
+                if event.lacks_context() && !self.seen.wakings {
+                    // Otherwise whoever runs here would count as who woke it.
+                    self.is_waking(at, cpu, event, thread);
+                }
                 self.wakeup(at, cpu, thread, CpuId(target));
             }
             What::Migrate { thread, from, to } => self.migrate(at, thread, CpuId(from), CpuId(to)),
@@ -532,12 +536,29 @@ impl Replay {
     }
 
     fn waking(&mut self, at: Instant, cpu: CpuId, event: &Event, thread: Thread) {
-        let Some((slot, task)) = self.meet(at, thread) else {
+        let Some(slot) = self.is_waking(at, cpu, event, thread) else {
             return;
         };
         self.seen.wakings = true;
         self.task(slot).waker = Some(cpu);
+        if !self.seen.wakeups && self.known.events_only {
+            // Nobody records more of it.
+            let target = self.task(slot).last.unwrap_or(cpu);
+            self.wakeup(at, cpu, thread, target);
+        }
+    }
+
+    /// Says who wakes a thread, as far as that is known.
+    fn is_waking(
+        &mut self,
+        at: Instant,
+        cpu: CpuId,
+        event: &Event,
+        thread: Thread,
+    ) -> Option<Slot> {
+        let (slot, task) = self.meet(at, thread)?;
         let waker = match event.tid {
+            _ if event.lacks_context() => None,
             Some(tid) => self.meet(at, Thread::of(tid)).map(|(_, task)| task),
             None => self.runs_on(at, cpu),
         };
@@ -550,11 +571,7 @@ impl Replay {
             synchronous: false,
         };
         self.hand_out(at, record);
-        if !self.seen.wakeups && self.known.events_only {
-            // Nobody records more of it.
-            let target = self.task(slot).last.unwrap_or(cpu);
-            self.wakeup(at, cpu, thread, target);
-        }
+        Some(slot)
     }
 
     /// The task that runs on `cpu`, as far as known.

@@ -210,6 +210,12 @@ pub struct Said {
 }
 
 impl Event {
+    /// Whether nobody knows if the thread that ran did it, or an interrupt: text may have no column
+    /// for that.
+    pub fn lacks_context(&self) -> bool {
+        self.context == Context::Unknown && self.tid.is_some_and(|tid| tid > 0)
+    }
+
     /// The thread that runs on the CPU after it, if known.
     pub fn runs_after(&self) -> Option<u32> {
         match self.what {

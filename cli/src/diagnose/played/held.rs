@@ -48,7 +48,7 @@ fn a_real_time_task_that_never_sleeps_is_reported() {
     only(&found, Kind::Realtime, &["hog"]);
     let because = &found.verdicts[0].because;
     assert!(
-        because.contains("of CPU 0 in all, and left 5."),
+        because.contains("of CPU 0, and left 5."),
         "{because}"
     );
 }

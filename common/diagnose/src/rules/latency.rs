@@ -10,6 +10,7 @@ use warmq_units::{Duration, printable};
 
 use super::late_or_waited;
 use crate::case::Case;
+use crate::cure::SLICES;
 use crate::due::shares_by_groups;
 use crate::late::Late;
 use crate::preference::Preference;
@@ -34,7 +35,7 @@ const SHORT_SLICE: Cure = Cure::new(
      the kernel's own of 0.7 to 3 ms (`chrt --sched-runtime`, sched_setattr(2))",
     "nothing of anybody's share; where it computes for longer it is preempted, and waits then",
 )
-.on("Linux 6.12 or later");
+.on(SLICES);
 const MORE_WEIGHT: Cure = Cure::new(
     "give it more weight (`renice -n -5`)",
     "the others wait when it computes, for three times as long",
@@ -152,6 +153,8 @@ fn reasons(case: &Case<'_, '_>, preference: Preference) -> Vec<String> {
             format!("{name} decides who goes first, and by which rule is not known here.")
         }
         Preference::RealTime => "Real-time tasks go before all fair ones.".to_owned(),
+        // Real-time tasks are not judged here.
+        Preference::LeftOver => String::new(),
         Preference::Softirqs => "They do the work of interrupts.".to_owned(),
         Preference::OwnPolicy => {
             "It is of SCHED_BATCH, whose wakeups preempt nobody: whoever runs goes on to the end \
@@ -243,6 +246,7 @@ fn cures(preference: Preference, header: &Header) -> Vec<Cure> {
     let mut cures = match preference {
         _ if is_own_rule(preference, header) => return vec![OTHER_SCHEDULER],
         Preference::RealTime => vec![LESS_URGENT],
+        Preference::LeftOver => Vec::new(),
         Preference::Softirqs => vec![SPREAD],
         Preference::OwnPolicy => vec![OTHER_POLICY, OTHERS_IDLE],
         Preference::Group => vec![GROUP_WEIGHT, SHORT_SLICE],

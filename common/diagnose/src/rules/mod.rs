@@ -90,7 +90,8 @@ const fn rule(
 
 use self::Asks::{Either, Held, Late, Moving, Wanting};
 use Need::{
-    Affinities, Caches, Groups, Interrupts, Policies, Quotas, Steal, Switches, Wakeups, Weights,
+    Affinities, Caches, Contexts, Groups, Interrupts, Policies, Quotas, Steal, Switches, Wakeups,
+    Weights,
 };
 
 /// What is true of all kernels.
@@ -126,7 +127,7 @@ pub(crate) const RULES: &[Rule] = &[
         "those that let tasks ask for slices (Linux 6.12 and later)"),
     rule(Kind::Latency, Late, latency::find, &[Switches, Wakeups],
         "all; slices and deadlines are those of EEVDF (Linux 6.6 and later)"),
-    rule(Kind::Moves, Moving, moves::find, &[Switches, Wakeups, Caches], ALL_KERNELS),
+    rule(Kind::Moves, Moving, moves::find, &[Switches, Wakeups, Caches, Contexts], ALL_KERNELS),
     rule(Kind::Unexplained, Wanting, unexplained::find, &[Switches, Wakeups, Groups, Weights, Policies], ALL_KERNELS),
 ];
 

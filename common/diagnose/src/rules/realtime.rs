@@ -1,6 +1,6 @@
 //! Real-time tasks or threads of the kernel had the CPU.
 
-use warmq_units::{CpuSet, Duration};
+use warmq_units::{CpuSet, Duration, Instant};
 
 use super::waited;
 use crate::Cure;
@@ -87,11 +87,19 @@ fn left(case: &Case<'_, '_>) -> String {
         let there = places.filter(|place| cpus.contains(&place.cpu));
         there.map(|place| place.ran).sum()
     };
-    let all = Duration(facts.period.0.saturating_mul(cpus.len() as u64));
+    let all = cpus.iter().map(|cpu| facts.recorded(*cpu)).sum();
     let list: CpuSet = cpus.iter().copied().collect();
     let of = |realtime| share(thousandths(ran(realtime), all));
+    // Sums are kept by steps: those around a single wait are longer than it.
+    let when = match facts.whole {
+        true => "In all".to_owned(),
+        false => {
+            let at = |at: Instant| span(at.since(Instant::START));
+            format!("From {} to {}", at(facts.from), at(facts.to))
+        }
+    };
     format!(
-        "Real-time tasks had {} of CPU {list} in all, and left {} to fair ones; its longest wait \
+        "{when} real-time tasks had {} of CPU {list}, and left {} to fair ones; its longest wait \
          was {}.",
         of(true),
         of(false),
@@ -143,6 +151,48 @@ mod tests {
             prev_runnable: false,
             next,
         }
+    }
+
+    #[test]
+    fn shares_are_of_the_time_that_stands_beside_them() {
+        // Of two seconds a task of SCHED_FIFO has the second half.
+        let policy = Record::Policy {
+            task: BESIDE,
+            policy: Policy::Fifo,
+            priority: 50,
+        };
+        let header = Header {
+            places: vec![(0, 0)],
+            ..Header::default()
+        };
+        let mut watcher = Watcher::new(&header, Instant::START, Instant(u64::MAX));
+        let woken = Record::Wakeup {
+            waker: CpuId(0),
+            task: WAITS,
+            target: CpuId(0),
+        };
+        let preempted = |next| Record::Switch {
+            cpu: CpuId(0),
+            prev: Some(WAITS),
+            prev_runnable: true,
+            next,
+        };
+        for (ms, record) in [
+            (0, policy),
+            (0, woken),
+            (0, switch(None, Some(WAITS))),
+            (1_020, preempted(Some(BESIDE))),
+            (2_020, switch(Some(BESIDE), Some(WAITS))),
+            (2_060, switch(Some(WAITS), None)),
+            (4_040, switch(None, Some(WAITS))),
+        ] {
+            watcher.see(Instant::START + Duration::from_ms(ms), &record);
+        }
+        let verdicts = Diagnosis::of(watcher).verdicts;
+        assert_eq!(kinds(&verdicts), [Kind::Realtime]);
+        let because = &verdicts[0].because;
+        let share = "From 1.00 s to 2.05 s real-time tasks had 95 % of CPU 0, and left 4.7 % to";
+        assert!(because.contains(share), "{because}");
     }
 
     fn of_kernel(task: TaskId) -> Record {

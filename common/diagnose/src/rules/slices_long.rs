@@ -11,6 +11,7 @@ use super::late_or_waited;
 use super::latency::{preferred, uses_its_share};
 use crate::Cure;
 use crate::case::Case;
+use crate::cure::SLICES;
 use crate::preference::Preference;
 use crate::verdict::Finding;
 use crate::words::{list, span};
@@ -23,7 +24,7 @@ const SHORTER: Cure = Cure::new(
      sched_setattr(2))",
     "it is switched more often while it computes",
 )
-.on("Linux 6.12 or later");
+.on(SLICES);
 const OTHER: Cure = Cure::new(
     "give it SCHED_OTHER (`chrt --other 0`)",
     "its wakeups take CPUs from others, with a switch each",

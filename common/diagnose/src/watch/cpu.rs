@@ -11,6 +11,10 @@ use super::raised::Raised;
 /// longest. With more, everybody waits for many others, and who they are says little.
 const MOST_WAITING: usize = 24;
 
+/// A CPU whose first record is later than this was not recorded before: `perf record -a` switches
+/// CPUs on one after another. All others have an interrupt of their timer by then, or a switch.
+const LATE: Duration = Duration::from_ms(10);
+
 /// For how long interrupts had a CPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Interrupted {
@@ -43,6 +47,10 @@ pub(super) struct Part {
 /// A CPU.
 #[derive(Debug, Default)]
 pub(super) struct Cpu {
+    /// From when on it was recorded, as far as that is known: see [`Cpu::begins`].
+    pub recorded: Option<Instant>,
+    /// Whether that is certain.
+    begun: bool,
     /// Until when it has been counted who ran, and for how long interrupts had had the CPU by then.
     counted: Instant,
     interrupted_before: Duration,
@@ -69,6 +77,26 @@ impl Cpu {
         self.devices = 0;
         (self.stolen, self.stolen_before) = Default::default();
         self.idle_since = self.idle_since.map(|_| from);
+    }
+
+    /// A record of it says that it `idled` until now, or did not, or nothing of that; records of
+    /// any CPU begin with `all`. Returns from when on it was recorded, if that is certain now and
+    /// was not before: of a CPU that did not idle until its first record nobody knows what it did
+    /// before.
+    pub fn begins(
+        &mut self,
+        (all, at): (Instant, Instant),
+        idled: Option<bool>,
+    ) -> Option<Instant> {
+        if self.begun {
+            return None;
+        }
+        let first = *self.recorded.get_or_insert(at);
+        self.begun = idled.is_some();
+        if idled? || first.since(all) < LATE {
+            self.recorded = Some(Instant::START);
+        }
+        self.recorded
     }
 
     /// It idles from now on, or does not.

@@ -67,6 +67,8 @@ pub struct Watcher {
     until: Instant,
     began: bool,
     last: Instant,
+    /// When something of some CPU was first recorded.
+    first: Option<Instant>,
     /// Orders those who wait.
     waits: u64,
     /// How many records were within the times that are looked at.
@@ -130,6 +132,14 @@ impl Watcher {
         those.fold((0, Duration::ZERO), |(devices, network), (_, cpu)| {
             (devices + cpu.devices, network + cpu.interrupted.network)
         })
+    }
+
+    /// The CPUs that have idled for so long by the end.
+    pub(crate) fn idle_for(&self, span: Duration) -> impl Iterator<Item = u16> {
+        let end = self.last.min(self.until);
+        let idle = self.cpus.iter();
+        let idle = idle.filter(move |(_, cpu)| cpu.idled_until(end) >= span);
+        idle.map(|(cpu, _)| cpu.0)
     }
 
     /// How long was measured so far.
@@ -270,6 +280,37 @@ impl Watcher {
         }
     }
 
+    /// What `cpu` did before its first records nobody knows, unless one says that it idled: who
+    /// waited there may have run, and it counted as idle for who waited elsewhere.
+    fn begins(&mut self, at: Instant, record: &Record) {
+        let (cpu, idled) = match *record {
+            Record::Switch { cpu, prev, .. } => (cpu, Some(prev.is_none())),
+            Record::Idle { cpu, .. } => (cpu, Some(true)),
+            Record::InterruptEnter { cpu, .. } | Record::Waking { cpu, .. } => (cpu, None),
+            _ => return,
+        };
+        let all = *self.first.get_or_insert(at);
+        let state = self.cpus.entry(cpu).or_default();
+        let begins = state.begins((all, at), idled);
+        let Some(from) = begins.filter(|from| *from > Instant::START) else {
+            return;
+        };
+        for id in state.all_waiting() {
+            let wait = &mut self.tasks.touch(id).wait;
+            if let Some(wait) = wait.as_mut().filter(|wait| wait.since < from) {
+                wait.doubtful = true;
+            }
+        }
+        self.idle.set(at, cpu, false);
+        self.forget_idle(at);
+    }
+
+    /// For how long of that time `cpu` was recorded.
+    pub(crate) fn recorded(&self, cpu: CpuId, (from, to): (Instant, Instant)) -> Duration {
+        let recorded = self.cpus.get(&cpu).and_then(|cpu| cpu.recorded);
+        to.since(recorded.map_or(from, |recorded| recorded.max(from)))
+    }
+
     /// What idled until now is not known.
     fn forget_idle(&mut self, at: Instant) {
         for id in self.living.clone() {
@@ -340,9 +381,10 @@ impl Watcher {
 
     fn count_wakeup(&mut self, id: TaskId, target: CpuId) {
         let waking = self.board.waking(id);
-        let sums = self.tasks.touch(id).sums();
+        let task = self.tasks.touch(id);
+        let (weight, sums) = (task.weight(), task.sums());
         sums.wakeups += 1;
-        sums.on(target).wakeups += 1;
+        sums.on(target, weight).wakeups += 1;
         if let Some(waking) = waking {
             sums.wakers.count((waking.waker, waking.context));
         }
@@ -380,11 +422,12 @@ impl Watcher {
         let Some(runs) = self.board.running(cpu) else {
             return;
         };
-        let ran = self.tasks.touch(runs).sums();
+        let task = self.tasks.touch(runs);
+        let (weight, ran) = (task.weight(), task.sums());
         ran.ran += part.span;
         ran.interrupted += part.interrupted;
         ran.stolen += part.stolen;
-        ran.on(cpu).ran += part.span;
+        ran.on(cpu, weight).ran += part.span;
         let program = self.tasks.touch(runs).program();
         for waiter in state.first_waiting() {
             let task = self.tasks.touch(waiter);
@@ -474,6 +517,7 @@ impl Watcher {
         let task = self.tasks.touch(id);
         let idle = self.idle.beside(at, &task.who.cpus, wait.cpu);
         let span = at.since(wait.part_from);
+        let weight = task.weight();
         let pending = &mut task.pending;
         // The stretch that is still going on would be counted when it ends.
         if let Some(other) = running.filter(|other| *other != id) {
@@ -481,7 +525,7 @@ impl Watcher {
             pending.beside(other, program.unwrap_or_default(), span);
         }
         pending.waited += span;
-        pending.on(wait.cpu).waited += span;
+        pending.on(wait.cpu, weight).waited += span;
         pending.idle += idle.saturating_sub(wait.idle);
         pending.interrupted += interrupted.saturating_sub(wait.interrupted);
         pending.stolen += stolen.saturating_sub(wait.stolen);
@@ -521,12 +565,16 @@ impl Watcher {
     }
 
     fn enter(&mut self, at: Instant, cpu: CpuId, interrupt: Interrupt) {
-        let task = self.board.running(cpu).is_some() && self.board.interrupts(cpu).is_empty();
+        let outermost = self.board.interrupts(cpu).is_empty();
+        let running = self.board.running(cpu).filter(|_| outermost);
+        let task = running.map(|id| self.tasks.touch(id).is_softirqd());
         let interrupted = self.board.interrupted(at, cpu);
         let state = self.cpu(cpu);
         state.devices += u64::from(matches!(interrupt, Interrupt::Network | Interrupt::Line(_)));
-        if task {
-            state.raised.enter(at, interrupted, interrupt);
+        match task {
+            Some(true) if interrupt.is_softirq() => state.raised.is_run(interrupted),
+            Some(_) => state.raised.enter(at, interrupted, interrupt),
+            None => {}
         }
     }
 
@@ -537,6 +585,15 @@ impl Watcher {
         if let Some(task) = Who::described(record) {
             self.tasks.touch(task).who.learn(record);
         }
+    }
+
+    /// What was counted until now counts by the weight that `id` had.
+    fn reweigh(&mut self, at: Instant, id: TaskId, record: &Record) {
+        match self.board.doing(id) {
+            Doing::Runs(cpu) => self.count_until(at, cpu),
+            _ => self.end_part(at, id),
+        }
+        self.learn(record);
     }
 
     /// Affinity changes what a wait stands beside.
@@ -598,6 +655,9 @@ impl Observer for Watcher {
                 self.cpu(cpu).stolen += span;
             }
             Record::Affinity { task, .. } => self.bind(at, task, record),
+            Record::Nice { task, .. } | Record::Policy { task, .. } => {
+                self.reweigh(at, task, record);
+            }
             _ => self.learn(record),
         }
         let mut ended = std::mem::take(&mut self.ended);
@@ -606,6 +666,8 @@ impl Observer for Watcher {
             && self.board.infers()
         {
             self.distrust(at, cpu);
+        } else {
+            self.begins(at, record);
         }
         ended.drain(..).for_each(|ended| self.take(record, &ended));
         self.ended = ended;

@@ -1,5 +1,7 @@
 //! Softirqs that are work of the task that runs, and not taken from it.
 //!
+//! So are all that ksoftirqd runs: that is what it is for, and who waits there waits for it.
+//!
 //! A packet over loopback, or between network namespaces, is received in a softirq as its sender
 //! sends it: on the sender's CPU, in the sender's turn (`__local_bh_enable_ip()`). So it costs the
 //! sender its own time, and whoever waits there waits for the sender. An interrupt runs the
@@ -16,7 +18,8 @@ const ON_THE_WAY_OUT: Duration = Duration::from_us(50);
 /// 6.18 within 0.5 us, and the earliest softirq of another packet that is sent comes after 2.8 us.
 const ANOTHER_ROUND: Duration = Duration::from_us(2);
 
-/// The network's softirqs on one CPU that the tasks which ran there raised.
+/// The softirqs on one CPU that are work of the tasks which ran there: those of the network that
+/// they raised, and all that ksoftirqd ran.
 #[derive(Debug, Default)]
 pub(super) struct Raised {
     /// For how long these had the CPU.
@@ -29,6 +32,11 @@ pub(super) struct Raised {
 }
 
 impl Raised {
+    /// ksoftirqd runs a softirq; interrupts have had the CPU for `interrupted`.
+    pub fn is_run(&mut self, interrupted: Duration) {
+        self.open = Some(interrupted);
+    }
+
     /// An interrupt begins while a task runs; interrupts have had the CPU for `interrupted`.
     pub fn enter(&mut self, at: Instant, interrupted: Duration, interrupt: Interrupt) {
         if interrupt != Interrupt::NetworkSoftirq {
@@ -43,14 +51,14 @@ impl Raised {
 
     /// An interrupt ends.
     pub fn exit(&mut self, at: Instant, interrupted: Duration, interrupt: Interrupt) {
+        if interrupt.is_softirq()
+            && let Some(before) = self.open.take()
+        {
+            self.total += interrupted.saturating_sub(before);
+            return;
+        }
         let follows = match interrupt {
-            Interrupt::NetworkSoftirq => {
-                if let Some(before) = self.open.take() {
-                    self.total += interrupted.saturating_sub(before);
-                    return;
-                }
-                ANOTHER_ROUND
-            }
+            Interrupt::NetworkSoftirq => ANOTHER_ROUND,
             _ => ON_THE_WAY_OUT,
         };
         let known = !interrupt.is_softirq() || self.of_interrupts.is_some();

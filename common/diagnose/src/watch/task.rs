@@ -8,12 +8,16 @@ use warmq_units::{CpuId, Duration, Instant, TaskId};
 use super::idle::Beside;
 use super::sums::sums;
 use super::waits::Waits;
+use crate::weight;
 
 /// Of those who ran while a task waited, at most so many are listed by name; of the others, so many
 /// programs.
 const MOST_BESIDE: usize = 24;
 /// Of those who wake a task, at most so many are listed by name.
 const MOST_WAKERS: usize = 8;
+
+/// The names of the threads that run softirqs where these are too many begin so.
+const SOFTIRQS: &str = "ksoftirqd/";
 
 /// A wait for a CPU.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +82,19 @@ impl Task {
         }
     }
 
+    /// Whether it is a thread that runs softirqs where these are too many.
+    pub(crate) fn is_softirqd(&self) -> bool {
+        self.who.comm.raw().starts_with(SOFTIRQS)
+    }
+
+    /// What it weighs among tasks of its group, as a [`Presence`] has it.
+    pub(super) fn weight(&self) -> u64 {
+        match self.who.is_realtime() {
+            true => 0,
+            false => weight::of_task(self.who.policy(), self.who.nice),
+        }
+    }
+
     /// Of which program and group it is.
     pub(crate) fn program(&self) -> Program {
         (self.who.comm, self.who.group)
@@ -138,7 +155,7 @@ impl Longest {
 }
 
 sums! {
-    /// What a task did on one CPU.
+    /// What a task did on one CPU while it had one weight.
     Did {
         ran: Duration,
         waited: Duration,
@@ -175,10 +192,12 @@ sums! {
     }
 }
 
-/// What a task did on a CPU.
+/// What a task did on a CPU while it had one weight.
 #[derive(Clone, Copy, Debug, derive_more::Deref, derive_more::DerefMut)]
 pub(crate) struct Presence {
     pub cpu: CpuId,
+    /// 0 while it was a real-time or deadline task, which has no fair share.
+    pub weight: u64,
     #[deref]
     #[deref_mut]
     did: Did,
@@ -203,12 +222,13 @@ pub(crate) struct Tally {
 pub(crate) type Program = (Comm, u32);
 
 impl Tally {
-    /// What it did on `cpu`.
-    pub(super) fn on(&mut self, cpu: CpuId) -> &mut Presence {
-        let known = self.places.iter().position(|place| place.cpu == cpu);
+    /// What it did on `cpu` while it weighed so much.
+    pub(super) fn on(&mut self, cpu: CpuId, weight: u64) -> &mut Presence {
+        let mut known = self.places.iter();
+        let known = known.position(|place| (place.cpu, place.weight) == (cpu, weight));
         let place = known.unwrap_or_else(|| {
             let did = Did::default();
-            self.places.push(Presence { cpu, did });
+            self.places.push(Presence { cpu, weight, did });
             self.places.len() - 1
         });
         &mut self.places[place]
@@ -223,7 +243,7 @@ impl Tally {
             self.longest = more.longest;
         }
         for there in &more.places {
-            self.on(there.cpu).did += there.did;
+            self.on(there.cpu, there.weight).did += there.did;
         }
         for (program, span) in &more.programs {
             self.beside_program(*program, *span);
@@ -244,7 +264,8 @@ impl Tally {
     /// unless it ended since then.
     pub fn since(&self, before: &Tally) -> Tally {
         let place = |now: &Presence| {
-            let then = before.places.iter().find(|place| place.cpu == now.cpu);
+            let mut then = before.places.iter();
+            let then = then.rfind(|then| (then.cpu, then.weight) == (now.cpu, now.weight));
             let then = then.map_or(Did::default(), |then| then.did);
             let did = now.did.saturating_sub(then);
             Presence { did, ..*now }

@@ -143,6 +143,32 @@ fn interrupts_take_from_whoever_runs_and_whoever_waits() {
 }
 
 #[test]
+fn what_ksoftirqd_runs_counts_once() {
+    let (cpu, interrupt) = (CpuId(0), Interrupt::Softirq(9));
+    let comm = Comm::new("ksoftirqd/0");
+    let mut story = vec![(0, Record::Renamed { task: B, comm }), (0, woken(A, 0))];
+    for turn in (0..1_000).step_by(10) {
+        story.extend([
+            (turn, switch(0, (turn > 0).then_some(A), Some(B))),
+            (turn, Record::InterruptEnter { cpu, interrupt }),
+            (turn + 6, Record::InterruptExit { cpu, interrupt }),
+            (turn + 6, sleeps(0, B, A)),
+            (turn + 10, woken(B, 0)),
+        ]);
+    }
+    let diagnosis = diagnosed(&two_cpus(), &story, &[]);
+    let [verdict] = &diagnosis.verdicts[..] else {
+        panic!("{diagnosis:?}");
+    };
+    assert_eq!((verdict.kind, verdict.tasks.len()), (Kind::Interrupts, 1));
+    let because = &verdict.because;
+    assert!(
+        because.starts_with("That is 60 % of the time; ksoftirqd had 600 ms of it."),
+        "{because}"
+    );
+}
+
+#[test]
 fn what_helps_against_interrupts_depends_on_who_raises_them() {
     let cpu = CpuId(0);
     // A CPU of which an interrupt and the softirq after it have half.
@@ -576,8 +602,10 @@ fn who_waits_for_longer_than_it_runs_at_each_wakeup_is_late() {
         .find(|verdict| verdict.kind == Kind::Latency);
     let verdict = verdict.expect("B is late");
     let says = "task 2 is woken 20 times a second, runs for 1.00 ms at a time, and waits for \
-                8.38 ms at p99, 9.00 ms at most.";
+                9.00 ms at p99, 9.00 ms at most.";
     assert_eq!(verdict.says, says);
+    let slice = verdict.cures[0].to_string();
+    assert!(slice.contains("util-linux 2.41"), "{slice}");
     assert!(verdict.because.contains("task 1 had 100 % of the CPU"));
     assert!(verdict.because.contains("They are as good as it is"));
     // Its turns are as long as the waits of somebody who runs as long as it waits.
@@ -640,4 +668,149 @@ fn a_hypervisor_that_takes_a_quarter_of_a_cpu_is_reported() {
     assert_eq!(found.verdicts[0].says, says);
     assert_eq!(diagnosed_lacking(&story(20), &[]).verdicts, []);
     assert_eq!(diagnosed_lacking(&story(30), &[Need::Steal]).verdicts, []);
+}
+
+/// B waits on CPU 1 from 10 ms on. What happened there is recorded from 700 ms on, when `prev`
+/// leaves it.
+fn recorded_late(prev: Option<TaskId>) -> Diagnosis {
+    let fifo = Record::Policy {
+        task: A,
+        policy: warmq_trace::Policy::Fifo,
+        priority: 50,
+    };
+    let mut story = vec![
+        (0, fifo),
+        (0, switch(0, None, Some(TaskId(3)))),
+        (0, woken(TaskId(4), 0)),
+        (10, woken(B, 1)),
+        (700, switch(1, prev, Some(B))),
+        (701, switch(1, Some(B), Some(A))),
+        (995, switch(1, Some(A), Some(B))),
+    ];
+    story.push((1_000, Record::Recalculate { cpu: CpuId(0) }));
+    diagnosed(&two_cpus(), &story, &[])
+}
+
+#[test]
+fn what_a_cpu_did_before_its_first_record_is_not_known() {
+    let waited = |diagnosis: &Diagnosis, task| {
+        let mut all = diagnosis.activity.waiting.iter();
+        let task = all.find(|waiting| waiting.about.task == task)?;
+        Some((task.waited_ns / 1_000_000, task.idle_allowed_ns / 1_000_000))
+    };
+    let diagnosis = recorded_late(Some(A));
+    assert_eq!(waited(&diagnosis, B.0), Some((294, 0)));
+    // The other one waited all the time on a CPU that was recorded; whether this one idled is not
+    // known.
+    assert_eq!(waited(&diagnosis, 4), Some((1_000, 0)));
+    let verdict = &diagnosis.verdicts[1];
+    assert_eq!(verdict.kind, Kind::Realtime, "{verdict:?}");
+    let because = &verdict.because;
+    assert!(
+        because.contains("real-time tasks had 98 % of CPU 1,"),
+        "{because}"
+    );
+    // It idled until then.
+    let idled = recorded_late(None);
+    assert_eq!(waited(&idled, 4), Some((1_000, 699)));
+}
+
+#[test]
+fn what_a_task_is_due_is_by_the_nice_value_of_each_moment() {
+    // B has 2 of 20 ms at nice 19, and 10 of 20 ms at nice 0, for two seconds each.
+    let nice = |nice| Record::Nice { task: B, nice };
+    for (first, second) in [(19, 0), (0, 19)] {
+        let mut story = vec![
+            (0, nice(first)),
+            (0, woken(A, 0)),
+            (0, switch(0, None, Some(B))),
+        ];
+        for from in (0..4_000).step_by(20) {
+            if from == 2_000 {
+                story.push((from, nice(second)));
+            }
+            let now = if from < 2_000 { first } else { second };
+            let ran = if now == 0 { 10 } else { 2 };
+            story.push((from + ran, switch(0, Some(B), Some(A))));
+            story.push((from + 20, switch(0, Some(A), Some(B))));
+        }
+        let diagnosis = diagnosed_lacking(&story, &[]);
+        let mut all = diagnosis.activity.waiting.iter();
+        let waiting = all.find(|waiting| waiting.about.task == B.0).unwrap();
+        // 2 s of 15 in 1,039, and 2 s of a half.
+        assert_eq!(waiting.due_ns / 10_000_000, 102, "{first} {waiting:?}");
+    }
+}
+
+#[test]
+fn a_real_time_task_is_due_what_others_of_its_kind_leave_and_no_fair_share() {
+    let fifo = |task, priority| Record::Policy {
+        task,
+        policy: warmq_trace::Policy::Fifo,
+        priority,
+    };
+    // A hog of SCHED_FIFO has 950 ms of a second, and a fair one the rest.
+    let mut story = vec![
+        (0, fifo(A, 50)),
+        (0, woken(B, 0)),
+        (0, switch(0, None, Some(A))),
+        (950, switch(0, Some(A), Some(B))),
+        (1_000, switch(0, Some(B), Some(A))),
+    ];
+    let of = |diagnosis: &Diagnosis, task: TaskId| {
+        let mut all = diagnosis.activity.waiting.iter();
+        let waiting = all.find(|waiting| waiting.about.task == task.0).unwrap();
+        (waiting.due_ns / 1_000_000, waiting.instead[0].why.clone())
+    };
+    let diagnosis = diagnosed_lacking(&story, &[]);
+    let left = "real-time tasks leave a part to others".to_owned();
+    assert_eq!(of(&diagnosis, A), (1_000, left));
+    assert_eq!(of(&diagnosis, B), (50, "real-time".to_owned()));
+    // B is one of less priority.
+    story.insert(0, (0, fifo(B, 1)));
+    assert_eq!(of(&diagnosed_lacking(&story, &[]), B).0, 50);
+}
+
+#[test]
+fn who_waits_beside_idle_cpus_is_reported_where_affinities_are_unknown() {
+    let mut story = vec![
+        (0, switch(1, None, Some(TaskId(3)))),
+        (1, switch(1, Some(TaskId(3)), None)),
+        (0, woken(B, 0)),
+        (0, switch(0, None, Some(A))),
+    ];
+    for from in (0..2_000).step_by(20) {
+        story.push((from + 10, switch(0, Some(A), Some(B))));
+        story.push((from + 20, switch(0, Some(B), Some(A))));
+    }
+    let unknown = diagnosed(&two_cpus(), &story, &[Need::Affinities]);
+    let beside = unknown.idle_beside.expect("CPU 1 idled");
+    assert_eq!((&beside.cpus[..], beside.tasks.len()), (&[1][..], 2));
+    assert!(beside.idle_ns > 900_000_000, "{beside:?}");
+    let note = &unknown.notes[0];
+    assert!(
+        note.starts_with(
+            "CPU 1 idled for 1.00 s of the 1.00 s for which task 1 waited; so did task 2."
+        ),
+        "{note}"
+    );
+    let known = diagnosed(&two_cpus(), &story, &[]);
+    assert_eq!(known.idle_beside, None);
+}
+
+#[test]
+fn a_wait_that_no_turn_explains_is_no_turn() {
+    // A has all of two seconds, but for 20 ms of B.
+    for (times, why) in [(1, "for no reason that is recorded"), (50, "its turn")] {
+        let mut story = vec![(0, woken(B, 0)), (0, switch(0, None, Some(A)))];
+        for turn in 1..=times {
+            let from = turn * 2_000 / times - 20;
+            story.push((from, switch(0, Some(A), Some(B))));
+            story.push((from + 20, switch(0, Some(B), Some(A))));
+        }
+        let diagnosis = diagnosed_lacking(&story, &[Need::Groups]);
+        let mut all = diagnosis.activity.waiting.iter();
+        let waiting = all.find(|waiting| waiting.about.task == B.0).unwrap();
+        assert_eq!(waiting.instead[0].why, why, "{waiting:?}");
+    }
 }

@@ -59,7 +59,11 @@ impl<'a> Line<'a> {
             comm: Name::new(comm.as_bytes()),
             tgid,
             cpu,
-            context: context(has(&['h', 'H', 'z', 'Z']), has(&['s']), tid.unwrap_or(0)),
+            context: match flags {
+                // An interrupt looks as the thread that it interrupts.
+                "" => Context::Unknown,
+                _ => context(has(&['h', 'H', 'z', 'Z']), has(&['s']), tid.unwrap_or(0)),
+            },
             ns: time,
             event,
             values,

@@ -1,4 +1,4 @@
-use warmq_trace::{Context, Interrupt, State};
+use warmq_trace::{Context, Interrupt, Record, State};
 use warmq_units::CpuId;
 
 use super::event::{Known, of};
@@ -106,6 +106,9 @@ fn what_is_no_event_is_none() {
 
 #[test]
 fn flags_say_what_the_cpu_was_doing() {
+    // Without flags an interrupt looks as the thread that it interrupts.
+    let bare = Line::parse(" bash-1 [000] 1.000000: sched_waking: x").unwrap();
+    assert_eq!(bare.context, Context::Unknown);
     for (flags, context) in [
         ("d..2.", Context::Task),
         ("d.h2.", Context::Interrupt),
@@ -326,4 +329,38 @@ fn a_cpu_to_which_tasks_go_and_that_says_nothing_was_not_recorded() {
         found.partial,
         ["tasks went to CPUs that were not recorded: 3"]
     );
+}
+
+#[test]
+fn who_wakes_is_unknown_where_text_does_not_say_what_the_cpu_was_doing() {
+    // A timer wakes a task, which looks as if the hog that it interrupts did so.
+    for (flags, waking, lacks) in [
+        (" ", true, true),
+        (" ", false, true),
+        (" d.h2. ", true, false),
+        (" d..2. ", true, false),
+    ] {
+        let wakes = |name| format!("hog-1 [000]{flags}2.0: {name}: comm=rt pid=2 prio=49 cpu=0\n");
+        let text = format!(
+            "rt-2 [000]{flags}1.0: sched_switch: rt:2 [49] S ==> hog:1 [120]\n{}{}",
+            if waking {
+                wakes("sched_waking")
+            } else {
+                String::new()
+            },
+            wakes("sched_wakeup").replace("cpu=0", "target_cpu=000"),
+        );
+        let mut records = records_of(text.into_bytes()).expect("it is one");
+        let all: Vec<Record> = records.by_ref().map(|entry| entry.unwrap().1).collect();
+        let wakers: Vec<bool> = all
+            .iter()
+            .filter_map(|record| match record {
+                Record::Waking { waker, .. } => Some(waker.is_some()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(wakers, [!lacks], "{flags:?} {all:?}");
+        let contents = records.contents().expect("it is of another program");
+        assert_eq!(contents.lacks_contexts, lacks, "{flags:?}");
+    }
 }
