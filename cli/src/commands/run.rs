@@ -299,6 +299,11 @@ fn traced(
         let help = "name one experiment";
         return Err(Failure::usage("--trace writes one run", help));
     };
+    if file.extension().is_some_and(|ending| ending == "ndjson") {
+        let what = format!("--trace {}: a run writes no rows of JSON", printable(file));
+        let help = "name it .warmq, and make rows of it: warmq convert IT.warmq IT.ndjson";
+        return Err(Failure::usage(what, help));
+    }
     let traced = trace::run(experiment, options, engine, file)?;
     let report = Report {
         sections: vec![traced.section],

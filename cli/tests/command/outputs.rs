@@ -271,3 +271,12 @@ fn what_is_planted_under_the_old_preliminary_name_is_left_alone() {
     folder.run("run trial.toml --quick --json --out .").fine();
     assert_eq!(folder.text("victim"), "precious");
 }
+
+#[test]
+fn a_trace_is_not_written_as_rows_of_json() {
+    let folder = Folder::new("outputs-ndjson").with("trial.toml", TRIAL);
+    let ran = folder.run("run trial.toml --trace x.ndjson");
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("warmq convert"), "{}", ran.err);
+    assert_eq!(folder.names(), ["trial.toml"]);
+}

@@ -442,6 +442,9 @@ fn the_readmes_figure_is_what_comes_out() {
     let folder = Folder::new("scenarios-readme").with("keys.toml", scenario);
     let ran = folder.run("run keys.toml --machine small-4llc --scheduler kernel");
     let out = ran.fine();
-    let found = out.lines().find(|line| line.contains("key_p99 (us)")).unwrap();
+    let found = out
+        .lines()
+        .find(|line| line.contains("key_p99 (us)"))
+        .unwrap();
     assert_eq!(found.split_whitespace().nth(2), Some(shown[2]), "{out}");
 }

@@ -47,10 +47,7 @@ fn a_real_time_task_that_never_sleeps_is_reported() {
     let found = story(urgent, "eevdf-6.18", "");
     only(&found, Kind::Realtime, &["hog"]);
     let because = &found.verdicts[0].because;
-    assert!(
-        because.contains("of CPU 0, and left 5."),
-        "{because}"
-    );
+    assert!(because.contains("of CPU 0, and left 5."), "{because}");
 }
 
 #[test]

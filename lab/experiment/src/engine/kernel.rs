@@ -71,7 +71,9 @@ pub(super) fn played_as(plan: &Plan, entry: &Entry, chosen: &Chosen) -> Option<S
     if entry.name == COMPILED.name {
         let series = chosen.choice(SERIES);
         return (!is_of(series)).then(|| {
-            format!("{name} is run by kernel {series}, as its setting `{SERIES}` says, not {release}.")
+            format!(
+                "{name} is run by kernel {series}, as its setting `{SERIES}` says, not {release}."
+            )
         });
     }
     let known = entry.name.strip_prefix("eevdf-")?;

@@ -238,7 +238,9 @@ fn tasks_that_begin_at_once_begin_on_all_cpus() {
         let (_, kernel) = stage.plays_before(Kept::default(), scheduler(name, &[]), 1, workload);
         let began = kernel.into_observer().0.into_iter();
         let began = began.filter_map(|(at, record)| match record {
-            Record::Wakeup { task, target, .. } if at == Instant::START && task.0 < 6 => Some(target.0),
+            Record::Wakeup { task, target, .. } if at == Instant::START && task.0 < 6 => {
+                Some(target.0)
+            }
             _ => None,
         });
         assert_eq!(began.collect::<Vec<_>>(), [0, 1, 0, 0, 1, 1], "{name}");
