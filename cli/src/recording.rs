@@ -144,6 +144,21 @@ pub fn has_events(file: &Path, contents: Option<&Contents>) -> Result<(), Failur
         return Ok(());
     };
     let (name, format) = (printable(file), contents.format);
+    if let Some(option) = contents.option {
+        let without = match option.strip_prefix("no") {
+            Some(option) => option.to_owned(),
+            None => format!("no{option}"),
+        };
+        let what = format!(
+            "{name}: this is {format}, written with the option `{option}`: its lines do not say in \
+             words what happened, where and when"
+        );
+        let help = format!(
+            "switch it off (`echo {without} > /sys/kernel/tracing/trace_options`) and copy `trace` \
+             again: the events stay in the buffer"
+        );
+        return Err(Failure::usage(what, help));
+    }
     let what = format!("{name}: this is {format}, and it has no events of the scheduler");
     let help = "record them: `perf sched record`, `trace-cmd record -e sched`, or `warmq watch`";
     Err(Failure::usage(what, help))

@@ -330,3 +330,19 @@ fn what_is_no_recording_is_named() {
     assert!(!folder.0.join("it.warmq").exists());
     insta::assert_snapshot!("recordings_refused", text);
 }
+
+#[test]
+fn text_that_an_option_makes_unreadable_is_refused_with_how_to_switch_it_off() {
+    let folder = Folder::new("recordings-options");
+    for (line, says) in [
+        (
+            "sched_wakeup: comm=rt pid=7 prio=49 target_cpu=001",
+            "echo context-info > /sys/kernel/tracing/trace_options",
+        ),
+        ("13377 1 2853865964931 type: 363", "echo noraw > "),
+    ] {
+        fs::write(folder.0.join("it"), format!("# tracer: nop\n{line}\n")).expect("it is written");
+        let ran = folder.run("diagnose it");
+        assert!(ran.code == 2 && ran.err.contains(says), "{}", ran.err);
+    }
+}

@@ -90,6 +90,8 @@ pub struct Contents {
     pub partial: Vec<String>,
     /// What else is to be known: a sentence each.
     pub notes: Vec<String>,
+    /// The option of tracefs by which no line of a text can be read as an event.
+    pub option: Option<&'static str>,
     /// Why reading ended before the end.
     pub damage: Option<Damage>,
 }

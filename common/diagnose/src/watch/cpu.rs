@@ -13,7 +13,7 @@ const MOST_WAITING: usize = 24;
 
 /// A CPU whose first record is later than this was not recorded before: `perf record -a` switches
 /// CPUs on one after another. All others have an interrupt of their timer by then, or a switch.
-const LATE: Duration = Duration::from_ms(10);
+pub(super) const LATE: Duration = Duration::from_ms(10);
 
 /// For how long interrupts had a CPU.
 #[derive(Clone, Copy, Debug, Default)]

@@ -22,7 +22,7 @@ use warmq_trace::{
 };
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
-use self::cpu::Cpu;
+use self::cpu::{Cpu, LATE};
 use self::history::History;
 pub(crate) use self::history::{EndedWait, LONG_WAIT, Mark, Sums};
 use self::idle::{Beside, Idle};
@@ -468,7 +468,8 @@ impl Watcher {
         };
         let idled = self.cpu(wait.cpu).idled_until(at);
         let idled = idled.saturating_sub(wait.idled_here);
-        let unseen = self.serves_its_queues() && idled >= NOBODY_WAITS;
+        let unseen =
+            self.serves_its_queues() && idled >= NOBODY_WAITS || self.is_unrecorded(at, wait);
         // A wait that went on as the measurement began is not known from its beginning.
         let of_wakeup = self.board.woken(id) == Some(wait.since);
         let task = self.tasks.touch(id);
@@ -549,12 +550,19 @@ impl Watcher {
         self.moves(at, id, to, wait);
     }
 
+    /// Whether a task waits on a CPU of which nothing is recorded: nobody knows if it runs there.
+    fn is_unrecorded(&self, at: Instant, wait: Wait) -> bool {
+        let recorded = self.cpus.get(&wait.cpu).and_then(|cpu| cpu.recorded);
+        recorded.is_none() && at.since(wait.since) >= LATE
+    }
+
     /// `id`, which waits, waits on in the queue of `cpu`.
     fn moves(&mut self, at: Instant, id: TaskId, cpu: CpuId, wait: Wait) {
+        let doubtful = wait.doubtful || self.is_unrecorded(at, wait);
         self.leave_queue(at, id);
         self.queue(at, cpu, id);
         if let Some(now) = &mut self.tasks.touch(id).wait {
-            (now.since, now.doubtful) = (wait.since, wait.doubtful);
+            (now.since, now.doubtful) = (wait.since, doubtful);
         }
     }
 

@@ -814,3 +814,22 @@ fn a_wait_that_no_turn_explains_is_no_turn() {
         assert_eq!(waiting.instead[0].why, why, "{waiting:?}");
     }
 }
+
+#[test]
+fn who_waits_on_a_cpu_of_which_nothing_is_recorded_may_run_there() {
+    // B is woken on CPU 1, and comes to CPU 0 after so many ms, or stays.
+    let to = |at| {
+        let (task, from, to) = (B, CpuId(1), CpuId(0));
+        let moves = Record::Migrate { task, from, to };
+        vec![(at, moves), (at, switch(0, Some(A), Some(B)))]
+    };
+    for (comes, waited, doubts) in [(to(505), 0, 1), (to(8), 3, 0), (vec![], 0, 1)] {
+        let mut story = vec![(0, switch(0, None, Some(A))), (5, woken(B, 1))];
+        story.extend(comes);
+        story.push((900, Record::Recalculate { cpu: CpuId(0) }));
+        let watcher = watched(&story, 0);
+        let tally = &watcher.tasks.get(B).unwrap().tally;
+        assert_eq!(tally.waited, Duration::from_ms(waited));
+        assert_eq!(tally.doubts, doubts);
+    }
+}

@@ -83,6 +83,32 @@ impl<'a> Line<'a> {
     }
 }
 
+/// The option of tracefs (`trace_options`) with which a line was written that does not say who ran
+/// where and when, or not in words.
+///
+/// ```text
+///     sched_switch: prev_comm=...                                          nocontext-info
+///     bash 1 0 1 00000002 00000001 [aa05f82a] 8.688ms (+0.003ms): ...      verbose, latency-format
+///     13377 1 2853865964931 type: 363                                      raw
+///     00003443 00000000 00000298a161aeef type: 366                         hex
+/// ```
+pub(super) fn option(line: &str) -> Option<&'static str> {
+    if line.starts_with("sched_") && event(line).is_some() {
+        return Some("nocontext-info");
+    }
+    if line.contains("ms (+") && line.contains("ms): ") {
+        return Some("verbose");
+    }
+    let words: Vec<&str> = line.split_once(" type: ")?.0.split(' ').collect();
+    let of_digits = |word: &&str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match words[..] {
+        [pid, _, time] if !words.iter().all(of_digits) || pid.is_empty() || time.is_empty() => None,
+        [pid, _, time] if (pid.len(), time.len()) == (8, 16) => Some("hex"),
+        [_, _, _] => Some("raw"),
+        _ => None,
+    }
+}
+
 /// A thread as a line has it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Thread<'a> {

@@ -100,6 +100,7 @@ impl Text {
             self.events.said.push_back(Said { ns, cpu, item });
         } else {
             self.seen.strange += u64::from(Line::is_like_one(&text));
+            self.seen.option = self.seen.option.or_else(|| line::option(&text));
             self.head.learn(&text);
         }
         Ok(true)
@@ -180,6 +181,8 @@ impl Source for Text {
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     events: u64,
+    /// The option with which a line was written that is none of an event.
+    option: Option<&'static str>,
     /// Of trace instances that are left out.
     of_others: u64,
     /// With a time, and none of an event as any tool prints it.
@@ -193,6 +196,7 @@ const ONE_BACK_OF: u64 = 100;
 
 impl Seen {
     fn describe(&self, contents: &mut Contents) {
+        contents.option = self.option.filter(|_| self.events == 0);
         if self.of_others > 0 {
             let (lines, instance) = (
                 self.of_others,

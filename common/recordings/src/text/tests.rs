@@ -364,3 +364,31 @@ fn who_wakes_is_unknown_where_text_does_not_say_what_the_cpu_was_doing() {
         assert_eq!(contents.lacks_contexts, lacks, "{flags:?}");
     }
 }
+
+#[test]
+fn the_option_is_named_by_which_no_line_can_be_read() {
+    for (line, option) in [
+        (
+            "sched_wakeup: comm=rt pid=7 prio=49 target_cpu=001",
+            Some("nocontext-info"),
+        ),
+        (
+            "  bash   13379   0 1 00000002 00000002 [aa05f82d] 8.691ms (+0.076ms): sched_wakeup_new: \
+             comm=bash pid=13395 prio=120 target_cpu=000",
+            Some("verbose"),
+        ),
+        ("13377 1 2853865964931 type: 363", Some("raw")),
+        ("00003443 00000000 00000298a161aeef type: 366", Some("hex")),
+        ("what is of this type: 3", None),
+        ("", None),
+    ] {
+        let found = contents(&format!("# tracer: nop\n#\n{line}\n\n{line}\n"));
+        assert!(found.is_empty());
+        assert_eq!(found.option, option, "{line}");
+    }
+    let readable = "sh-1 [000] 1.0: sched_switch: sh:1 [120] S ==> b:2 [120]\n";
+    let found = contents(&format!(
+        "{readable}sched_wakeup: comm=rt pid=7 target_cpu=001\n"
+    ));
+    assert_eq!(found.option, None);
+}
