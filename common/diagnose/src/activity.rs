@@ -1,6 +1,8 @@
 //! What tasks did, beside verdicts: who waited, who is woken, who moves between caches. All are
 //! listed; who shows them may cut the list.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use warmq_trace::Context;
 use warmq_units::{Duration, TaskId};
@@ -227,10 +229,15 @@ fn woken(facts: &Facts<'_>) -> Vec<Woken> {
     let all = top(facts, 1, often).into_iter();
     all.map(|(id, wakeups)| {
         let tally = facts.tally(id);
-        let mut by = tally.wakers.known.clone();
+        let mut times: BTreeMap<String, u64> = BTreeMap::new();
+        for (by, woke) in &tally.wakers.known {
+            *times.entry(waker(facts, *by)).or_default() += woke;
+        }
+        let mut by: Vec<(String, u64)> = times.into_iter().collect();
         by.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
-        let by = by.into_iter().take(MOST_INSTEAD).map(|(by, times)| Waker {
-            waker: waker(facts, by),
+        let by = by.into_iter().take(MOST_INSTEAD);
+        let by = by.map(|(waker, times)| Waker {
+            waker,
             per_second: rate(times, facts.period),
         });
         Woken {

@@ -84,7 +84,7 @@ fn the_kernels_cures_are_not_named_under_another_scheduler() {
     let all = found.verdicts.iter();
     let late = all.filter(|verdict| verdict.kind == Kind::Latency);
     let late = late.flat_map(|verdict| &verdict.cures);
-    let cures: Vec<&str> = late.map(|cure| cure.does.as_str()).collect();
+    let cures: Vec<&str> = late.map(|cure| cure.does).collect();
     assert!(!cures.is_empty(), "{found:?}");
     let of_kernels = ["chrt", "renice", "base_slice", "preempt="];
     let named = |cure: &&&str| of_kernels.iter().any(|name| cure.contains(name));
