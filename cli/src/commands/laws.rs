@@ -131,7 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     if arguments.list {
         return match arguments.json {
-            true => laws.iter().try_for_each(|found| listed_in_json(found)),
+            true => laws.iter().try_for_each(listed_in_json),
             false => output::print(&listed(&laws)),
         };
     }

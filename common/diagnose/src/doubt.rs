@@ -3,7 +3,7 @@
 //! A kernel counts how long each thread waits for a CPU, whatever its tracepoints report. A
 //! recorder that misses switches makes waits of nothing; the account shows which.
 
-use warmq_trace::{Account, players};
+use warmq_trace::{Account, Header, players};
 use warmq_units::{Duration, TaskId};
 
 use crate::facts::Facts;
@@ -19,11 +19,10 @@ const MOST_NAMED: usize = 5;
 /// much, times say as much of them as of what is judged.
 const LEAST_OTHERS: u64 = 100;
 
-/// What the kernel counted of a task, if that is known.
-fn account<'f>(facts: &'f Facts<'_>, id: TaskId) -> Option<&'f Account> {
-    let tid = facts.task(id).who.tid?;
+/// What the kernel counted of a thread, if that is known.
+pub(crate) fn account(header: &Header, tid: u32) -> Option<&Account> {
     // The watcher has sorted them.
-    let accounts = &facts.header.accounts;
+    let accounts = &header.accounts;
     let place = accounts.binary_search_by_key(&tid, |account| account.tid);
     place.ok().map(|place| &accounts[place])
 }
@@ -34,7 +33,7 @@ fn is_beyond(waited: Duration, counted: Duration) -> bool {
 
 /// Whether the kernel counted much less of waiting than the trace has of a task: how much.
 pub(crate) fn contradicted(facts: &Facts<'_>, id: TaskId) -> Option<Duration> {
-    let account = account(facts, id)?;
+    let account = account(facts.header, facts.task(id).who.tid?)?;
     // It counts a wait when it ends.
     let unfinished = match account.runnable {
         true => facts.task(id).unfinished,

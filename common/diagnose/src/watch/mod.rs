@@ -31,6 +31,7 @@ use self::task::Wait;
 pub(crate) use self::task::{Longest, Program, Tally, Task};
 use crate::Need;
 use crate::bursts::{self, Bursts};
+use crate::doubt;
 
 /// A wakeup that gives a CPU at once to the task that it wakes, and takes it from another, comes no
 /// later than this after it: some times what an interrupt to another CPU and a switch take.
@@ -177,6 +178,18 @@ impl Watcher {
             }
         }
         self.judge(end);
+        // Accounts are of all the time.
+        if self.from == Instant::START && end == self.last {
+            for task in self.tasks.values_mut() {
+                let account = task
+                    .who
+                    .tid
+                    .and_then(|tid| doubt::account(&self.header, tid));
+                if let Some(account) = account {
+                    task.waited_by_account(account.waited);
+                }
+            }
+        }
         (self.from, end)
     }
 
@@ -473,15 +486,16 @@ impl Watcher {
         // A wait that went on as the measurement began is not known from its beginning.
         let of_wakeup = self.board.woken(id) == Some(wait.since);
         let task = self.tasks.touch(id);
-        if wait.doubtful || unseen {
-            task.forget_wait();
-            return;
-        }
-        let mut pending = std::mem::take(&mut task.pending);
-        pending.longest = Longest {
+        let longest = Longest {
             from: wait.since,
             to: at,
         };
+        if wait.doubtful || unseen {
+            task.doubts_wait(longest);
+            return;
+        }
+        let mut pending = std::mem::take(&mut task.pending);
+        pending.longest = longest;
         if pending.longest.span() >= LONG_WAIT {
             pending.long_waits = pending.waited;
         }

@@ -48,6 +48,9 @@ pub(crate) struct Task {
     pub tally: Arc<Tally>,
     /// Of the wait that goes on: only its end says whether it counts.
     pub(super) pending: Tally,
+    /// Of waits whose beginning and end were recorded, during which it may have run unseen: the
+    /// kernel's own account says whether it did.
+    doubtful: Tally,
     /// How long it waited after its wakeups, of the whole time alone.
     pub waits: Waits,
     /// How long it had waited when the trace ended, if it did so then.
@@ -71,7 +74,7 @@ impl Task {
     /// The measurement begins. `interrupted` says for how long interrupts had had a CPU by then.
     pub(super) fn restart(&mut self, from: Instant, interrupted: impl Fn(CpuId) -> Duration) {
         self.tally = Arc::default();
-        self.pending = Tally::default();
+        (self.pending, self.doubtful) = Default::default();
         self.waits = Waits::default();
         if let Some(wait) = &mut self.wait {
             wait.since = from;
@@ -124,6 +127,28 @@ impl Task {
         let sums = self.sums();
         sums.doubts += 1;
         sums.doubted += pending.waited;
+    }
+
+    /// The wait that went on ends; whether it ran meanwhile is not recorded.
+    pub(super) fn doubts_wait(&mut self, longest: Longest) {
+        self.pending.longest = longest;
+        let unlisted = self.doubtful.add(&self.pending);
+        self.doubtful.beside_others += unlisted.into_iter().map(|(_, span)| span).sum();
+        self.forget_wait();
+    }
+
+    /// The kernel counted that it waited for so long, all waits together that have ended: those
+    /// that seemed to be ones count, if they fit into that.
+    pub(super) fn waited_by_account(&mut self, waited: Duration) {
+        let certain = self.tally.waited.saturating_sub(self.unfinished);
+        if certain + self.doubtful.waited > waited {
+            return;
+        }
+        let doubtful = std::mem::take(&mut self.doubtful);
+        let sums = self.sums();
+        sums.doubted = sums.doubted.saturating_sub(doubtful.waited);
+        let unlisted = sums.add(&doubtful);
+        sums.beside_others += unlisted.into_iter().map(|(_, span)| span).sum();
     }
 
     /// It does not run any more, and nobody knows whether it waits or sleeps.

@@ -833,3 +833,40 @@ fn who_waits_on_a_cpu_of_which_nothing_is_recorded_may_run_there() {
         assert_eq!(tally.doubts, doubts);
     }
 }
+
+/// B waits beside A from 10 ms to 990 ms, during which a switch was inferred. The kernel counted so
+/// many ms of waiting.
+fn doubted(counted_ms: u64) -> Diagnosis {
+    let header = Header {
+        accounts: vec![Account {
+            tid: 42,
+            ran: Duration::ZERO,
+            waited: Duration::from_ms(counted_ms),
+            runnable: false,
+        }],
+        ..two_cpus()
+    };
+    let (task, tid, tgid) = (B, 42, 42);
+    let records = [
+        (0, Record::Ids { task, tid, tgid }),
+        (0, switch(0, None, Some(A))),
+        (10, woken(B, 0)),
+        (500, inferred(0)),
+        (500, switch(0, Some(TaskId(3)), Some(A))),
+        (990, switch(0, Some(A), Some(B))),
+        (1_000, sleeps(0, B, A)),
+        (1_001, Record::Recalculate { cpu: CpuId(1) }),
+    ];
+    diagnosed(&header, &records, &[])
+}
+
+#[test]
+fn a_wait_with_a_switch_that_was_inferred_counts_if_the_kernel_counted_it() {
+    let waited = |diagnosis: &Diagnosis| {
+        let mut all = diagnosis.activity.waiting.iter();
+        let b = all.find(|waiting| waiting.about.task == B.0);
+        b.map(|b| (b.waited_ns / 1_000_000, b.longest_ns / 1_000_000))
+    };
+    assert_eq!(waited(&doubted(985)), Some((980, 980)));
+    assert_eq!(waited(&doubted(300)), None);
+}
