@@ -53,8 +53,8 @@ impl System {
         took
     }
 
-    /// Subtracts one from `semaphore`; if it is 0, sleeps until it is raised, and retries where that
-    /// has not lowered it for this task.
+    /// Subtracts one from `semaphore`; if it is 0, sleeps until it is raised, and retries where
+    /// that has not lowered it for this task.
     fn lower(&mut self, cpu: CpuId, semaphore: Semaphore) -> Duration {
         let release = Step::Release(self.semaphore_lock(semaphore));
         let current = self.core.cpu(cpu).current;

@@ -367,8 +367,8 @@ pub struct Settings {
     pub staggered_periods: bool,
     /// Which spin lock guards a set of SysV semaphores.
     pub semaphore_locks: SemaphoreLocks,
-    /// Whether who raises a semaphore lowers it for the first that waits (`update_queue()` of 2.6.16
-    /// on), which then need not try again, and is not overtaken.
+    /// Whether who raises a semaphore lowers it for the first that waits (`update_queue()` from
+    /// 2.6.16 on), which then need not try again, and is not overtaken.
     pub semaphores_hand_over: bool,
     /// How spin locks work.
     pub locks: LockKind,
@@ -446,10 +446,11 @@ impl Settings {
     }
 
     /// Linux 2.6.4 on x86: HZ 1000 and no preemption in the kernel, else as
-    /// [`Settings::linux2616`]. Who waits for a semaphore tries again. That its softirqs have the limits of 2.6.16, and that it was built
-    /// without preemption: assumed. The lines of a socket are calibrated on the seconds of table 1
-    /// of the affinity paper; a `tcp_sock` has some 15 lines of 64 bytes, and they stand for all
-    /// that a packet passes: buffers, routes, wait queues.
+    /// [`Settings::linux2616`]. Who waits for a semaphore tries again. That its softirqs have the
+    /// limits of 2.6.16, and that it was built without preemption: assumed. The lines of a socket
+    /// are calibrated on the seconds of table 1 of the affinity paper; a `tcp_sock` has some 15
+    /// lines of 64 bytes, and they stand for all that a packet passes: buffers, routes, wait
+    /// queues.
     pub fn linux264(seed: Seed) -> Settings {
         Settings {
             preemption: Preemption::None,
