@@ -39,27 +39,30 @@ const OF_LAWS: &[(&str, &[Kind])] = &[
 
 /// The same under the scheduler of 6.18.
 fn of_laws_under_eevdf() -> Vec<(&'static str, &'static [Kind])> {
-    let others = ["changes", "fork-storm", "nice-on-two-cpus"];
+    let others = ["changes", "fork-storm"];
     let of_both = OF_LAWS.iter().filter(|(law, _)| !others.contains(law));
-    let more: [(&str, &[Kind]); 5] = [
+    let more: [(&str, &[Kind]); 3] = [
         // Its task that is woken by a timer waits for 12 ms, where 8 are the bound.
         ("timer-same-group", &[Kind::Latency, Kind::TooMany]),
         // Who is woken there runs for 20 to 60 us, and waits for a tick.
         ("timer", &[Kind::Latency]),
-        ("wake-chain", &[Kind::Latency]),
         // Forkers run for a quarter of a millisecond between children, and wait for 4 ms.
         ("fork-storm", &[Kind::Latency]),
-        // By their weights, four of the six hogs are on one of the two CPUs.
-        ("nice-on-two-cpus", &[Kind::LeastWeight, Kind::TooMany]),
     ];
     of_both.copied().chain(more).collect()
 }
 
 /// The same under the compiled scx_warmq.
 fn of_laws_under_a_compiled_one() -> Vec<(&'static str, &'static [Kind])> {
-    // The parent waits for 9 ms between its children.
-    let more: (&str, &[Kind]) = ("forks", &[Kind::Latency, Kind::TooMany]);
-    OF_LAWS.iter().copied().chain([more]).collect()
+    let more: [(&str, &[Kind]); 4] = [
+        // The parent waits for 9 ms between its children.
+        ("forks", &[Kind::Latency, Kind::TooMany]),
+        // Who is woken there waits for its patience, 3 ms, at p99.
+        ("timer", &[Kind::Latency]),
+        ("timer-same-group", &[Kind::Latency]),
+        ("timer-other-group", &[Kind::Latency]),
+    ];
+    OF_LAWS.iter().copied().chain(more).collect()
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! It has the least weight, and got what that is worth.
 
 use warmq_trace::Policy;
+use warmq_units::CpuId;
 
 use super::{got, waited};
 use crate::Cure;
 use crate::case::Case;
 use crate::due::shares_by_groups;
+use crate::preference::Rival;
 use crate::verdict::Finding;
 use crate::weight;
 use crate::words::count;
@@ -16,6 +18,9 @@ const LEAST_WAITED: u64 = 800;
 const LEAST_TIMES: u64 = 20;
 /// They had so much of the CPU meanwhile, in thousandths.
 const LEAST_BESIDE: u64 = 500;
+
+/// The weight of nice 0.
+const USUAL: u64 = 1_024;
 
 const OF_TASK: Cure = Cure::new(
     "that is what the weight asks for; if it is not meant, `renice` or `chrt --other`",
@@ -33,19 +38,29 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     of_task(case).or_else(|| of_group(case))
 }
 
-/// Its own weight among tasks of its group: between groups the weights of tasks count for nothing.
+/// Its own weight among tasks of its group. Between groups the weights of tasks count only where a
+/// group has tasks elsewhere, and its weight is divided by what those weigh.
 fn of_task(case: &Case<'_, '_>) -> Option<Finding> {
     let facts = case.facts;
     if !facts.is_settled(case.id) {
         return None;
     }
     let own = facts.weight(case.id);
+    let by_groups = shares_by_groups(facts.header);
+    let cpus = case.where_it_waited();
+    let counts = |rival: &Rival| {
+        let on = |cpu: &CpuId| rival.group.map(|group| facts.dues.weight_on(*cpu, group));
+        cpus.iter().find_map(on).unwrap_or(rival.weight)
+    };
     let heavier = |id| {
         let (other, rival) = facts.rivals(id, case.id);
-        let one_group = other.group.is_none() && rival.group.is_none();
-        (one_group || !shares_by_groups(facts.header))
-            && facts.is_settled(id)
-            && facts.weight(id) * 10 >= own * LEAST_TIMES
+        let between_groups = by_groups && (other.group.is_some() || rival.group.is_some());
+        let (other, rival) = match between_groups {
+            true if own >= USUAL => return false,
+            true => (counts(&other), counts(&rival)),
+            false => (facts.weight(id), own),
+        };
+        facts.is_settled(id) && other * 10 >= rival * LEAST_TIMES
     };
     let had = case.share_beside(heavier);
     if had < LEAST_BESIDE {
