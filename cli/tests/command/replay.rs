@@ -26,6 +26,23 @@ fn a_trace_is_replayed_and_its_scenario_is_one_like_any_other() {
 }
 
 #[test]
+fn a_group_that_is_idle_is_replayed_as_one() {
+    let text = "[group.low]\nidle = true\n[group.usual]\n[task.a]\ngroup = \"low\"\n\
+        body = [{ run = \"10ms\" }]\n[task.b]\ngroup = \"usual\"\nbody = [{ run = \"10ms\" }]\n";
+    let folder = Folder::new("replay-idle-group").with("s.toml", text);
+    let run = "run s.toml --machine tiny-1cpu --time 1s --seeds 1 --trace it.warmq";
+    folder.run(run).fine();
+    folder.run("replay it.warmq --out it.toml").fine();
+    let replayed = folder.text("it.toml");
+    let of = |line: &str| replayed.matches(line).count();
+    assert_eq!(
+        (of("idle = true"), of("weight = 100")),
+        (1, 1),
+        "{replayed}"
+    );
+}
+
+#[test]
 fn a_trace_is_replayed_under_a_compiled_scheduler() {
     let folder = Folder::new("replay-compiled");
     folder.run(STARVING).fine();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::support::Folder;
+use super::support::{FAULTS, Folder};
 
 const KEYS: &str = r#"
 title = "Keys beside a build"
@@ -429,6 +429,11 @@ fn a_kernel_that_is_played_as_another_is_said() {
     let said = "The lab does not know kernel 9.9, and plays it as eevdf-7.3.";
     assert!(run("9.9").contains(said), "{}", run("9.9"));
     assert!(!run("7.3.4").contains("does not know"));
+    let of_compiled = run(&format!("6.6 --scheduler {FAULTS}"));
+    assert!(
+        of_compiled.contains("is run by kernel 7.3"),
+        "{of_compiled}"
+    );
 }
 
 #[test]

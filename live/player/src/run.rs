@@ -410,3 +410,27 @@ fn write<W: Write>(
     let written = merge.finish().finish().map(|_| ());
     written.map_err(|error| PlayError::refused("the trace cannot be written", &error, fix))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warmq_trace::Comm;
+
+    #[test]
+    fn tasks_that_others_start_have_their_thread_ids_from_then_on() {
+        let fork = |parent, child| {
+            let (child, comm) = (TaskId(child), Comm::default());
+            let parent: Option<TaskId> = parent;
+            Own::Record(Record::Fork {
+                parent,
+                child,
+                comm,
+            })
+        };
+        let own = [
+            (Instant(0), fork(None, 0)),
+            (Instant(7), fork(Some(TaskId(0)), 1)),
+        ];
+        assert_eq!(started(&own), BTreeMap::from([(TaskId(1), Instant(7))]));
+    }
+}

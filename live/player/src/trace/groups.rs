@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn groups_are_recorded_with_their_weights_and_parents() {
         let text = "[group.outer]\nweight = 50\nquota = \"6ms\"\nperiod = \"100ms\"\n[group.inner]\nparent = \"outer\"\n[group.desk]\n\
-                    autogroup = true\nnice = 5\n[task.hog]\nbody = [{ run = \"1ms\" }]\n";
+                    autogroup = true\nnice = 5\n[group.low]\nidle = true\n[task.hog]\nbody = [{ run = \"1ms\" }]\n";
         let records = records(&crate::testing::bound(text), &Cpus::default()).unwrap();
         let group = |group, parent, weight, name| Record::Cgroup {
             group,
@@ -95,6 +95,8 @@ mod tests {
             limit(2, UNLIMITED),
             group(3, 0, 32, "autogroup-3"),
             limit(3, UNLIMITED),
+            group(4, 0, 0, "low"),
+            limit(4, UNLIMITED),
         ];
         assert_eq!(records, wanted);
     }
