@@ -16,9 +16,10 @@ const LEAST_SPAN: Duration = Duration::from_ms(50);
 /// Who got less of what was due, in thousandths, starved: an estimate of what is due may be off by
 /// a third.
 const STARVED: u64 = 400;
-/// Of whom less was due of what it wanted, in thousandths, nobody can say that it starved: the
-/// weights of groups are so coarse, of which the least is 1.
-const LEAST_DUE: u64 = 10;
+/// Of whom less was due of what it wanted, in thousandths, what is due may be five times too much:
+/// `cpu.shares` of 2, the least of cgroup v1, count as a `cpu.weight` of 1, the least of v2.
+const COARSE_DUE: u64 = 10;
+const COARSE: u64 = 5;
 /// In a part of the time, who lost less than this of what was due did not starve: several slices of
 /// the kernel's own. Whoever asks for a longer slice may have had two of these before
 /// (`entity_lag()`).
@@ -96,8 +97,11 @@ impl<'f, 'w> Case<'f, 'w> {
         let long = always || thousandths(tally.long_waits, tally.waited) >= MOSTLY_LONG;
         let least = LEAST_LOSS.max(task.who.slice * 2);
         let much = facts.whole || due.saturating_sub(tally.ran) >= least;
-        let known = thousandths(due, wanted) >= LEAST_DUE;
-        let starves = tally.ran < part(due, STARVED) && known && long && much;
+        let starved = match thousandths(due, wanted) {
+            0..COARSE_DUE => part(due, STARVED / COARSE),
+            _ => part(due, STARVED),
+        };
+        let starves = tally.ran < starved && long && much;
         let waited = thousandths(tally.waited, wanted);
         Some(Case {
             facts,

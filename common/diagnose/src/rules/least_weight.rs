@@ -117,3 +117,68 @@ fn of_group(case: &Case<'_, '_>) -> Option<Finding> {
         cures: vec![OF_GROUP],
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use warmq_trace::{Comm, Header, Observer, Record};
+    use warmq_units::{CpuId, Duration, Instant, TaskId};
+
+    use crate::{Diagnosis, Kind, Watcher};
+
+    const LEAST: TaskId = TaskId(1);
+    const BESIDE: TaskId = TaskId(2);
+
+    /// In five seconds on one CPU a task whose group weighs 1 runs for so long, beside one whose
+    /// group weighs 100: 49.5 ms are its due.
+    fn kinds(runs: Duration) -> Vec<Kind> {
+        let header = Header {
+            places: vec![(0, 0)],
+            ..Header::default()
+        };
+        let mut watcher = Watcher::new(&header, Instant::START, Instant(u64::MAX));
+        let group = |group, weight| Record::Cgroup {
+            group,
+            parent: 0,
+            weight,
+            name: Comm::new(&format!("g{weight}")),
+        };
+        let of = |task, group| Record::Group { task, group };
+        let woken = |task| Record::Wakeup {
+            waker: CpuId(0),
+            task,
+            target: CpuId(0),
+        };
+        let switch = |prev: Option<TaskId>, next| Record::Switch {
+            cpu: CpuId(0),
+            prev,
+            prev_runnable: prev.is_some(),
+            next: Some(next),
+        };
+        let second = Duration::from_s(1);
+        for (at, record) in [
+            (Duration::ZERO, group(1, 1)),
+            (Duration::ZERO, group(2, 100)),
+            (Duration::ZERO, of(LEAST, 1)),
+            (Duration::ZERO, of(BESIDE, 2)),
+            (Duration::ZERO, woken(LEAST)),
+            (Duration::ZERO, woken(BESIDE)),
+            (Duration::ZERO, switch(None, BESIDE)),
+            (second, switch(Some(BESIDE), LEAST)),
+            (second + runs, switch(Some(LEAST), BESIDE)),
+            (second * 5, switch(Some(BESIDE), LEAST)),
+        ] {
+            watcher.see(Instant::START + at, &record);
+        }
+        let verdicts = Diagnosis::of(watcher).verdicts;
+        verdicts.iter().map(|verdict| verdict.kind).collect()
+    }
+
+    /// A fifth of what is due may be all that is, where shares of cgroup v1 are rounded up.
+    #[test]
+    fn a_group_of_the_least_weight_starves_if_it_has_next_to_nothing() {
+        assert_eq!(kinds(Duration::from_ms(8)), [Kind::LeastWeight]);
+        let starved = kinds(Duration::from_ms(2));
+        assert!(!starved.contains(&Kind::LeastWeight), "{starved:?}");
+        assert!(!starved.is_empty());
+    }
+}
