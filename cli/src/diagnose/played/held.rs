@@ -5,6 +5,19 @@ use super::*;
 /// No record says whom a scheduler holds back that keeps quotas by itself; that the group has used
 /// up what it may is in the recording.
 #[test]
+fn a_real_time_task_waits_for_others_of_its_priority_and_above() {
+    for priority in [40, 50] {
+        let text = format!(
+            "[task.first]\npolicy = \"fifo 50\"\nbody = [{{ run = \"10ms\" }}]\n\
+             [task.second]\npolicy = \"fifo {priority}\"\n\
+             body = [{{ run = \"10ms\" }}]\n"
+        );
+        let found = story(&text, "eevdf-6.18", "cpus = 1");
+        only(&found, Kind::Realtime, &["second"]);
+    }
+}
+
+#[test]
 fn a_quota_that_a_scheduler_keeps_by_itself_is_one() {
     let Some(fair) = fair() else {
         return;

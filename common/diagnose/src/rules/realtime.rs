@@ -28,6 +28,17 @@ const OF_REALTIME: &[Cure] = &[
     )
     .on("Linux 6.12 or later; before, sched_rt_runtime_us limits all real-time tasks together"),
 ];
+const OF_PEERS: &[Cure] = &[
+    Cure::new(
+        "let the real-time task that runs sleep, or give it a lower priority; those of one priority \
+         share with SCHED_RR (`chrt --rr`)",
+        "it waits for this one",
+    ),
+    Cure::new(
+        "keep it on CPUs of its own (cpuset, isolated CPUs)",
+        "the other tasks have fewer CPUs",
+    ),
+];
 const OF_KERNEL: &[Cure] = &[
     Cure::new(
         "see what the thread does (`perf top -t`, /proc/PID/stack): work of a device or a file \
@@ -43,13 +54,15 @@ const OF_KERNEL: &[Cure] = &[
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let facts = case.facts;
-    if case.waited < LEAST_WAITED || facts.is_realtime(case.id) {
+    if case.waited < LEAST_WAITED {
         return None;
     }
+    // One of the same priority or a lower one waits until those that run sleep.
+    let is_peer = facts.is_realtime(case.id);
     let realtime = |id| facts.is_realtime(id);
     // ksoftirqd does the work of interrupts, which is another rule; a thread of the kernel is as
     // good as any other, and waits for real-time tasks alone.
-    let waits = !facts.is_kernel(case.id);
+    let waits = !facts.is_kernel(case.id) && !is_peer;
     let kernel = |id| waits && facts.is_kernel(id) && !facts.is_softirqd(id);
     let of_realtime = case.share_beside(realtime);
     let of_kernel = case.share_beside(|id| kernel(id) && !realtime(id));
@@ -62,6 +75,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
         3,
     );
     let (what, cures) = match most {
+        true if is_peer => ("real-time tasks", OF_PEERS),
         true => ("real-time tasks", OF_REALTIME),
         false => ("threads of the kernel", OF_KERNEL),
     };
