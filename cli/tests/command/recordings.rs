@@ -346,3 +346,18 @@ fn text_that_an_option_makes_unreadable_is_refused_with_how_to_switch_it_off() {
         assert!(ran.code == 2 && ran.err.contains(says), "{}", ran.err);
     }
 }
+
+/// A trace of the lab knows no processes, and Perfetto's form needs one.
+#[test]
+fn tasks_of_no_known_process_are_in_none_when_perfettos_form_is_read() {
+    let folder = Folder::new("recordings-processes");
+    let run =
+        "run receiver --machine tiny-2cpu --kernel 6.18 --preempt full --time 300ms --seeds 1";
+    folder.run(&format!("{run} --trace it.warmq")).fine();
+    folder.run("convert it.warmq it.pftrace").fine();
+    let line = folder.run("diagnose it.pftrace --json").fine();
+    let read: serde_json::Value = serde_json::from_str(&line).expect("it is JSON");
+    let waiting = read["activity"]["waiting"].as_array().expect("a list");
+    assert!(waiting.iter().any(|task| task["name"] == "hog"), "{line}");
+    assert!(!line.contains("4194304"), "{line}");
+}

@@ -122,22 +122,29 @@ fn clock_of(input: &Input, machine: &Machine) -> Result<&'static str, Damage> {
     Ok(CLOCKS.get(clock.unwrap_or(0)).copied().unwrap_or("unknown"))
 }
 
+/// No process has this number (`PID_MAX_LIMIT`). Traces that WarmQ writes have all tasks in it
+/// whose process is not known.
+const NO_PROCESS: u32 = 1 << 22;
+
 /// Who is of which process.
 fn processes(machine: &Machine) -> VecDeque<Said> {
     let at = (0, CpuId(0));
-    let processes = machine.processes.iter().map(|pid| What::Process {
+    let processes = machine.processes.iter();
+    let processes = processes.filter(|pid| **pid != NO_PROCESS);
+    let processes = processes.map(|pid| What::Process {
         thread: Thread::of(*pid),
         tgid: *pid,
     });
     let threads = machine.threads.iter().filter_map(|thread| {
         let tid = thread.tid?.cast_unsigned();
         let name = thread.name.as_deref().unwrap_or_default();
+        let tgid = Some(thread.tgid?.cast_unsigned()).filter(|tgid| *tgid != NO_PROCESS);
         Some(What::Process {
             thread: Thread {
                 comm: Name::new(name),
                 ..Thread::of(tid)
             },
-            tgid: thread.tgid?.cast_unsigned(),
+            tgid: tgid.unwrap_or(0),
         })
     });
     processes
