@@ -277,7 +277,70 @@ fn bouncing(facts: &Facts<'_>) -> Vec<Bouncing> {
 
 #[cfg(test)]
 mod tests {
+    use warmq_trace::{Header, Observer, Record, State};
+    use warmq_units::{CpuId, Instant};
+
     use super::*;
+    use crate::{Diagnosis, Watcher};
+
+    /// A timer wakes a task a hundred times a second, and interrupts one of two others for it.
+    #[test]
+    fn interrupts_are_one_waker_whoever_is_interrupted() {
+        let (woken, cpu) = (TaskId(3), CpuId(0));
+        let header = Header {
+            places: vec![(0, 0)],
+            ..Header::default()
+        };
+        let mut watcher = Watcher::new(&header, Instant::START, Instant(u64::MAX));
+        let switch = |prev, prev_runnable, next| Record::Switch {
+            cpu,
+            prev,
+            prev_runnable,
+            next: Some(next),
+        };
+        let mut before = None;
+        for turn in 0..100 {
+            let runs = TaskId(1 + turn % 2);
+            let waking = Record::Waking {
+                cpu,
+                waker: Some(runs),
+                task: woken,
+                context: Context::Interrupt,
+                synchronous: false,
+            };
+            let wakeup = Record::Wakeup {
+                waker: cpu,
+                task: woken,
+                target: cpu,
+            };
+            let asleep = Record::Block {
+                cpu,
+                task: woken,
+                cause: warmq_trace::Cause::Unknown,
+                state: State::Interruptible,
+                object: None,
+            };
+            let records = [
+                (0, switch(before, false, runs)),
+                (5, waking),
+                (5, wakeup),
+                (5, switch(Some(runs), true, woken)),
+                (6, asleep),
+            ];
+            for (ms, record) in records {
+                let at = Duration::from_ms(u64::from(turn) * 10 + ms);
+                watcher.see(Instant::START + at, &record);
+            }
+            before = Some(woken);
+        }
+        let activity = Diagnosis::of(watcher).activity;
+        let by: Vec<&str> = activity.woken[0]
+            .by
+            .iter()
+            .map(|waker| waker.waker.as_str())
+            .collect();
+        assert_eq!(by, ["an interrupt"]);
+    }
 
     #[test]
     fn of_many_tasks_the_first_are_named_and_the_others_counted() {
