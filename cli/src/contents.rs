@@ -12,7 +12,8 @@ use crate::listing;
 const MOST_OTHERS: usize = 5;
 
 /// What a diagnosis would need, and the recording lacks. No format says which CPUs tasks may use,
-/// what quotas groups have, and what a hypervisor took away.
+/// what groups weigh (nor which sessions those in `/` are of), what quotas they have, and what a
+/// hypervisor took away.
 pub fn lacks(contents: &Contents) -> Vec<Need> {
     let has = |kinds: &[Kind]| {
         contents.partial.is_empty() && kinds.iter().any(|kind| contents.has(*kind))
@@ -21,6 +22,7 @@ pub fn lacks(contents: &Contents) -> Vec<Need> {
         (Need::Switches, has(&[Kind::Switch])),
         (Need::Wakeups, has(&[Kind::Waking, Kind::Wakeup])),
         (Need::Groups, has(&[Kind::Group])),
+        (Need::GroupWeights, false),
         (Need::Weights, contents.has_priorities),
         (Need::Policies, contents.has_priorities),
         (Need::Affinities, false),
@@ -34,8 +36,8 @@ pub fn lacks(contents: &Contents) -> Vec<Need> {
     absent.map(|(need, _)| need).collect()
 }
 
-/// What a replay does without, as a sentence; none if nothing is missing.
-pub fn without(contents: &Contents) -> Option<String> {
+/// What a replay does without, as a sentence.
+pub fn without(contents: &Contents) -> String {
     let kinds = [Kind::Switch, Kind::Waking, Kind::Wakeup, Kind::Fork];
     let absent = kinds.into_iter().filter(|kind| !contents.has(*kind));
     let names: Vec<&str> = absent.map(Kind::name).collect();
@@ -47,8 +49,10 @@ pub fn without(contents: &Contents) -> Option<String> {
         let lacks = Need::Contexts.shown();
         format!("the recording has no {lacks}: tasks that are woken sleep as long as recorded")
     });
-    let all: Vec<String> = events.into_iter().chain(contexts).collect();
-    (!all.is_empty()).then(|| all.join("; "))
+    let anywhere =
+        "the recording does not say which CPUs a task may use: here it may use all".to_owned();
+    let all = events.into_iter().chain(contexts).chain([anywhere]);
+    all.collect::<Vec<_>>().join("; ")
 }
 
 /// What is in it: a key and some words each.

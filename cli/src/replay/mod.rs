@@ -98,7 +98,7 @@ pub fn of_file(file: &Path, span: Span, on: &On, out: Option<&Path>) -> Result<R
         files::write(out, scenario.as_bytes())?;
     }
     let mut missing = missing.sentences();
-    missing.extend(read.contents.as_ref().and_then(contents::without));
+    missing.extend(read.contents.as_ref().map(contents::without));
     missing.extend(busy(&mut read));
     missing.extend(place.notes.clone());
     if read.taken.is_cut() {

@@ -9,13 +9,14 @@ use warmq_config::{Chosen, Setting, Value};
 use warmq_experiment::{AnyObserver, Configured, Measured, Plan, Play, Played, RunError, World};
 use warmq_machine::MachineDescription;
 use warmq_scenario::{Scenario, SchedulerChoice, Set, Site, TaskKindId, WorldKind};
+use warmq_units::Release;
 use warmq_vm::{Boots, Cache, Ending, Guest, Hardware, Kernel, VmError};
 
 use crate::guest::kernel::Reporter;
 
 use super::player::{OPTIONS, arguments, options, played, refused};
 use super::programs::{self, PLAYER};
-use super::scheduler::{Program, in_guest, series, temporary};
+use super::scheduler::{Program, in_guest, temporary};
 use super::tunables;
 
 /// The preemption models of Linux, as its command line has them.
@@ -167,7 +168,9 @@ impl Guests {
         let plan = request.plan;
         let player = programs::ours(PLAYER).map_err(Refusal::Program)?;
         let kernel = self.kernel(text(&plan.world, "kernel"))?;
-        let series = series(&kernel.release);
+        let series =
+            Release::at_start_of(&kernel.release).map(|release| release.series().to_string());
+        let series = series.unwrap_or_default();
         let scheduler = Program::of(request, &plan.scheduler.name, &series)?;
         let (named, written) = request.text();
         let ending = Path::new(named).extension().unwrap_or_default();

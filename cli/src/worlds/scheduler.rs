@@ -84,30 +84,7 @@ pub fn temporary(bytes: &[u8], mode: u32) -> std::io::Result<NamedTempFile> {
     file.write_all(bytes).map(|()| file)
 }
 
-/// The series of a kernel's release: `7.3` of 7.3.4.
-pub fn series(release: &str) -> String {
-    let parts = release.split(['.', '-', '+']).take(2);
-    parts.collect::<Vec<_>>().join(".")
-}
-
 /// Where a guest finds the program of a scheduler.
 pub fn in_guest(program: &Path) -> String {
     format!("/bin/{}", file_name(program))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::series;
-
-    #[test]
-    fn the_series_of_a_release_is_its_first_two_numbers() {
-        for (release, expected) in [
-            ("7.3.4+deb13-cloud-amd64", "7.3"),
-            ("6.18", "6.18"),
-            ("7.3-rc2", "7.3"),
-            ("", ""),
-        ] {
-            assert_eq!(series(release), expected, "{release}");
-        }
-    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::release::Release;
+use warmq_units::Release;
 
 /// What lets a task that is not of SCHED_DEADLINE ask for a slice: `chrt` refuses it before.
 pub(crate) const SLICES: &str = "Linux 6.12 or later, and util-linux 2.41 or later for chrt";
@@ -102,7 +102,11 @@ mod tests {
             (cure.from(6, 6), "6.18.44", true),
         ];
         for (cure, release, helps) in cases {
-            assert_eq!(cure.helps(Release::of_text(release)), helps, "{release}");
+            assert_eq!(
+                cure.helps(Release::at_start_of(release)),
+                helps,
+                "{release}"
+            );
             assert!(cure.helps(None));
         }
     }

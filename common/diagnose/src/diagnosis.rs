@@ -10,7 +10,7 @@ use crate::activity::Activity;
 use crate::case::Case;
 use crate::facts::Facts;
 use crate::need::{self, NotGiven};
-use crate::release::Release;
+use crate::release::kernel_of;
 use crate::verdict::{Finding, ns};
 use crate::words::{count, list, share, span, thousandths};
 use crate::{Kind, Unbound, Verdict, Watcher, doubt, rules, unbound};
@@ -177,7 +177,7 @@ fn verdict(facts: &Facts<'_>, together: Together) -> Verdict {
         1 => "; and so did 1 other".to_owned(),
         others => format!("; and so did {} others", count(others as u64)),
     };
-    let release = Release::of(facts.header).map(|(_, release)| release);
+    let release = kernel_of(facts.header).map(|(_, release)| release);
     let cures = worst.finding.cures.iter().copied();
     let cures = cures.filter(|cure| cure.helps(release)).collect();
     Verdict {

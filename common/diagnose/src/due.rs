@@ -9,7 +9,9 @@
 //!     a_i := (ran + waited) / time measured, on this CPU
 //! ```
 //!
-//! Real-time and deadline tasks have no share: they are due what others of them leave.
+//! Real-time and deadline tasks have no share: they are due what others of them leave. Those of
+//! SCHED_IDLE are due at least what all others leave: beside who weighs 300 times as much and
+//! seldom wants the CPU, the average above is far too low.
 //!
 //! Groups are entities of their own: a group has its weight, of which a CPU has the part that the
 //! load of its runnable members there has of that of all (`calc_group_shares()`), and shares it
@@ -46,6 +48,10 @@ struct Demand {
     flat: u64,
     /// What is left to fair tasks, in thousandths: the others are served before.
     left: u64,
+    /// As `flat`, of those of SCHED_IDLE.
+    flat_idle: u64,
+    /// For how long others than those ran, in thousandths.
+    busy: u64,
     tasks: u64,
 }
 
@@ -109,6 +115,10 @@ impl Dues {
             let time = thousandths(place.ran + place.waited, period);
             let weights = place.weight * time;
             demand.flat += weights;
+            match place.weight {
+                weight::OF_IDLE => demand.flat_idle += weights,
+                _ => demand.busy += thousandths(place.ran, period),
+            }
             demand.tasks += time;
             demand.groups.entry(who.group).or_default().weights += weights;
             for group in upwards {
@@ -194,7 +204,14 @@ impl Dues {
                 // Where nobody heeds groups.
                 false => by_groups.min(share(own, demand.flat)),
             };
-            let due = u128::from(wanted.0) * u128::from(millionths) * u128::from(demand.left);
+            let left_over = match place.weight {
+                weight::OF_IDLE => share(own, demand.flat_idle),
+                _ => 0,
+            };
+            let not_busy = demand.left.saturating_sub(demand.busy);
+            let least = u128::from(left_over) * u128::from(not_busy);
+            let by_weight = u128::from(millionths) * u128::from(demand.left);
+            let due = u128::from(wanted.0) * by_weight.max(least);
             Duration((due / 1_000_000 / u128::from(ALL)) as u64)
         });
         due.sum()

@@ -48,8 +48,10 @@ needs! {
     Switches: "switches",
     /// When tasks become runnable, and by whom.
     Wakeups: "wakeups",
-    /// In which cgroup or session tasks are, and what these weigh.
+    /// In which cgroup or session tasks are.
     Groups: "groups",
+    /// What groups weigh.
+    GroupWeights: "weights of groups",
     /// Nice values.
     Weights: "nice values",
     /// Real-time and other policies.

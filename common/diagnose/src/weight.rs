@@ -9,7 +9,7 @@ const OF_NICE: [u64; 40] = [
     215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
 ];
 /// Of SCHED_IDLE, and of groups that are idle (`WEIGHT_IDLEPRIO`).
-const OF_IDLE: u64 = 3;
+pub(crate) const OF_IDLE: u64 = 3;
 /// Of a group of the usual `cpu.weight`, 100: as much as a task of nice 0.
 const OF_GROUP: u64 = 1_024;
 

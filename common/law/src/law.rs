@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use warmq_scenario::{Scenario, WorldKind};
-use warmq_units::Duration;
-
-use crate::release::Release;
+use warmq_units::{Duration, Release};
 
 /// What any decent scheduler keeps: a scenario and bounds for its figures, with the reason.
 #[derive(Clone, Debug)]

@@ -16,7 +16,6 @@ mod meter;
 mod placement;
 mod prediction;
 mod read;
-mod release;
 pub mod shown;
 mod verdict;
 
@@ -29,7 +28,6 @@ pub use meter::LawMeter;
 pub use placement::Places;
 pub use prediction::{Prediction, predictions};
 pub use read::{MACHINE, figures};
-pub use release::Release;
 pub use verdict::{
     Fault, Figures, Finding, Judged, Repetition, Verdict, judge, judge_kernel, skipped,
 };

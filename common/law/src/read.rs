@@ -3,11 +3,10 @@
 use warmq_config::{Document, Fields, Item, NodeKind, Problems};
 use warmq_metrics::{Described, described};
 use warmq_scenario::{Scenario, WorldKind};
-use warmq_units::Duration;
+use warmq_units::{Duration, Release};
 
 use crate::law::{Bound, Family, Law, Limit, Side};
 use crate::meter;
-use crate::release::Release;
 
 /// The machine of a law that names none.
 pub const MACHINE: &str = "small-4llc";
@@ -225,7 +224,8 @@ fn limits_since(
         return None;
     }
     for (entry, item) in table.entries() {
-        let Ok(release) = entry.key.parse() else {
+        let release = entry.key.parse::<Release>().ok();
+        let Some(release) = release.filter(|release| release.patch.is_none()) else {
             item.report("this is no release of Linux", "write one: \"7.3\"");
             return None;
         };

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use warmq_metrics::{MISSING, MOST_TAKEN, TAKEN};
 use warmq_trace::OF_SCHEDULER;
+use warmq_units::Release;
 
 use crate::beside::{Spread, compared};
 use crate::law::{Bound, Law, Limit, Side};
-use crate::release::Release;
 
 /// The figures of one repetition, by name.
 pub type Figures = BTreeMap<String, f64>;

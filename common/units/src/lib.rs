@@ -29,6 +29,7 @@ mod id;
 mod named;
 mod printable;
 mod random;
+mod release;
 mod size;
 mod time;
 
@@ -37,5 +38,6 @@ pub use decimal::{thousandths, times};
 pub use id::{CpuId, LockId, TaskId};
 pub use printable::{Printable, is_printable, printable};
 pub use random::{Seed, Stream};
+pub use release::Release;
 pub use size::{Address, Bytes, ParseBytesError};
 pub use time::{Cycles, Duration, Hertz, Instant, ParseDurationError};

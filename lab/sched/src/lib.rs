@@ -61,7 +61,7 @@ use warmq_kernel::{
     Attach, BootError, MakeScheduler, Preemption, Scheduler, Settings, Throttling, UnknownCost,
 };
 use warmq_trace::{Promise, Queues};
-use warmq_units::{Duration, Seed};
+use warmq_units::{Duration, Release, Seed};
 
 type Constructor = fn(&Chosen, &mut Attach<'_>) -> Result<Box<dyn Scheduler>, UnknownCost>;
 
@@ -525,9 +525,8 @@ pub fn scheduler(name: &str) -> Option<&'static Entry> {
 /// assert!(warmq_sched::of_kernel("5.15").is_none());
 /// ```
 pub fn of_kernel(release: &str) -> Option<&'static Entry> {
-    let mut numbers = release.split(['.', '-', '+']).map(str::parse::<u32>);
-    let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-    scheduler(match version {
+    let release = Release::at_start_of(release)?;
+    scheduler(match (release.major, release.minor) {
         (..=5, _) | (6, ..=5) => return None,
         (6, ..=11) => "eevdf-6.6",
         (6, 12) => "eevdf-6.12",
@@ -562,15 +561,13 @@ const BACKPORTS: &[Backport] = &[
 /// assert_eq!(names("6.18.45"), ["lag_limit", "reweight", "reweight_keeps_protection"]);
 /// ```
 pub fn backports(release: &str) -> BTreeMap<String, Value> {
-    let mut numbers = release.split(['.', '-', '+']).map(str::parse::<u32>);
-    let mut next = || numbers.next().and_then(Result::ok);
-    let (Some(major), Some(minor)) = (next(), next()) else {
+    let Some(release) = Release::at_start_of(release) else {
         return BTreeMap::new();
     };
-    let patch = next().unwrap_or(0);
+    let (series, patch) = ((release.major, release.minor), release.patch.unwrap_or(0));
     let taken = BACKPORTS
         .iter()
-        .filter(|(series, since, ..)| *series == (major, minor) && patch >= *since);
+        .filter(|(of, since, ..)| *of == series && patch >= *since);
     taken
         .map(|(.., name, value)| ((*name).to_owned(), written(value)))
         .collect()

@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use warmq_units::Release;
+
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
@@ -186,7 +188,7 @@ pub fn check(root: &Path, ignore_quotas: bool) -> Result<Vec<Warning>, Refusal> 
         return Err(Refusal::NoBpffs);
     }
     if !ignore_quotas
-        && version(&release).is_some_and(|version| version < QUOTAS)
+        && is_before(&release, QUOTAS)
         && let Some(path) = quota_below(&root.join("sys/fs/cgroup"))
     {
         return Err(Refusal::Quota {
@@ -211,7 +213,7 @@ fn quota_below(cgroup: &Path) -> Option<PathBuf> {
 
 fn check_kernel(root: &Path, release: &str) -> Result<(), Refusal> {
     let found = release.to_owned();
-    if version(release).is_some_and(|version| version < FIRST) {
+    if is_before(release, FIRST) {
         return Err(Refusal::TooOld { found });
     }
     if !root.join("sys/kernel/sched_ext").is_dir() {
@@ -225,7 +227,7 @@ fn check_kernel(root: &Path, release: &str) -> Result<(), Refusal> {
 
 fn warnings(root: &Path, release: &str) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    if version(release).is_some_and(|version| version < TRIED) {
+    if is_before(release, TRIED) {
         warnings.push(Warning::Untried {
             found: release.to_owned(),
         });
@@ -287,10 +289,10 @@ fn text(root: &Path, path: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-/// Major and minor of a release as `6.18.15+deb13-cloud-amd64`.
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|character: char| !character.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+/// Whether `release`, as `6.18.15+deb13-cloud-amd64`, is one before `first`.
+fn is_before(release: &str, (major, minor): (u32, u32)) -> bool {
+    let known = Release::at_start_of(release);
+    known.is_some_and(|release| !release.is_from(major, minor))
 }
 
 /// Whether the capabilities of this process suffice. If they cannot be read, the kernel will tell

@@ -46,6 +46,34 @@ fn the_cures_of_latency_are_ones() {
     }
 }
 
+/// Tasks of SCHED_IDLE with an old deadline go before who wakes, and on to the next tick.
+#[test]
+fn who_is_of_sched_idle_needs_not_be_made_so() {
+    let text = "[task.n]\nevery = \"20ms\"\nbody = [{ run = \"500us\" }]\n\
+                [task.h]\npolicy = \"idle\"\ncount = 5\nbody = [{ run = \"10ms\" }]\n";
+    let found = story(text, "eevdf-6.18", "cpus = 1");
+    let verdict = found
+        .verdicts
+        .iter()
+        .find(|verdict| verdict.tasks[0].name == "n");
+    let verdict = verdict.expect("a verdict on n");
+    assert_eq!(verdict.kind, Kind::Latency);
+    assert!(
+        verdict.because.contains("They weigh no more"),
+        "{verdict:?}"
+    );
+    let mut cures = verdict.cures.iter();
+    let makes_idle = cures.any(|cure| cure.does.contains("SCHED_IDLE"));
+    assert!(!makes_idle, "{verdict:?}");
+    // They are due what n leaves: a fifth of that each.
+    let hogs = found
+        .verdicts
+        .iter()
+        .find(|verdict| verdict.kind == Kind::TooMany);
+    let hogs = hogs.expect("a verdict on those of SCHED_IDLE");
+    assert!(hogs.because.contains("about 19 % were due"), "{hogs:?}");
+}
+
 #[test]
 fn slices_that_are_too_long_or_too_short_are_reported() {
     let kernels = ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"];

@@ -7,12 +7,12 @@
 //! CPU nothing is divided.
 
 use warmq_trace::Header;
-use warmq_units::TaskId;
+use warmq_units::{Release, TaskId};
 
 use super::{capital, got, waited};
 use crate::Cure;
 use crate::case::Case;
-use crate::release::Release;
+use crate::release::kernel_of;
 use crate::verdict::Finding;
 use crate::words::{count, list, share};
 
@@ -135,7 +135,7 @@ pub(super) fn has_fault(release: Release) -> bool {
 
 fn about_kernel(header: &Header) -> String {
     let sign = "These are the signs of the fault of Linux 6.13 to 7.0";
-    match Release::of(header) {
+    match kernel_of(header) {
         Some((who, release)) if has_fault(release) => {
             format!("{sign}, and {who} is one of those that have it.")
         }
@@ -172,7 +172,7 @@ mod tests {
             "6.19.3",
             "7.0.1",
         ];
-        let fault = |release| Release::of_text(release).map(has_fault);
+        let fault = |release| Release::at_start_of(release).map(has_fault);
         for release in has {
             assert_eq!(fault(release), Some(true), "{release}");
         }

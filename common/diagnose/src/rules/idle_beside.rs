@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use warmq_trace::Header;
-use warmq_units::CpuId;
+use warmq_units::{CpuId, Release};
 
 use super::waited;
 use crate::Cure;
 use crate::case::Case;
 use crate::due::shares_by_groups;
-use crate::release::Release;
+use crate::release::kernel_of;
 use crate::verdict::Finding;
 use crate::words::{count, list, share, thousandths};
 
@@ -159,7 +159,7 @@ fn loads(case: &Case<'_, '_>) -> Option<String> {
 /// (`calculate_imbalance()`).
 fn balances_by_load(header: &Header) -> bool {
     let before = |(_, release): (_, Release)| !release.is_from(5, 5);
-    header.scheduler == "cfs" || shares_by_groups(header) && Release::of(header).is_some_and(before)
+    header.scheduler == "cfs" || shares_by_groups(header) && kernel_of(header).is_some_and(before)
 }
 
 /// Whether a quota that nobody has recorded may be why: recorders say of each group whether it has

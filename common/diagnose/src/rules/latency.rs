@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use warmq_trace::Header;
+use warmq_trace::{Header, Policy};
 use warmq_units::{Duration, printable};
 
 use super::late_or_waited;
@@ -14,7 +14,7 @@ use crate::cure::SLICES;
 use crate::due::shares_by_groups;
 use crate::late::Late;
 use crate::preference::Preference;
-use crate::release::Release;
+use crate::release::kernel_of;
 use crate::verdict::Finding;
 use crate::words::{count, list, part, share, thousandths};
 use crate::{Cure, Need};
@@ -28,7 +28,12 @@ const MOST_USED: u64 = 500;
 /// One task, in thousandths.
 const ONE: u64 = 1_000;
 /// What must be known of tasks for a reason why one goes before another.
-const OF_REASONS: &[Need] = &[Need::Groups, Need::Weights, Need::Policies];
+const OF_REASONS: &[Need] = &[
+    Need::Groups,
+    Need::GroupWeights,
+    Need::Weights,
+    Need::Policies,
+];
 
 const SHORT_SLICE: Cure = Cure::new(
     "let it ask for a slice a little longer than what it runs at a time, if that is shorter than \
@@ -55,7 +60,7 @@ const FULL: Cure = Cure::new(
 )
 .on("Linux 5.12 or later");
 const GROUP_WEIGHT: Cure = Cure::new(
-    "give its group more weight (cpu.weight; of a session, /proc/PID/autogroup)",
+    "give its group more weight (cpu.weight; cgroup v1: cpu.shares; of a session, /proc/PID/autogroup)",
     "the other group has less whenever both want the CPU",
 );
 const OTHER_POLICY: Cure = Cure::new(
@@ -102,7 +107,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
         cause: String::new(),
         says: late_or_waited(case),
         because: because.join(" "),
-        cures: cures(preference, facts.header),
+        cures: cures(case, preference),
     })
 }
 
@@ -216,7 +221,7 @@ fn of_groups(case: &Case<'_, '_>) -> String {
 
 /// Why tasks that are alike keep it waiting.
 fn of_turns(header: &Header) -> String {
-    let release = Release::of(header).map(|(_, release)| release);
+    let release = kernel_of(header).map(|(_, release)| release);
     let of_linux = shares_by_groups(header) && header.scheduler != "cfs";
     if !of_linux || release.is_none_or(|release| !release.is_from(6, 6)) {
         return "They are as good as it is, and had their turns.".to_owned();
@@ -229,7 +234,7 @@ fn of_turns(header: &Header) -> String {
         hz => format!(", or the tick after that ({hz} Hz)"),
     };
     format!(
-        "They weigh as much and ask for no shorter slice: its deadline at a wakeup is not the \
+        "They weigh no more and ask for no shorter slice: its deadline at a wakeup is not the \
          earliest, and whoever runs goes on to the end of the slice (RUN_TO_PARITY){tick}."
     )
 }
@@ -242,7 +247,8 @@ fn is_own_rule(preference: Preference, header: &Header) -> bool {
 }
 
 /// What helps, the surest first.
-fn cures(preference: Preference, header: &Header) -> Vec<Cure> {
+fn cures(case: &Case<'_, '_>, preference: Preference) -> Vec<Cure> {
+    let (facts, header) = (case.facts, case.facts.header);
     let mut cures = match preference {
         _ if is_own_rule(preference, header) => return vec![OTHER_SCHEDULER],
         Preference::RealTime => vec![LESS_URGENT],
@@ -254,6 +260,9 @@ fn cures(preference: Preference, header: &Header) -> Vec<Cure> {
         Preference::Slice => vec![SHORT_SLICE, MORE_WEIGHT],
         Preference::Turn => vec![SHORT_SLICE, OTHERS_IDLE, MORE_WEIGHT, SHORT_BASE],
     };
+    let mut had = case.tally.beside.iter();
+    let are_idle = had.all(|(id, _)| facts.task(*id).who.policy() == Policy::Idle);
+    cures.retain(|cure| !are_idle || *cure != OTHERS_IDLE);
     cures.extend((header.preemption == "lazy").then_some(FULL));
     cures
 }

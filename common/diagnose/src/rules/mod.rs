@@ -90,8 +90,8 @@ const fn rule(
 
 use self::Asks::{Either, Held, Late, Moving, Wanting};
 use Need::{
-    Affinities, Caches, Contexts, Groups, Interrupts, Policies, Quotas, Steal, Switches, Wakeups,
-    Weights,
+    Affinities, Caches, Contexts, GroupWeights, Groups, Interrupts, Policies, Quotas, Steal,
+    Switches, Wakeups, Weights,
 };
 
 /// What is true of all kernels.
@@ -111,24 +111,24 @@ pub(crate) const RULES: &[Rule] = &[
     rule(Kind::Interrupts, Wanting, interrupts::find, &[Switches, Interrupts], ALL_KERNELS),
     rule(Kind::Affinity, Wanting, affinity::find, &[Switches, Wakeups, Affinities], ALL_KERNELS),
     rule(Kind::IdleBeside, Wanting, idle_beside::find, &[Switches, Wakeups, Affinities], ALL_KERNELS),
-    rule(Kind::GroupStarved, Wanting, group_starved::find, &[Switches, Wakeups, Groups, Weights, Policies],
+    rule(Kind::GroupStarved, Wanting, group_starved::find, &[Switches, Wakeups, Groups, GroupWeights, Weights, Policies],
         "Linux 6.13 to 7.0, but for 6.18.45 and later ones of 6.18"),
-    rule(Kind::SleeperPreempts, Wanting, sleeper_preempts::find, &[Switches, Wakeups, Groups, Weights, Policies],
+    rule(Kind::SleeperPreempts, Wanting, sleeper_preempts::find, &[Switches, Wakeups, Groups, GroupWeights, Weights, Policies],
         "Linux before 6.12, and later ones without PLACE_LAG and DELAY_DEQUEUE"),
-    rule(Kind::Outweighed, Either, outweighed::find, &[Switches, Wakeups, Groups, Weights, Policies],
+    rule(Kind::Outweighed, Either, outweighed::find, &[Switches, Wakeups, Groups, GroupWeights, Weights, Policies],
         "all that share by groups (Linux 2.6.24 and later)"),
     rule(Kind::NiceWithoutEffect, Either, nice_without_effect::find, &[Switches, Groups, Weights, Policies],
         "all that share by groups; of sessions Linux 2.6.38 and later"),
-    rule(Kind::LeastWeight, Wanting, least_weight::find, &[Switches, Wakeups, Groups, Weights, Policies], ALL_KERNELS),
-    rule(Kind::TooMany, Wanting, too_many::find, &[Switches, Wakeups, Groups, Weights, Policies], ALL_KERNELS),
-    rule(Kind::SlicesLong, Late, slices_long::find, &[Switches, Wakeups, Groups, Weights, Policies],
+    rule(Kind::LeastWeight, Wanting, least_weight::find, &[Switches, Wakeups, Groups, GroupWeights, Weights, Policies], ALL_KERNELS),
+    rule(Kind::TooMany, Wanting, too_many::find, &[Switches, Wakeups, Groups, GroupWeights, Weights, Policies], ALL_KERNELS),
+    rule(Kind::SlicesLong, Late, slices_long::find, &[Switches, Wakeups, Groups, GroupWeights, Weights, Policies],
         "those that let tasks ask for slices (Linux 6.12 and later); of SCHED_BATCH all"),
     rule(Kind::SlicesShort, Wanting, slices_short::find, &[Switches, Wakeups],
         "those that let tasks ask for slices (Linux 6.12 and later)"),
     rule(Kind::Latency, Late, latency::find, &[Switches, Wakeups],
         "all; slices and deadlines are those of EEVDF (Linux 6.6 and later)"),
     rule(Kind::Moves, Moving, moves::find, &[Switches, Wakeups, Caches, Contexts], ALL_KERNELS),
-    rule(Kind::Unexplained, Wanting, unexplained::find, &[Switches, Wakeups, Groups, Weights, Policies], ALL_KERNELS),
+    rule(Kind::Unexplained, Wanting, unexplained::find, &[Switches, Wakeups, Groups, GroupWeights, Weights, Policies], ALL_KERNELS),
 ];
 
 impl Rule {

@@ -18,7 +18,7 @@ const USED_UP: u64 = 900;
 
 const CURES: &[Cure] = &[
     Cure::new(
-        "raise cpu.max of the group, or lift it (`max`)",
+        "raise cpu.max of the group, or lift it (`max`; cgroup v1: cpu.cfs_quota_us, -1)",
         "the group may take more of the machine from others",
     ),
     Cure::new(
@@ -27,7 +27,7 @@ const CURES: &[Cure] = &[
         "less runs at a time",
     ),
     Cure::new(
-        "let the group keep what it leaves unused (cpu.max.burst)",
+        "let the group keep what it leaves unused (cpu.max.burst; v1: cpu.cfs_burst_us)",
         "for a period it may use more than its quota",
     )
     .on("Linux 5.14 or later"),

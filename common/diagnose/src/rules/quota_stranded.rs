@@ -16,7 +16,7 @@ const LEAST_THROTTLED: u64 = 100;
 
 const CURES: &[Cure] = &[
     Cure::new(
-        "raise cpu.max by some ms for each CPU that the group uses",
+        "raise cpu.max (cgroup v1: cpu.cfs_quota_us) by some ms for each CPU that the group uses",
         "the group may use that much more",
     ),
     Cure::new(
@@ -28,7 +28,7 @@ const CURES: &[Cure] = &[
         "they take the lock of the group's pool more often",
     ),
     Cure::new(
-        "let the group keep what it leaves unused (cpu.max.burst)",
+        "let the group keep what it leaves unused (cpu.max.burst; v1: cpu.cfs_burst_us)",
         "for a period it may use more than its quota",
     )
     .on("Linux 5.14 or later"),

@@ -10,7 +10,7 @@ use super::{got, waited};
 use crate::Cure;
 use crate::case::Case;
 use crate::due::shares_by_groups;
-use crate::release::Release;
+use crate::release::kernel_of;
 use crate::verdict::Finding;
 use crate::words::{count, list, rate};
 
@@ -53,7 +53,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     }
     let woken = |id: TaskId| rate(facts.tally(id).wakeups, facts.period);
     // Between groups, kernels with the fault of `group-starved` look the same.
-    let release = Release::of(facts.header).map(|(_, release)| release);
+    let release = kernel_of(facts.header).map(|(_, release)| release);
     let faulty = shares_by_groups(facts.header) && release.is_some_and(has_fault);
     let competes = |id: TaskId| !faulty || facts.rivals(id, case.id).0.group.is_none();
     let naps = |id: TaskId| woken(id) >= LEAST_WOKEN && woken(id) > 2 * woken(case.id);

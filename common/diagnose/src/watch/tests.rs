@@ -642,12 +642,19 @@ fn no_verdict_rests_on_what_a_recording_lacks() {
     assert!(kinds.clone().all(|kind| kind != Kind::Interrupts));
     assert!(found.notes[0].starts_with("The recording has no wakeups: these verdicts cannot"));
     // That it is late needs no groups; why it is, does.
-    let found = diagnosed_lacking(&late(), &[Need::Groups]);
-    let because = &found.verdicts[0].because;
-    assert!(
-        because.ends_with("does not say by which rule they ran."),
-        "{because}"
-    );
+    for lacks in [Need::Groups, Need::GroupWeights] {
+        let found = diagnosed_lacking(&late(), &[lacks]);
+        let because = &found.verdicts[0].because;
+        assert!(
+            because.ends_with("does not say by which rule they ran."),
+            "{because}"
+        );
+    }
+    // What is due to fair tasks follows from the weights of groups.
+    let found = diagnosed_lacking(&late(), &[Need::GroupWeights]);
+    let barred: Vec<Kind> = found.not_given.iter().map(|not| not.kind).collect();
+    assert!(barred.contains(&Kind::Unexplained) && barred.contains(&Kind::LeastWeight));
+    assert!(!barred.contains(&Kind::NiceWithoutEffect));
 }
 
 #[test]

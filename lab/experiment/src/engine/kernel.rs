@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use warmq_config::{Chosen, Setting, Value, settings};
 use warmq_kernel::Preemption;
 use warmq_sched::{COMPILED, Entry, backports, of_kernel};
+use warmq_units::Release;
 
 use super::compiled::SERIES;
 use super::setting;
@@ -66,7 +67,8 @@ pub(super) fn entry(plan: &Plan, is_compiled: bool) -> Result<&'static Entry, Ru
 /// That the kernel of `plan` is played as one of another series, if so.
 pub(super) fn played_as(plan: &Plan, entry: &Entry, chosen: &Chosen) -> Option<String> {
     let release = text(plan, KERNEL)?;
-    let is_of = |series: &str| numbers(release) == numbers(series);
+    let series = Release::at_start_of(release).map(Release::series);
+    let is_of = |known: &str| series == Release::at_start_of(known);
     let name = &plan.scheduler.name;
     if entry.name == COMPILED.name {
         let series = chosen.choice(SERIES);
@@ -84,10 +86,6 @@ pub(super) fn played_as(plan: &Plan, entry: &Entry, chosen: &Chosen) -> Option<S
 }
 
 /// The numbers of the series of a release.
-fn numbers(release: &str) -> Vec<&str> {
-    release.split(['.', '-', '+']).take(2).collect()
-}
-
 /// The settings of the scheduler of `plan`; those of a kernel's own follow from its release.
 pub(super) fn scheduler_settings(plan: &Plan) -> BTreeMap<String, Value> {
     let is_own = plan.scheduler.name == KERNEL;

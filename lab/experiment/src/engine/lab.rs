@@ -349,6 +349,11 @@ fn totals<O: Observer>(kernel: &Kernel<O>, counters: &Counters) -> Totals {
 /// That all tasks ended before anything was measured.
 fn nothing_left(end: Instant, plan: &Plan) -> RunError {
     let ended = end.since(Instant::START);
+    if ended == Duration::ZERO {
+        let what = "no task has anything to do: nothing can be measured; give one a `count` of 1 \
+                    and more, and work";
+        return setting(what.to_owned());
+    }
     setting(format!(
         "all tasks ended after {ended}, before the warm-up of {} was over: nothing is left to measure; play it with a \
          shorter --warmup, such as 0s",

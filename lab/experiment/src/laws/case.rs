@@ -3,8 +3,9 @@
 use std::fs;
 
 use warmq_config::{Problems, Value};
-use warmq_law::{Column, Found, Law, MACHINE, OF_KERNEL, Release};
+use warmq_law::{Column, Found, Law, MACHINE, OF_KERNEL};
 use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, WorldKind};
+use warmq_units::Release;
 
 use crate::engine::{SERIES, refusal};
 use crate::plan::{KERNEL, Part, Plan};

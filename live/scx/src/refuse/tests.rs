@@ -173,16 +173,3 @@ fn the_configuration_is_found_where_newer_kernels_keep_it() {
     put(&root, "proc/config.gz", "");
     assert_eq!(kernel_config(root.path()), KernelConfig::Usual);
 }
-
-#[test]
-fn releases_have_numbers_in_front() {
-    let cases = [
-        ("6.18.15+deb13", Some((6, 18))),
-        ("7.2-rc1", Some((7, 2))),
-        ("6", None),
-        ("unknown", None),
-    ];
-    for (release, numbers) in cases {
-        assert_eq!(version(release), numbers, "{release}");
-    }
-}
