@@ -1,5 +1,7 @@
 //! A diagnosis as text.
 
+use std::collections::BTreeMap;
+
 use warmq_diagnose::{ALL_KERNELS, About, Bouncing, Diagnosis, Verdict, Waiting, Woken, summed};
 use warmq_trace::Header;
 use warmq_units::Duration;
@@ -223,12 +225,15 @@ fn woken(diagnosis: &Diagnosis) -> String {
     let mut table = listing::table();
     table.set_header(["task", "woken/s", "took a CPU/s", "by"]);
     for of in all.iter().take(MOST) {
-        let mut by: Vec<_> = of.iter().flat_map(|task| &task.by).collect();
-        by.sort_by_key(|waking| std::cmp::Reverse(waking.per_second));
-        by.retain(|waking| waking.per_second > 0);
+        let mut wakers: BTreeMap<&str, u64> = BTreeMap::new();
+        for waking in of.iter().flat_map(|task| &task.by) {
+            *wakers.entry(&waking.waker).or_default() += waking.per_second;
+        }
+        let mut by: Vec<_> = wakers.into_iter().filter(|(_, often)| *often > 0).collect();
+        by.sort_by_key(|(_, often)| std::cmp::Reverse(*often));
         let by = by.iter().take(MOST_OTHERS);
         let by: Vec<String> = by
-            .map(|waking| format!("{} {}/s", waking.waker, waking.per_second))
+            .map(|(waker, often)| format!("{waker} {often}/s"))
             .collect();
         table.add_row([
             called(of, |task| &task.about),

@@ -312,7 +312,7 @@ impl Simulator for Engine {
                 {
                     Ok(Vec::new())
                 }
-                None => Err(PartError::Unknown),
+                None => Err(no_file(name).map_or(PartError::Unknown, PartError::Broken)),
             },
             Part::Workload => Ok(self.workload(name)?.entry().settings()),
         }
@@ -372,6 +372,12 @@ impl Runner for Engine {
     fn simulate(&self, plan: &Plan) -> Result<Measured, RunError> {
         self.play(plan, None)
     }
+}
+
+/// That a scheduler is not found by its path, if it is named by one.
+fn no_file(scheduler: &str) -> Option<String> {
+    let is_path = scheduler.contains('/') || scheduler.ends_with(".o");
+    is_path.then(|| "there is no such file, or it cannot be read".to_owned())
 }
 
 /// The names of each scenario, with what each of the schedulers says of its tasks; with nothing, if

@@ -44,9 +44,12 @@ impl World for Lab {
         if is_own || self.programs.knows(name) {
             return Ok(());
         }
-        let known = self.scheduler_names().join(", ");
-        Err(format!(
-            "the lab has no scheduler \"{name}\"; it has {known}"
+        Err(super::no_file(name).map_or_else(
+            || {
+                let known = self.scheduler_names().join(", ");
+                format!("the lab has no scheduler \"{name}\"; it has {known}")
+            },
+            |why| format!("{name}: {why}"),
         ))
     }
 

@@ -52,7 +52,7 @@ impl Cards {
         boot: &mut Boot<'_>,
     ) -> Result<Nic, Trouble> {
         if spec.cpus.as_ref().is_some_and(CpuSet::is_empty) {
-            return Err(Trouble::Lacking(NO_CPU));
+            return Err(Trouble::Lacking(NO_CPU.to_owned()));
         }
         let kind = (spec.cpus.clone(), of.source.card);
         if spec.moves {

@@ -13,7 +13,7 @@ use super::{Trouble, cards};
 /// Sees to it that every change takes place at its time.
 pub(super) fn start(stage: &Rc<Stage>, boot: &mut Boot<'_>) -> Result<(), Trouble> {
     for (place, change) in stage.changes.iter().enumerate() {
-        lacking(change).map_or(Ok(()), |what| Err(Trouble::Lacking(what)))?;
+        lacking(change).map_or(Ok(()), |what| Err(Trouble::Lacking(what.to_owned())))?;
         let (stage, mut times) = (stage.clone(), change.times);
         match (&change.whom, times.next()) {
             // A source knows its changes itself.

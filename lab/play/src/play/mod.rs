@@ -35,7 +35,7 @@ enum Trouble {
     /// A number could not be computed.
     Number(EvalError),
     /// It has something that cannot be played, or not on this machine.
-    Lacking(&'static str),
+    Lacking(String),
 }
 
 /// A scenario, with values for its settings, as a workload.
@@ -53,7 +53,8 @@ impl Play {
     }
 
     fn begin(&self, boot: &mut Boot<'_>) -> Result<(), Trouble> {
-        not_played(self.bound.scenario()).map_or(Ok(()), |what| Err(Trouble::Lacking(what)))?;
+        not_played(self.bound.scenario())
+            .map_or(Ok(()), |what| Err(Trouble::Lacking(what.to_owned())))?;
         let stage = Rc::new(Stage::new(self.bound.clone(), &self.counters, boot)?);
         phases::start(&stage, boot)?;
         changes::start(&stage, boot)?;

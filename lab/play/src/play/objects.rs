@@ -13,8 +13,6 @@ use warmq_units::{Bytes, Instant};
 use super::Trouble;
 use super::spinlocks::SpinlockSet;
 
-const NO_CPU: &str = "a group whose `cpus` the machine lacks";
-
 /// A bounded queue in the memory of its users.
 pub(super) struct Queue {
     pub(super) mutex: Mutex,
@@ -107,7 +105,10 @@ fn make_group(
         boot.idle(group);
     }
     match &spec.cpus {
-        Some(cpus) if cpus.is_empty() => return Err(Trouble::Lacking(NO_CPU)),
+        Some(cpus) if cpus.is_empty() => {
+            let what = format!("the group {name}, whose `cpus` the machine lacks");
+            return Err(Trouble::Lacking(what));
+        }
         Some(cpus) => boot.cpuset(group, cpus),
         None => {}
     }

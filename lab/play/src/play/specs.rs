@@ -24,7 +24,9 @@ impl Stage {
         for (id, number) in self.bound.first_tasks(self.seed) {
             let spec = self.spec(id, number, Some(self.own_mm(id, number)))?;
             if has_no_cpu(&spec) {
-                return Err(Trouble::Lacking(NO_CPU));
+                let name = &self.scenario().task(id).name;
+                let what = format!("the task {name}, whose `cpus` the machine lacks");
+                return Err(Trouble::Lacking(what));
             }
             let stage = self.clone();
             let shared = Shared {

@@ -240,7 +240,7 @@ fn what_the_machine_lacks_is_refused() {
     );
     let told = ending.to_string();
     assert!(
-        told.contains("a task whose `cpus` the machine lacks"),
+        told.contains("it has the task t, whose `cpus` the machine lacks"),
         "{told}"
     );
 }

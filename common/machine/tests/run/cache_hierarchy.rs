@@ -1,12 +1,11 @@
 //! The fast caches against the slow ones, on random machines and random streams of accesses.
 
-mod cache_support;
-
-use cache_support::machines::{LINE, Level, any_coherence, bus, directory, machine};
-use cache_support::reference::Reference;
 use proptest::prelude::*;
 use warmq_machine::{Access, Hierarchy, Inclusion, MachineDescription, Options, Served};
 use warmq_units::{Address, CpuId, Duration, Instant};
+
+use crate::cache_support::machines::{LINE, Level, any_coherence, bus, directory, machine};
+use crate::cache_support::reference::Reference;
 
 const OBSERVE_ALL: Options = Options {
     classify_misses: true,

@@ -1,12 +1,11 @@
 //! Known sequences of MESI, step by step: what serves each access, the resulting states, the bus
 //! transactions.
 
-mod cache_support;
-
-use cache_support::machines::{LINE, Level, bus, directory, machine};
 use warmq_machine::LineState::{self, Exclusive, Modified, Shared};
 use warmq_machine::{Access, BusCounts, Hierarchy, MachineDescription, Options, Served};
 use warmq_units::{Address, CpuId, Instant};
+
+use crate::cache_support::machines::{LINE, Level, bus, directory, machine};
 
 /// The states of the watched line: level 1 and 2 of CPU 0, then those of CPU 1.
 type States = [Option<LineState>; 4];

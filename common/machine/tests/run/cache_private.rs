@@ -1,15 +1,14 @@
 //! The specialized code for machines whose cores each have a private level 1 and 2 gives the
 //! answers of the slow model. It is used when nothing is observed, so no option is on here.
 
-mod cache_support;
-
-use cache_support::machines::{LINE, Level, any_coherence, bus, directory, machine};
-use cache_support::reference::Reference;
 use proptest::prelude::*;
 use warmq_machine::{
     Access, Counts, Hierarchy, Inclusion, LevelCounts, MachineDescription, Options,
 };
 use warmq_units::{Address, CpuId, Duration, Instant, Seed};
+
+use crate::cache_support::machines::{LINE, Level, any_coherence, bus, directory, machine};
+use crate::cache_support::reference::Reference;
 
 const LEVELS: [u8; 3] = [1, 2, 3];
 

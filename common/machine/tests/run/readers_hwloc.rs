@@ -7,11 +7,11 @@ use warmq_config::{Problem, Problems};
 use warmq_machine::{ASSUMED, MachineDescription, read_hwloc};
 use warmq_units::{Bytes, CpuId};
 
-const XEON_V1: &str = include_str!("hwloc/xeon-2cpu-v1.xml");
-const XEON_V2: &str = include_str!("hwloc/xeon-2cpu-v2.xml");
-const SMT_V1: &str = include_str!("hwloc/smt-4llc-v1.xml");
-const SMT_V2: &str = include_str!("hwloc/smt-4llc-v2.xml");
-const NO_L1: &str = include_str!("hwloc/no-l1-384cpu-v2.xml");
+const XEON_V1: &str = include_str!("../hwloc/xeon-2cpu-v1.xml");
+const XEON_V2: &str = include_str!("../hwloc/xeon-2cpu-v2.xml");
+const SMT_V1: &str = include_str!("../hwloc/smt-4llc-v1.xml");
+const SMT_V2: &str = include_str!("../hwloc/smt-4llc-v2.xml");
+const NO_L1: &str = include_str!("../hwloc/no-l1-384cpu-v2.xml");
 
 fn read(text: &str) -> Result<MachineDescription, Problems> {
     read_hwloc("some/folder/server.xml", text)
