@@ -90,11 +90,7 @@ impl Fibers {
     pub fn json_lines(&self) -> String {
         let text =
             |row| serde_json::to_string(&Versioned::of(row)).expect("plain data becomes JSON");
-        self.rows
-            .iter()
-            .map(text)
-            .collect::<Vec<String>>()
-            .join("\n")
+        itertools::join(self.rows.iter().map(text), "\n")
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use itertools::join;
 use warmq_diagnose::{Diagnosis, Watcher};
 use warmq_experiment::judgement::{Compared, Judgement};
 use warmq_experiment::{Engine, Measured, Plan};
@@ -105,14 +106,10 @@ fn setup<'c>(
             mid.unwrap_or(format!(" {word}"))
         )
     });
-    let lost: Vec<String> = lost.collect();
+    let lost = join(lost, ", ");
     let plan = &worst.worst.plan;
-    let mut lines = vec![format!(
-        "[{}] seed {}: {}.",
-        printable(&worst.setup.to_string()),
-        plan.seed.0,
-        lost.join(", ")
-    )];
+    let (setup, seed) = (worst.setup.to_string(), plan.seed.0);
+    let mut lines = vec![format!("[{}] seed {seed}: {lost}.", printable(&setup))];
     let mut seen = Seen::of(plan);
     let measured = engine.clone().profiled().observe(plan, &mut seen);
     let base = engine.observe(&worst.base.plan, &mut ());
@@ -129,8 +126,7 @@ fn setup<'c>(
         }
     }
     let lines = lines.into_iter().filter(|line| !line.is_empty());
-    let lines: Vec<String> = lines.map(|line| listing::paragraph(&line)).collect();
-    Ok(lines.join("\n"))
+    Ok(join(lines.map(|line| listing::paragraph(&line)), "\n"))
 }
 
 /// What happened in a run.
@@ -195,10 +191,9 @@ fn beside(measured: &Measured, base: &Measured) -> String {
         let [own, base] = [own, base].map(|figure| value(*figure, unit));
         (own != base).then(|| format!("{words} {own} (base {base})"))
     });
-    let each: Vec<String> = each.collect();
-    match each.is_empty() {
-        true => String::new(),
-        false => format!("Beside the base: {}.", each.join(", ")),
+    match join(each, ", ").as_str() {
+        "" => String::new(),
+        each => format!("Beside the base: {each}."),
     }
 }
 
@@ -213,11 +208,11 @@ fn profile(profile: &Profile) -> String {
             .map_or("", |inside| inside.name.as_str());
         format!("{} {share:.0} % (most in {function})", spot.name)
     });
-    let callbacks: Vec<String> = callbacks.collect();
+    let callbacks = join(callbacks, ", ");
     let of_cpus = 100.0 * whole / profile.cpu_time.0.max(1) as f64;
     let a_switch = whole / 1e6 / profile.switches.max(1) as f64;
     format!(
-        "Its program takes {a_switch:.2} us of each switch, {of_cpus:.2} % of the CPUs' time: {}.",
-        callbacks.join(", ")
+        "Its program takes {a_switch:.2} us of each switch, {of_cpus:.2} % of the CPUs' time: \
+         {callbacks}."
     )
 }

@@ -47,7 +47,7 @@ pub fn json_lines(walk: &Walk) -> String {
         };
         serde_json::to_string(&Versioned::of(line)).expect("plain data becomes JSON")
     };
-    walk.rows().map(text).collect::<Vec<String>>().join("\n")
+    itertools::join(walk.rows().map(text), "\n")
 }
 
 fn simulated<'a>(walk: &Walk, row: &WalkRow, twin: &'a Twin) -> Simulated<'a> {

@@ -42,24 +42,15 @@ pub fn section(walk: &Walk, command: &str) -> Section {
 }
 
 fn rows(walk: &Walk) -> Vec<Row> {
-    let row = |walked: &WalkRow, metric: &str, unit: &str, value: f64, low: f64, high: f64| Row {
-        experiment: ID.to_owned(),
-        point: Point::new([
-            ("blocks", walked.blocks.into()),
-            ("colors", walked.colors.into()),
-        ]),
-        metric: metric.to_owned(),
-        value,
-        unit: unit.to_owned(),
-        low,
-        high,
-        published: None,
-        calibration: false,
+    let row = |walked: &WalkRow, figure: (&str, &str), values| {
+        let WalkRow { blocks, colors, .. } = *walked;
+        let point = [("blocks", blocks.into()), ("colors", colors.into())];
+        Row::ours(ID, Point::new(point), figure, values)
     };
     let measured = walk.rows().map(|(walked, _)| {
         let spread = walked.ns_per_visit;
-        let (value, low, high) = (spread.median, spread.low, spread.high);
-        row(walked, "measured_visit", "ns", value, low, high)
+        let values = [spread.median, spread.low, spread.high];
+        row(walked, ("measured_visit", "ns"), values)
     });
     let simulated = walk.rows().flat_map(|(walked, twin)| {
         let times = (twin.least.ns_per_visit, twin.most.ns_per_visit);
@@ -67,7 +58,7 @@ fn rows(walk: &Walk) -> Vec<Row> {
         let times = times.map(|(metric, ns)| (metric, "ns", ns));
         let ratios = ends(walk, "simulated_over_measured", twin.ratios(walked)).into_iter();
         let all = times.chain(ratios.map(|(metric, times)| (metric, "", times)));
-        all.map(move |(metric, unit, value)| row(walked, &metric, unit, value, value, value))
+        all.map(move |(metric, unit, value)| row(walked, (&metric, unit), [value; 3]))
     });
     measured.chain(simulated).collect()
 }
@@ -233,7 +224,7 @@ fn faster(walk: &Walk) -> Option<Verdict> {
     (!pairs.is_empty()).then(|| Verdict {
         statement: "As many colors as equation 3 asks for make every visit faster".to_owned(),
         holds: pairs.iter().all(holds),
-        numbers: pairs.iter().map(numbers).collect::<Vec<_>>().join("; "),
+        numbers: itertools::join(pairs.iter().map(numbers), "; "),
         source: "equation 3".to_owned(),
     })
 }

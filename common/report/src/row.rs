@@ -53,6 +53,26 @@ pub enum PointValue {
 }
 
 impl Row {
+    /// A figure of ours that nobody published: the value, and the ends of its interval.
+    pub fn ours(
+        experiment: &str,
+        point: Point,
+        (metric, unit): (&str, &str),
+        [value, low, high]: [f64; 3],
+    ) -> Row {
+        Row {
+            experiment: experiment.to_owned(),
+            point,
+            metric: metric.to_owned(),
+            value,
+            unit: unit.to_owned(),
+            low,
+            high,
+            published: None,
+            calibration: false,
+        }
+    }
+
     /// What is measured, and the point, if the experiment has several.
     pub fn place(&self) -> String {
         match self.point.to_string().as_str() {

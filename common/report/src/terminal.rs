@@ -140,7 +140,7 @@ impl Terminal {
     }
 
     fn verdicts(self, section: &Section) -> Table {
-        let mut table = self.table(NOTHING);
+let mut table = self.plain();
         for verdict in &section.verdicts {
             let (mark, color) = if verdict.holds {
                 ("✓", Color::Green)
@@ -160,6 +160,11 @@ impl Terminal {
             ]);
         }
         table
+    }
+
+    /// A table without lines, of the width of the terminal.
+    pub fn plain(self) -> Table {
+        self.table(NOTHING)
     }
 
     fn table(self, style: TableStyle) -> Table {

@@ -26,7 +26,6 @@ use crate::engine::Engine;
 use crate::plan::{KERNEL, LAB, Part, Plan};
 use crate::real_kernel::{Modelled, RealKernel, nearest_release};
 use crate::request::Trial;
-use crate::run::Options;
 use crate::simulator::{PartError, RunError, Runner};
 
 /// The name that the machine has in plans.
@@ -242,11 +241,9 @@ fn plan<const N: usize>(
         time: Duration::from_ms(scene.ms),
         ..Trial::default()
     };
-    let options = Options {
-        seeds: Some(vec![seed]),
-        ..Options::default()
-    };
-    let mut jobs = trial.experiment(engine)?.jobs(&options);
+    let mut jobs = trial
+        .experiment(engine)?
+        .jobs_called(scene.name, vec![seed]);
     Ok(jobs.swap_remove(0).plan)
 }
 

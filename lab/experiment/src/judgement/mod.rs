@@ -29,7 +29,7 @@ pub use self::set::{Better, Family, Figure, Machine, Margins, Scenario, Set};
 use crate::laws::changes;
 use crate::plan::Part;
 use crate::request::Trial;
-use crate::run::{Job, Options, Runs};
+use crate::run::{Job, Runs};
 use crate::simulator::{Measured, RunError, Simulator};
 
 /// The formula of the score, as tables and JSON say it.
@@ -275,15 +275,7 @@ impl Setup {
         simulator: &dyn Simulator,
     ) -> Result<Vec<Job>, Problems> {
         let experiment = self.trial(column).experiment(simulator)?;
-        let options = Options {
-            seeds: Some(seeds.to_vec()),
-            ..Options::default()
-        };
-        let named = |job: Job| Job {
-            name: format!("{self} under {column}"),
-            ..job
-        };
-        Ok(experiment.jobs(&options).into_iter().map(named).collect())
+        Ok(experiment.jobs_called(&format!("{self} under {column}"), seeds.to_vec()))
     }
 
     fn trial(&self, column: &Column) -> Trial {

@@ -9,7 +9,7 @@ use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, WorldKind};
 use crate::engine::{SERIES, refusal};
 use crate::plan::{KERNEL, Part, Plan};
 use crate::request::{Change, Trial};
-use crate::run::{Job, Options};
+use crate::run::Job;
 use crate::simulator::Simulator;
 
 /// Repetitions of what is not the same each time.
@@ -153,15 +153,7 @@ fn jobs(
     let mut trial = trial(law, column);
     trial.changes.splice(0..0, fitted(column, simulator));
     let experiment = trial.experiment(simulator)?;
-    let options = Options {
-        seeds: Some(seeds),
-        ..Options::default()
-    };
-    let named = |job: Job| Job {
-        name: format!("{} in {column}", law.name),
-        ..job
-    };
-    Ok(experiment.jobs(&options).into_iter().map(named).collect())
+    Ok(experiment.jobs_called(&format!("{} in {column}", law.name), seeds))
 }
 
 /// What fits a compiled scheduler of the lab to the kernel of its column, if the lab knows that.

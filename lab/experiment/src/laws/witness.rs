@@ -180,12 +180,12 @@ fn file_name(law: &Law, plan: &Plan, set: &[String]) -> String {
         plan.scheduler.name.clone(),
     ];
     let parts = parts.into_iter().chain(set.iter().cloned());
-    let parts: Vec<String> = parts.chain(values).collect();
+    let name = itertools::join(parts.chain(values), "-");
     let plain = |letter: char| match letter {
         letter if letter.is_ascii_alphanumeric() || "._-".contains(letter) => letter,
         _ => '-',
     };
-    let name: String = parts.join("-").chars().map(plain).collect();
+    let name: String = name.chars().map(plain).collect();
     format!("{name}-{}", plan.seed.0)
 }
 

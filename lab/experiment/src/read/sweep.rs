@@ -76,12 +76,12 @@ fn fitting(
     };
     let fitting: BTreeSet<Point> = all.into_iter().filter(fits).collect();
     if fitting.is_empty() {
-        let why: Vec<String> = unfit.into_keys().collect();
+        let why = itertools::join(unfit.into_keys(), "; ");
         let place = ["world", "sweep", "scheduler"].map(|key| fields.item(key));
         let what = "world, scheduler and workload do not go together";
         match place.into_iter().flatten().next() {
-            Some(item) => item.report(what, why.join("; ")),
-            None => fields.report(what, why.join("; ")),
+            Some(item) => item.report(what, why),
+            None => fields.report(what, why),
         }
         return None;
     }
