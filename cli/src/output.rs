@@ -38,6 +38,17 @@ fn shown_by(stream: &(impl AsFd + IsTerminal)) -> Terminal {
     }
 }
 
+/// Values as lines of JSON.
+///
+/// # Errors
+/// A number that JSON does not have.
+pub fn lines_of<T: serde::Serialize>(
+    values: impl IntoIterator<Item = T>,
+) -> Result<String, Failure> {
+    let lines = values.into_iter().map(|value| json_of(&value));
+    Ok(lines.collect::<Result<Vec<_>, _>>()?.join("\n"))
+}
+
 /// Writes `text` and an end of line to standard output.
 ///
 /// # Errors

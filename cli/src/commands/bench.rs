@@ -190,7 +190,7 @@ fn run_fibers(arguments: &FibersArguments) -> Result<(), Failure> {
         huge_pages: arguments.huge,
     })?;
     output::print(&match arguments.json {
-        true => fibers.json_lines(),
+        true => fibers.json_lines()?,
         false => fibers::text(&fibers),
     })
 }
@@ -227,7 +227,7 @@ fn run_walk(arguments: &WalkArguments) -> Result<(), Failure> {
     let walk = Walk::measure(&arguments.settings())?;
     let section = walk::section(&walk, &arguments.command());
     if arguments.json {
-        output::print(&walk::json_lines(&walk))?;
+        output::print(&walk::json_lines(&walk)?)?;
     } else {
         output::print(&walk::table(&walk, &section))?;
     }

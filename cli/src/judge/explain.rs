@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 use itertools::join;
 use warmq_diagnose::{Diagnosis, Watcher};
 use warmq_experiment::judgement::{Compared, Judgement};
+use warmq_experiment::laws::Records;
 use warmq_experiment::{Engine, Measured, Plan};
 use warmq_law::shown::{asked, value};
 use warmq_law::{Cell, Verdict};
 use warmq_metrics::evidence::longest_wait;
 use warmq_report::Profile;
-use warmq_trace::{Header, Observer, Record};
+use warmq_trace::Observer;
 use warmq_units::{Instant, printable};
 
 use super::text::{losses, name, place};
@@ -95,93 +96,52 @@ fn setup<'c>(
     engine: &Engine,
 ) -> Result<String, Failure> {
     let lost = figures.map(|figure| {
-        let mid = figure
-            .comparison
-            .ratio()
-            .map(|ratio| format!(" {:.2}", ratio.mid));
-        let word = figure.comparison.name();
-        format!(
-            "{}{}",
-            figure.figure.name,
-            mid.unwrap_or(format!(" {word}"))
-        )
+        let mid = figure.ratio.map(|ratio| format!("{:.2}", ratio.mid));
+        let says = mid.unwrap_or(figure.comparison.name().to_owned());
+        format!("{} {says}", figure.figure.name)
     });
     let lost = join(lost, ", ");
     let plan = &worst.worst.plan;
     let (setup, seed) = (worst.setup.to_string(), plan.seed.0);
     let mut lines = vec![format!("[{}] seed {seed}: {lost}.", printable(&setup))];
-    let mut seen = Seen::of(plan);
+    let mut seen = Records::default();
     let measured = engine.clone().profiled().observe(plan, &mut seen);
     let base = engine.observe(&worst.base.plan, &mut ());
     let base = base.map_err(|error| study::failed(&place(worst), &error))?;
     match measured {
         Ok(measured) => {
-            lines.extend(seen.waits());
+            lines.extend(waits(plan, &seen));
             lines.push(beside(&measured, &base));
             lines.extend(measured.profile.as_ref().map(profile));
         }
         Err(error) => {
             lines.push(format!("The run failed: {error}."));
-            lines.extend(seen.waits());
+            lines.extend(waits(plan, &seen));
         }
     }
     let lines = lines.into_iter().filter(|line| !line.is_empty());
     Ok(join(lines.map(|line| listing::paragraph(&line)), "\n"))
 }
 
-/// What happened in a run.
-struct Seen {
-    window: (Instant, Instant),
-    header: Header,
-    watcher: Option<Watcher>,
-    records: Vec<(Instant, Record)>,
-}
-
-impl Observer for Seen {
-    const DETAIL: bool = true;
-
-    fn about(&mut self, header: &Header) {
-        let (from, until) = self.window;
-        self.watcher = Some(Watcher::new(header, from, until));
-        self.header = header.clone();
-    }
-
-    fn see(&mut self, at: Instant, record: &Record) {
-        if let Some(watcher) = &mut self.watcher {
-            watcher.see(at, record);
-        }
-        self.records.push((at, *record));
-    }
-}
-
-impl Seen {
-    fn of(plan: &Plan) -> Seen {
-        let from = Instant::START + plan.warmup;
-        Seen {
-            window: (from, from + plan.time),
-            header: Header::default(),
-            watcher: None,
-            records: Vec::new(),
-        }
-    }
-
-    /// What the diagnosis says, and who waited longest for whom.
-    fn waits(self) -> Vec<String> {
-        let longest = longest_wait(&self.records, &self.header.names, None, self.window);
-        let diagnosis = self.watcher.map(Diagnosis::of);
-        let verdicts = diagnosis.iter().flat_map(|diagnosis| &diagnosis.verdicts);
-        let verdicts = verdicts.take(MOST_VERDICTS).map(|verdict| {
-            format!(
-                "{}: {} {}",
-                verdict.kind.name(),
-                verdict.says,
-                verdict.because
-            )
-        });
-        let longest = longest.as_ref().map(matrix::waited);
-        let longest = longest.map(|waited| format!("{waited}."));
-        verdicts.chain(longest).collect()
-    }
+/// What the diagnosis says, and who waited longest for whom.
+fn waits(plan: &Plan, Records { header, all }: &Records) -> Vec<String> {
+    let from = Instant::START + plan.warmup;
+    let until = from + plan.time;
+    let mut watcher = Watcher::new(header, from, until);
+    all.iter().for_each(|(at, record)| watcher.see(*at, record));
+    let longest = longest_wait(all, &header.names, None, (from, until));
+    let verdicts = Diagnosis::of(watcher).verdicts.into_iter();
+    let verdicts = verdicts.take(MOST_VERDICTS).map(|verdict| {
+        format!(
+            "{}: {} {}",
+            verdict.kind.name(),
+            verdict.says,
+            verdict.because
+        )
+    });
+    let longest = longest.as_ref().map(matrix::waited);
+    let longest = longest.map(|waited| format!("{waited}."));
+    verdicts.chain(longest).collect()
 }
 
 /// What else differs from the base.

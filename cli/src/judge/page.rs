@@ -83,10 +83,10 @@ fn section(judged: &Judgement<'_>) -> Markup {
 }
 
 fn figure(compared: &Compared<'_>) -> Markup {
-    let ratio = compared.comparison.ratio();
+    let ratio = compared.ratio;
     let class = match compared.comparison {
-        Comparison::Better(_) => "better",
-        Comparison::Worse(_) => "worse",
+        Comparison::Better => "better",
+        Comparison::Worse => "worse",
         Comparison::Absent => "absent",
         _ => "neither",
     };

@@ -116,7 +116,7 @@ fn counts(judged: &Judgement<'_>, who: &str) -> String {
     );
     let losses = losses(judged).into_iter().take(MOST_LOSSES);
     let losses = losses.filter_map(|figure| {
-        let ratio = figure.comparison.ratio()?;
+        let ratio = figure.ratio?;
         Some(format!("{} {}", place(figure), shown(ratio)))
     });
     let worst = match join(losses, ", ").as_str() {
@@ -167,9 +167,9 @@ pub fn place(figure: &Compared<'_>) -> String {
 /// What is worse, the largest loss first.
 pub fn losses<'j, 'c>(judged: &'j Judgement<'c>) -> Vec<&'j Compared<'c>> {
     let all = judged.figures.iter();
-    let worse = all.filter(|one| matches!(one.comparison, Comparison::Worse(_)));
+    let worse = all.filter(|one| one.comparison == Comparison::Worse);
     let mut worse: Vec<_> = worse.collect();
-    let mid = |figure: &Compared<'_>| figure.comparison.ratio().map_or(0.0, |ratio| ratio.mid);
+    let mid = |figure: &Compared<'_>| figure.ratio.map_or(0.0, |ratio| ratio.mid);
     worse.sort_by(|one, other| mid(one).partial_cmp(&mid(other)).unwrap_or(Ordering::Equal));
     worse
 }
@@ -187,17 +187,17 @@ fn figures(judgements: &[Judgement<'_>]) -> String {
             first.figure.name.clone(),
         ];
         let each = judgements.iter().map(|judged| {
-            let comparison = judged.figures[row].comparison;
-            let text = comparison
-                .ratio()
-                .map_or(comparison.name().to_owned(), shown);
+            let Compared {
+                comparison, ratio, ..
+            } = judged.figures[row];
+            let text = ratio.map_or(comparison.name().to_owned(), shown);
             let doubt = match comparison {
-                Comparison::Inconclusive(_) => " ?",
+                Comparison::Inconclusive => " ?",
                 _ => "",
             };
             let text = format!("{text}{doubt}");
             let color = match comparison {
-                Comparison::Better(_) => Color::Green,
+                Comparison::Better => Color::Green,
                 found if found.is_loss() => Color::Red,
                 _ => Color::Reset,
             };

@@ -1,6 +1,6 @@
 //! The walk as a section of a page.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_report::{
     Axis, Label, Origin, Parameter, Plot, PlotPoint, Point, Row, Scale, Section, Series, Verdict,
@@ -64,14 +64,19 @@ fn rows(walk: &Walk) -> Vec<Row> {
 }
 
 /// A metric where the sets are known; where they are not, one for each end of the range.
-fn ends(walk: &Walk, metric: &str, (least, most): (f64, f64)) -> Vec<(String, f64)> {
-    if walk.sets_known() {
-        return vec![(metric.to_owned(), least)];
-    }
-    vec![
+pub fn ends<T>(walk: &Walk, metric: &str, (least, most): (T, T)) -> BTreeMap<String, T> {
+    let ends = [
         (format!("{metric}_least"), least),
         (format!("{metric}_most"), most),
-    ]
+    ];
+    match walk.sets_known() {
+        true => ends
+            .into_iter()
+            .take(1)
+            .map(|(_, least)| (metric.to_owned(), least))
+            .collect(),
+        false => ends.into(),
+    }
 }
 
 /// Whether measured may be what was simulated, as far as that is known.
@@ -106,21 +111,12 @@ fn of(walk: &Walk, colors: u32, origin: Origin) -> Series {
     let mut points: Vec<(u32, PlotPoint)> = rows
         .map(|(row, twin)| {
             let (x, spread) = (X::Number(f64::from(row.blocks)), row.ns_per_visit);
-            let point = match origin {
-                Origin::Measured => PlotPoint {
-                    x,
-                    y: spread.median,
-                    low: spread.low,
-                    high: spread.high,
-                },
-                Origin::Simulated | Origin::Published => PlotPoint {
-                    x,
-                    y: f64::midpoint(twin.least.ns_per_visit, twin.most.ns_per_visit),
-                    low: twin.least.ns_per_visit,
-                    high: twin.most.ns_per_visit,
-                },
+            let (least, most) = (twin.least.ns_per_visit, twin.most.ns_per_visit);
+            let (y, low, high) = match origin {
+                Origin::Measured => (spread.median, spread.low, spread.high),
+                Origin::Simulated | Origin::Published => (f64::midpoint(least, most), least, most),
             };
-            (row.blocks, point)
+            (row.blocks, PlotPoint { x, y, low, high })
         })
         .collect();
     points.sort_by_key(|(blocks, _)| *blocks);

@@ -134,11 +134,8 @@ impl Serialize for Point {
 /// `cpus = 2, scheduler = mq`.
 impl fmt::Display for Point {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (key, value)) in self.0.iter().enumerate() {
-            let comma = if index == 0 { "" } else { ", " };
-            write!(formatter, "{comma}{key} = {value}")?;
-        }
-        Ok(())
+        let pairs = self.0.iter().map(|(key, value)| format!("{key} = {value}"));
+        formatter.write_str(&itertools::join(pairs, ", "))
     }
 }
 

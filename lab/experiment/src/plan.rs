@@ -24,6 +24,14 @@ warmq_units::named! {
     }
 }
 
+/// Names of world, machine, scheduler and workload, by the part.
+pub(crate) fn named(names: [&str; 4]) -> BTreeMap<Part, String> {
+    Part::ALL
+        .into_iter()
+        .zip(names.map(str::to_owned))
+        .collect()
+}
+
 impl Part {
     /// The key by which an experiment names it.
     pub fn key(self) -> &'static str {

@@ -23,7 +23,7 @@ pub use self::steal::{Taken, steals};
 pub use self::steps::{Figure, Scene, Step};
 use self::steps::{HALT_EXIT, NOHZ_EXIT, STEPS};
 use crate::engine::Engine;
-use crate::plan::{KERNEL, LAB, Part, Plan};
+use crate::plan::{KERNEL, LAB, Plan, named};
 use crate::real_kernel::{Modelled, RealKernel, nearest_release};
 use crate::request::Trial;
 use crate::simulator::{PartError, RunError, Runner};
@@ -223,12 +223,6 @@ fn plan<const N: usize>(
     if engine.workload(scene.name).is_err() {
         engine.know(scene.name, scene.text)?;
     }
-    let parts = [
-        (Part::World, world),
-        (Part::Machine, HOST),
-        (Part::Scheduler, KERNEL),
-        (Part::Workload, scene.name),
-    ];
     let of_scene = scene.set.iter();
     let of_scene = of_scene.map(|(key, value)| ((*key).to_owned(), Value::Integer(*value)));
     let settings = settings.into_iter();
@@ -236,7 +230,7 @@ fn plan<const N: usize>(
     let trial = Trial {
         file: scene.name.to_owned(),
         title: scene.name.to_owned(),
-        parts: parts.map(|(part, name)| (part, name.to_owned())).into(),
+        parts: named([world, HOST, KERNEL, scene.name]),
         settings: settings.chain(of_scene).collect(),
         time: Duration::from_ms(scene.ms),
         ..Trial::default()

@@ -7,7 +7,7 @@ use warmq_law::{Column, Found, Law, MACHINE, OF_KERNEL, Release};
 use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, WorldKind};
 
 use crate::engine::{SERIES, refusal};
-use crate::plan::{KERNEL, Part, Plan};
+use crate::plan::{KERNEL, Part, Plan, named};
 use crate::request::{Change, Trial};
 use crate::run::Job;
 use crate::simulator::Simulator;
@@ -188,12 +188,7 @@ fn machine<'l>(law: &'l Law, column: &Column) -> &'l str {
 /// What plays a law in a column.
 fn trial(law: &Law, column: &Column) -> Trial {
     let workload = workload(law);
-    let parts = [
-        (Part::World, column.world.name()),
-        (Part::Machine, machine(law, column)),
-        (Part::Scheduler, column.name()),
-        (Part::Workload, &workload),
-    ];
+    let machine = machine(law, column);
     let cpus = (column.world != WorldKind::Host).then(|| ("cpus", i64::from(law.cpus).into()));
     let counts = column.world == WorldKind::Guest && !column.is_by_the_clock(law);
     let clock = counts.then(|| ("clock", "instructions".into()));
@@ -201,7 +196,7 @@ fn trial(law: &Law, column: &Column) -> Trial {
     Trial {
         file: workload.clone(),
         title: law.says.clone(),
-        parts: parts.map(|(part, name)| (part, name.to_owned())).into(),
+        parts: named([column.world.name(), machine, column.name(), &workload]),
         settings: settings
             .map(|(key, value): (&str, Value)| (key.to_owned(), value))
             .collect(),
