@@ -224,9 +224,8 @@ impl Extent {
     /// The options that decide what is run, as they would be typed again.
     pub fn typed(&self) -> Vec<String> {
         let list = |Seeds(seeds): &Seeds| {
-            let words: Vec<String> = seeds.iter().map(u64::to_string).collect();
-            let comma = if words.len() == 1 { "," } else { "" };
-            typed::option("seeds", &format!("{}{comma}", words.join(",")))
+            let comma = if seeds.len() == 1 { "," } else { "" };
+            typed::option("seeds", &(itertools::join(seeds, ",") + comma))
         };
         let quick = self.quick.then(|| "--quick".to_owned());
         let seeds = self.seeds.as_ref().map(list);

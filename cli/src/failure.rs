@@ -124,7 +124,7 @@ impl Failure {
             Failure::Command(_, word) => format!("warmq: {word}"),
             Failure::Several(all) => {
                 let texts = all.iter().map(|one| one.text().trim_end().to_owned());
-                texts.collect::<Vec<String>>().join("\n")
+                itertools::join(texts, "\n")
             }
         }
     }

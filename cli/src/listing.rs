@@ -1,25 +1,13 @@
 //! Lists for people: names with what they are, and settings with all that is known of them.
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Row, Table};
+use comfy_table::{Attribute, Cell, CellAlignment, Row, Table};
 use warmq_experiment::{Setting, Value};
 
-use crate::output::Screen;
+use crate::output;
 
 /// A table without lines, as wide as the screen.
 pub fn table() -> Table {
-    let screen = Screen::of_results();
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(screen.width);
-    if screen.colors {
-        table.enforce_styling();
-    } else {
-        table.force_no_tty();
-    }
-    table
+    output::results().plain()
 }
 
 /// Such a table of `rows`.
@@ -29,12 +17,27 @@ pub fn rows<R: Into<Row>>(rows: impl IntoIterator<Item = R>) -> String {
     table.trim_fmt()
 }
 
-/// Sets every column to the right but that of `words`, if there is one.
-pub fn align_numbers(table: &mut Table, words: Option<usize>) {
-    let columns = table.column_iter_mut().enumerate();
-    for (_, column) in columns.filter(|(place, _)| Some(*place) != words) {
-        column.set_cell_alignment(CellAlignment::Right);
+/// Such a table with a head.
+pub fn headed<R: Into<Row>>(head: impl Into<Row>, rows: impl IntoIterator<Item = R>) -> String {
+    let mut table = table();
+    table.set_header(head).add_rows(rows);
+    table.trim_fmt()
+}
+
+/// The same; columns that are not `words` are numbers, and stand to the right.
+pub fn of_numbers<R: Into<Row>>(
+    head: impl Into<Row>,
+    words: &[usize],
+    rows: impl IntoIterator<Item = R>,
+) -> String {
+    let mut table = table();
+    table.set_header(head).add_rows(rows);
+    for (place, column) in table.column_iter_mut().enumerate() {
+        if !words.contains(&place) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
     }
+    table.trim_fmt()
 }
 
 /// A cell that stands out.

@@ -79,10 +79,7 @@ pub fn engine_of(is_named: bool) -> Result<Engine, Failure> {
 }
 
 fn unknown(name: &str) -> Failure {
-    let known: Vec<&str> = builtin_names().chain([HOST]).collect();
-    let help = format!(
-        "give the path of a machine's .toml or .xml file, or one of {}",
-        known.join(", ")
-    );
+    let known = itertools::join(builtin_names().chain([HOST]), ", ");
+    let help = format!("give the path of a machine's .toml or .xml file, or one of {known}");
     Failure::usage(format!("no machine is called {name}"), help)
 }

@@ -68,7 +68,7 @@ fn main() -> ExitCode {
         }
         Err(error) if error.use_stderr() => {
             let text = error.render();
-            let text = match output::Screen::of_messages().colors {
+            let text = match output::messages().colors {
                 true => text.ansi().to_string(),
                 false => text.to_string(),
             };

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
 
 use terminal_size::{Width, terminal_size_of};
 use warmq_report::{Terminal, Versioned};
@@ -15,48 +16,37 @@ const WIDTH_OF_A_FILE: u16 = 120;
 /// Columns below which a table is no table; a terminal that narrow wraps lines by itself.
 const LEAST_WIDTH: u16 = 60;
 
-/// What a stream of ours can show.
-#[derive(Clone, Copy, Debug)]
-pub struct Screen {
-    /// Columns.
-    pub width: u16,
-    /// Whether it shows colors.
-    pub colors: bool,
+/// What standard output can show.
+pub fn results() -> Terminal {
+    shown_by(&io::stdout())
 }
 
-impl Screen {
-    /// Standard output.
-    pub fn of_results() -> Screen {
-        let stdout = io::stdout();
-        let width = terminal_size_of(&stdout).map(|(Width(columns), _)| columns);
-        Screen::new(width, stdout.is_terminal())
-    }
+/// What standard error can show.
+pub fn messages() -> Terminal {
+    shown_by(&io::stderr())
+}
 
-    /// Standard error.
-    pub fn of_messages() -> Screen {
-        let stderr = io::stderr();
-        let width = terminal_size_of(&stderr).map(|(Width(columns), _)| columns);
-        Screen::new(width, stderr.is_terminal())
+/// See <https://no-color.org>: any value but an empty one turns colors off.
+fn shown_by(stream: &(impl AsFd + IsTerminal)) -> Terminal {
+    let width = terminal_size_of(stream).map(|(Width(columns), _)| columns);
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    Terminal {
+        width: width.unwrap_or(WIDTH_OF_A_FILE).max(LEAST_WIDTH),
+        colors: stream.is_terminal() && !refused && !dumb,
+        all: true,
     }
+}
 
-    /// See <https://no-color.org>: any value but an empty one turns colors off.
-    fn new(width: Option<u16>, terminal: bool) -> Screen {
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-        Screen {
-            width: width.unwrap_or(WIDTH_OF_A_FILE).max(LEAST_WIDTH),
-            colors: terminal && !refused && !dumb,
-        }
-    }
-
-    /// The same for tables of results; with `all`, those of scenarios have every figure.
-    pub fn terminal(self, all: bool) -> Terminal {
-        Terminal {
-            width: self.width,
-            colors: self.colors,
-            all,
-        }
-    }
+/// Values as lines of JSON.
+///
+/// # Errors
+/// A number that JSON does not have.
+pub fn lines_of<T: serde::Serialize>(
+    values: impl IntoIterator<Item = T>,
+) -> Result<String, Failure> {
+    let lines = values.into_iter().map(|value| json_of(&value));
+    Ok(lines.collect::<Result<Vec<_>, _>>()?.join("\n"))
 }
 
 /// Writes `text` and an end of line to standard output.
@@ -64,7 +54,7 @@ impl Screen {
 /// # Errors
 /// When standard output refuses.
 pub fn print(text: &str) -> Result<(), Failure> {
-    let text = shown(text, Screen::of_results().colors);
+    let text = shown(text, results().colors);
     write(|out| writeln!(out, "{text}"))
 }
 
@@ -101,7 +91,7 @@ pub fn json_of(value: &impl serde::Serialize) -> Result<String, Failure> {
 
 /// Writes a message to standard error; if that fails, nothing changes.
 pub fn say(text: &str) {
-    let text = shown(text, Screen::of_messages().colors);
+    let text = shown(text, messages().colors);
     let _ = writeln!(io::stderr(), "{text}");
 }
 

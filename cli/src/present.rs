@@ -5,14 +5,13 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use warmq_experiment::Study;
-use warmq_report::{
-    Report, Row, WriteError, write_csv, write_html, write_json_lines, write_json_profiles,
-};
+use warmq_report::{Report, Row, Terminal, WriteError};
+use warmq_report::{write_csv, write_html, write_json_lines, write_json_profiles};
 use warmq_units::printable;
 
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
-use crate::output::{self, Screen};
+use crate::output;
 
 /// Prints every row as a line of JSON.
 ///
@@ -37,7 +36,10 @@ pub fn json(report: &Report) -> Result<(), Failure> {
 /// # Errors
 /// When standard output refuses.
 pub fn sections(report: &Report, all: bool) -> Result<(), Failure> {
-    let terminal = Screen::of_results().terminal(all);
+    let terminal = Terminal {
+        all,
+        ..output::results()
+    };
     report
         .sections
         .iter()
@@ -56,8 +58,7 @@ pub fn summary(report: &Report, study: &Study) -> Result<(), Failure> {
     if report.sections.iter().all(|section| section.together) {
         return output::print(&took);
     }
-    let terminal = Screen::of_results().terminal(true);
-    output::print(terminal.summary(report).trim_end())?;
+    output::print(output::results().summary(report).trim_end())?;
     let claims = claims(report.summary().claims(), study.claims().unchecked);
     output::print(&format!("{claims}; {took}"))
 }

@@ -190,7 +190,7 @@ fn run_fibers(arguments: &FibersArguments) -> Result<(), Failure> {
         huge_pages: arguments.huge,
     })?;
     output::print(&match arguments.json {
-        true => fibers.json_lines(),
+        true => fibers.json_lines()?,
         false => fibers::text(&fibers),
     })
 }
@@ -227,7 +227,7 @@ fn run_walk(arguments: &WalkArguments) -> Result<(), Failure> {
     let walk = Walk::measure(&arguments.settings())?;
     let section = walk::section(&walk, &arguments.command());
     if arguments.json {
-        output::print(&walk::json_lines(&walk))?;
+        output::print(&walk::json_lines(&walk)?)?;
     } else {
         output::print(&walk::table(&walk, &section))?;
     }
@@ -238,10 +238,9 @@ fn run_walk(arguments: &WalkArguments) -> Result<(), Failure> {
         title: section.title.clone(),
         subtitle: walk::on_what(&walk),
         command: section.command.clone(),
-        own: false,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        facts: Vec::new(),
         sections: vec![section],
+        ..Report::default()
     };
     present::files(&report, folder, arguments.json)
 }
@@ -266,10 +265,7 @@ impl WalkArguments {
 
     /// The command with all that was not left at its default.
     fn command(&self) -> String {
-        let list = |list: &Vec<u32>| {
-            let words: Vec<String> = list.iter().map(u32::to_string).collect();
-            words.join(",")
-        };
+        let list = |list: &Vec<u32>| itertools::join(list, ",");
         let plain = |value: &Option<u32>| value.map(|value| value.to_string());
         let time = |value: &Option<Duration>| value.map(Duration::exact);
         let size = self.block_size;

@@ -71,8 +71,8 @@ fn law(name: &str, trust: &Trust) -> Result<String, Failure> {
     for Found { law, .. } in find(&[name.to_owned()])? {
         trust.admits(&law.scenario)?;
         lines.push(contents(name, "law", &law.scenario));
-        let bounds: Vec<String> = law.bounds.iter().map(asked).collect();
-        lines.push(format!("  It asks for {}.", bounds.join(", ")));
+        let bounds = itertools::join(law.bounds.iter().map(asked), ", ");
+        lines.push(format!("  It asks for {bounds}."));
     }
     Ok(lines.join("\n"))
 }
@@ -123,8 +123,7 @@ fn experiment(name: &str, trust: &Trust) -> Result<String, Failure> {
     let requests = source::requests(&[name.to_owned()], &Changes::default())?;
     let engine = trust.engine(machines::engine(&requests)?);
     let experiments = study::read(&requests, &engine)?;
-    let lines: Vec<String> = experiments.iter().map(fine).collect();
-    Ok(lines.join("\n"))
+    Ok(itertools::join(experiments.iter().map(fine), "\n"))
 }
 
 /// What a scenario is made of, and what each world plays otherwise.

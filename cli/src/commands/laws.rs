@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use itertools::join;
 use warmq_config::read_text;
 use warmq_experiment::laws::Playing;
 use warmq_law::shown::asked;
@@ -213,10 +214,9 @@ fn changes(before: &[Line], cells: &[Cell<'_>]) -> String {
         let change = changed(beside(cell)?, cell)?;
         Some(format!("warmq: changed: {change}"))
     });
-    let changed: Vec<String> = changed.collect();
-    match changed.is_empty() {
-        true => format!("warmq: nothing changed; cells compared: {compared}"),
-        false => changed.join("\n"),
+    match join(changed, "\n") {
+        none if none.is_empty() => format!("warmq: nothing changed; cells compared: {compared}"),
+        changed => changed,
     }
 }
 
@@ -303,12 +303,11 @@ fn matrix_page(arguments: &Arguments, cells: &[Cell<'_>], columns: &[Column]) ->
 
 fn listed(laws: &[Found]) -> String {
     let entries = laws.iter().map(|Found { law, .. }| {
-        let bounds: Vec<String> = law.bounds.iter().map(asked).collect();
+        let bounds = join(law.bounds.iter().map(asked), ", ");
         let broken_by = match &law.broken_by {
             Some(fault) => format!(" Broken by a scheduler with the fault {fault}."),
             None => String::new(),
         };
-        let bounds = bounds.join(", ");
         let what = format!("{}: {bounds}. {}{broken_by}", law.says, law.because);
         (law.name.as_str(), what)
     });

@@ -164,8 +164,8 @@ fn show(kind: &str, wanted: Option<&str>, json: bool, parts: Vec<Part>) -> Resul
     };
     let found = parts.iter().find(|part| part.name == wanted);
     let part = found.ok_or_else(|| {
-        let known: Vec<&str> = parts.iter().map(|part| &*part.name).collect();
-        let help = format!("use one of {}", known.join(", "));
+        let known = itertools::join(parts.iter().map(|part| &part.name), ", ");
+        let help = format!("use one of {known}");
         Failure::usage(format!("no {kind} is called {wanted}"), help)
     })?;
     if json {

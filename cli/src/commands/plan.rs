@@ -108,12 +108,10 @@ fn text(experiment: &Experiment, options: &Options, identity: &Identity) -> Stri
     let jobs = experiment.job_list(options);
     let (points, runs) = (jobs.points(), jobs.count());
     let keys = experiment.parts.axes.iter();
-    let keys: Vec<String> = keys
-        .map(|axis| format!("{} ({})", axis.key, axis.values.len()))
-        .collect();
-    let swept = match keys.is_empty() {
-        true => String::new(),
-        false => format!("; swept: {}", keys.join(", ")),
+    let keys = keys.map(|axis| format!("{} ({})", axis.key, axis.values.len()));
+    let swept = match itertools::join(keys, ", ").as_str() {
+        "" => String::new(),
+        keys => format!("; swept: {keys}"),
     };
     format!(
         "{}: {points} points, {runs} runs{swept}; plan {}",

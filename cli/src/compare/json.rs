@@ -51,7 +51,8 @@ fn side(compared: &Compared<'_>, index: usize) -> Value {
     })
 }
 
-fn about(header: &Header) -> Value {
+/// What a recording says of itself.
+pub fn about(header: &Header) -> Value {
     json!({
         "world": header.world,
         "machine": header.machine,

@@ -4,7 +4,7 @@ mod json;
 mod read;
 mod text;
 
-pub use json::json;
+pub use json::{about, json};
 pub use read::read;
 pub use text::text;
 

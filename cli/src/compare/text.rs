@@ -56,12 +56,8 @@ fn facts(header: &Header) -> String {
         &hz,
         &header.preemption,
     ];
-    let known: Vec<&str> = facts
-        .into_iter()
-        .map(String::as_str)
-        .filter(|fact| !fact.is_empty())
-        .collect();
-    known.join(", ")
+    let known = facts.into_iter().filter(|fact| !fact.is_empty());
+    itertools::join(known, ", ")
 }
 
 fn agreement((cpu, agreement): (&CpuId, &Agreement)) -> String {
@@ -119,30 +115,24 @@ fn left_out(compared: &Compared<'_>) -> Vec<String> {
 }
 
 fn first(compared: &Compared<'_>, difference: &Difference) -> String {
-    let mut table = listing::table();
-    table.set_header(["", "A", "B"].map(listing::name));
     let [a, b] = &difference.before;
-    for (back, (a, b)) in a.iter().zip(b).enumerate() {
-        let number = difference.place - difference.before[0].len() + back + 1;
-        table.add_row([number.to_string(), timed(a), timed(b)]);
-    }
+    let numbered = (difference.place - a.len() + 1..).zip(a.iter().zip(b));
+    let before = numbered.map(|(number, (a, b))| [number.to_string(), timed(a), timed(b)]);
     let sides = difference.sides.each_ref().map(Option::as_ref);
     let row = |word: &str, of: &dyn Fn(&Side) -> String| {
         let [a, b] = sides.map(|side| side.map_or("–".to_owned(), of));
         [word.to_owned(), a, b]
     };
-    let decided =
+    let [a, b] =
         sides.map(|side| side.map_or("no switch".to_owned(), |side| timed(&side.decision)));
-    let [a, b] = decided;
-    table.add_row([(difference.place + 1).to_string(), a, b]);
-    table.add_row(row("could run", &|side| waiting(compared, side)));
-    table.add_row(row("woken before", &woken));
-    format!(
-        "The first difference is switch {} of cpu{}:\n{}",
-        difference.place + 1,
-        difference.cpu.0,
-        table.trim_fmt()
-    )
+    let (cpu, number) = (difference.cpu.0, difference.place + 1);
+    let here = [
+        [number.to_string(), a, b],
+        row("could run", &|side| waiting(compared, side)),
+        row("woken before", &woken),
+    ];
+    let table = listing::headed(["", "A", "B"].map(listing::name), before.chain(here));
+    format!("The first difference is switch {number} of cpu{cpu}:\n{table}")
 }
 
 /// `12.003 ms  hog, preempted -> nap`.
@@ -178,10 +168,9 @@ fn waiting(compared: &Compared<'_>, side: &Side) -> String {
 
 fn woken(side: &Side) -> String {
     let one = |wakeup: &Woken| format!("{}  {} by {}", wakeup.at, wakeup.who, waker(wakeup));
-    let lines: Vec<String> = side.wakeups.iter().map(one).collect();
-    match lines.is_empty() {
+    match side.wakeups.is_empty() {
         true => "none".to_owned(),
-        false => lines.join("\n"),
+        false => itertools::join(side.wakeups.iter().map(one), "\n"),
     }
 }
 
@@ -197,16 +186,13 @@ pub fn waker(woken: &Woken) -> String {
 }
 
 fn side_by_side(compared: &Compared<'_>) -> String {
-    let mut table = listing::table();
-    table.set_header(["", "A", "B"].map(listing::name));
-    for (name, unit) in figures(compared) {
+    let rows = figures(compared).into_iter().map(|(name, unit)| {
         let figures = &compared.comparison.figures;
         let [a, b] = figures.each_ref().map(|figures| match figures.get(&name) {
             Some(value) => format!("{value:.1}"),
             None => "–".to_owned(),
         });
-        table.add_row([format!("{name} ({unit})"), a, b]);
-    }
-    listing::align_numbers(&mut table, Some(0));
-    table.trim_fmt()
+        [format!("{name} ({unit})"), a, b]
+    });
+    listing::of_numbers(["", "A", "B"].map(listing::name), &[0], rows)
 }

@@ -198,21 +198,15 @@ pub fn find(asked: &Asked) -> Result<Found, Failure> {
     let kinds = several.map(|layout| looking.conflict(layout));
     Ok(Found {
         kinds: kinds.collect::<Result<_, Failure>>()?,
-        process: process.map(Looks::from),
-        times: looking.times(),
-        virtual_machine: is_virtual(),
-    })
-}
-
-impl From<Process> for Looks {
-    fn from(process: Process) -> Looks {
-        Looks {
+        process: process.map(|process| Looks {
             pid: process.pid,
             threads: process.threads.len(),
             running: process.running(),
             name: process.name,
-        }
-    }
+        }),
+        times: looking.times(),
+        virtual_machine: is_virtual(),
+    })
 }
 
 /// The blocks of `symbols` of `process`.

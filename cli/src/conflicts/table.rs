@@ -41,8 +41,8 @@ pub fn text(found: &Found) -> String {
         return parts.join("\n");
     }
     let notes = [Some(LEGEND), frames(found), Some(&found.times)];
-    let notes: Vec<&str> = notes.into_iter().flatten().collect();
-    parts.push(listing::paragraph(&notes.join(" ")));
+    let notes = itertools::join(notes.into_iter().flatten(), " ");
+    parts.push(listing::paragraph(&notes));
     parts.join("\n\n")
 }
 
@@ -107,13 +107,8 @@ fn histogram(counts: &[u64]) -> String {
 }
 
 fn levels(conflict: &Conflict) -> String {
-    let mut table = listing::table();
-    table.set_header(HEAD);
-    for held in &conflict.levels {
-        table.add_row(row(conflict, held));
-    }
-    listing::align_numbers(&mut table, None);
-    table.trim_fmt()
+    let rows = conflict.levels.iter().map(|held| row(conflict, held));
+    listing::of_numbers(HEAD, &[], rows)
 }
 
 pub(super) fn row(conflict: &Conflict, held: &Held) -> [String; 9] {

@@ -12,6 +12,8 @@ use warmq_trace::{
 };
 use warmq_units::{CpuId, Duration, Instant, JSON_SCHEMA, TaskId};
 
+use crate::compare::about;
+
 /// Writes rows. The first error is kept, and nothing is written after it.
 pub struct Rows<W: Write> {
     out: W,
@@ -35,20 +37,13 @@ impl<W: Write> Rows<W> {
             open: Table::default(),
             left: BTreeMap::new(),
         };
-        rows.line(&json!({
-            "t": "header",
-            "schema": JSON_SCHEMA,
-            "world": header.world,
-            "machine": header.machine,
-            "kernel": header.kernel,
-            "scheduler": header.scheduler,
-            "clock": header.clock,
-            "hz": header.hz,
-            "preemption": header.preemption,
-            "places": header.places,
-            "nodes": header.nodes,
-            "some_waited": header.pressure.map(seconds),
-        }));
+        let mut line = about(header);
+        line["t"] = "header".into();
+        line["schema"] = JSON_SCHEMA.into();
+        line["places"] = json!(header.places);
+        line["nodes"] = json!(header.nodes);
+        line["some_waited"] = json!(header.pressure.map(seconds));
+        rows.line(&line);
         rows
     }
 

@@ -49,7 +49,7 @@ fn cpus(machine: &MachineDescription) -> String {
     let mut rows = vec![("topology", places, source(machine, "topology"))];
     if !machine.node_distances.is_empty() {
         let distances = machine.node_distances.iter().map(|row| listed(row));
-        let distances = distances.collect::<Vec<String>>().join("; ");
+        let distances = itertools::join(distances, "; ");
         rows.push(("distances", distances, source(machine, "topology")));
     }
     for (name, numbers) in [
@@ -73,8 +73,7 @@ fn cpus(machine: &MachineDescription) -> String {
 }
 
 fn listed(numbers: &[u16]) -> String {
-    let words = numbers.iter().map(u16::to_string);
-    words.collect::<Vec<String>>().join(" ")
+    itertools::join(numbers, " ")
 }
 
 /// Properties with their values and sources. A source that is that of the line before is not said

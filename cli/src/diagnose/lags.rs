@@ -220,7 +220,7 @@ fn drawn(panel: &Panel, colors: &[&str], x: &dyn Fn(Instant) -> f64) -> Markup {
     let points = |line: &[(Instant, f64)]| {
         let line = line.iter();
         let places = line.map(|(at, value)| format!("{:.1},{:.1}", x(*at), y(*value)));
-        places.collect::<Vec<_>>().join(" ")
+        itertools::join(places, " ")
     };
     html! {
         text x=(LEFT) y=(panel.top - 4.0) { (panel.title) }

@@ -89,70 +89,76 @@ fn section(verdict: &Verdict, picture: Option<&Picture>, colors: &Colors) -> Mar
 }
 
 fn waiting(diagnosis: &Diagnosis) -> Markup {
-    let all = &diagnosis.activity.waiting;
-    let shown = &all[..all.len().min(MOST)];
-    html! {
-        @if !all.is_empty() {
-            h2 { "Who was runnable and did not run" }
-            div class="scroll" { table {
-                thead { tr {
-                    th { "task" } th { "who ran instead, and why it could" } th { "group" } th { "ran" }
-                    th { "waited" } th { "longest" } th { "due, about" } th { "idle beside: may use" }
-                    th { "may not" }
-                } }
-                tbody { @for task in shown { tr {
-                    th { (task.about.shown()) } td class="words" { (instead(task, task.instead.len())) }
-                    td class="group" { (task.about.group) } td class="figure" { (time(task.ran_ns)) }
-                    td class="figure" { (time(task.waited_ns)) } td class="figure" { (time(task.longest_ns)) }
-                    td class="figure" { (time(task.due_ns)) } td class="figure" { (time(task.idle_allowed_ns)) }
-                    td class="figure" { (time(task.idle_excluded_ns)) }
-                } } }
-            } }
-            (more(all.len()))
-        }
-    }
+    let head = [
+        "task",
+        "who ran instead, and why it could",
+        "group",
+        "ran",
+        "waited",
+        "longest",
+        "due, about",
+        "idle beside: may use",
+        "may not",
+    ];
+    listed(
+        "Who was runnable and did not run",
+        &head,
+        &diagnosis.activity.waiting,
+        |task| {
+            let times = [task.ran_ns, task.waited_ns, task.longest_ns, task.due_ns];
+            let idle = [task.idle_allowed_ns, task.idle_excluded_ns];
+            html! {
+                th { (task.about.shown()) } td class="words" { (instead(task, task.instead.len())) }
+                td class="group" { (task.about.group) }
+                @for ns in times.into_iter().chain(idle) { td class="figure" { (time(ns)) } }
+            }
+        },
+    )
 }
 
 fn woken(diagnosis: &Diagnosis) -> Markup {
-    let all = &diagnosis.activity.woken;
-    let shown = &all[..all.len().min(MOST)];
-    html! {
-        @if !all.is_empty() {
-            h2 { "Who is woken, and by whom" }
-            div class="scroll" { table {
-                thead { tr { th { "task" } th { "woken/s" } th { "took a CPU at once/s" } th { "by" } } }
-                tbody { @for task in shown { tr {
-                    th { (task.about.shown()) } td { (task.per_second) } td { (task.took_per_second) }
-                    td class="words" {
-                        @for (place, by) in task.by.iter().enumerate() {
-                            @if place > 0 { "; " } (by.waker) " " (by.per_second) "/s"
-                        }
+    let head = ["task", "woken/s", "took a CPU at once/s", "by"];
+    listed(
+        "Who is woken, and by whom",
+        &head,
+        &diagnosis.activity.woken,
+        |task| {
+            html! {
+                th { (task.about.shown()) } td { (task.per_second) } td { (task.took_per_second) }
+                td class="words" {
+                    @for (place, by) in task.by.iter().enumerate() {
+                        @if place > 0 { "; " } (by.waker) " " (by.per_second) "/s"
                     }
-                } } }
-            } }
-            (more(all.len()))
-        }
-    }
+                }
+            }
+        },
+    )
 }
 
 fn bouncing(diagnosis: &Diagnosis) -> Markup {
-    let all = &diagnosis.activity.bouncing;
-    let shown = &all[..all.len().min(MOST)];
-    html! {
-        @if !all.is_empty() {
-            h2 { "Who moves between caches" }
-            div class="scroll" { table {
-                thead { tr { th { "task" } th { "moves between caches/s" } th { "between CPUs/s" } } }
-                tbody { @for task in shown { tr {
-                    th { (task.about.shown()) } td { (task.llc_moves_per_second) } td { (task.cpu_moves_per_second) }
-                } } }
-            } }
-            (more(all.len()))
-        }
-    }
+    let head = ["task", "moves between caches/s", "between CPUs/s"];
+    listed(
+        "Who moves between caches",
+        &head,
+        &diagnosis.activity.bouncing,
+        |task| {
+            html! {
+                th { (task.about.shown()) } td { (task.llc_moves_per_second) } td { (task.cpu_moves_per_second) }
+            }
+        },
+    )
 }
 
-/// How many of `all` are not shown.
-fn more(all: usize) -> Markup {
-    html! { @if all > MOST { p class="because" { (all - MOST) " more are in diagnosis.json." } } }
+/// A table of the first of `all`, if there are any, and how many there are beyond these.
+fn listed<T>(title: &str, head: &[&str], all: &[T], row: impl Fn(&T) -> Markup) -> Markup {
+    html! {
+        @if !all.is_empty() {
+            h2 { (title) }
+            div class="scroll" { table {
+                thead { tr { @for name in head { th { (name) } } } }
+                tbody { @for task in all.iter().take(MOST) { tr { (row(task)) } } }
+            } }
+            @if all.len() > MOST { p class="because" { (all.len() - MOST) " more are in diagnosis.json." } }
+        }
+    }
 }

@@ -1,8 +1,10 @@
 //! A diagnosis as text.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use warmq_diagnose::{ALL_KERNELS, About, Bouncing, Diagnosis, Verdict, Waiting, Woken, summed};
+use itertools::join;
+use warmq_diagnose::{ALL_KERNELS, About, Diagnosis, Verdict, Waiting, summed};
 use warmq_trace::Header;
 use warmq_units::Duration;
 
@@ -51,8 +53,7 @@ pub fn of(found: &Found) -> String {
         bouncing(diagnosis),
         notes(diagnosis),
     ];
-    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    parts.join("\n\n")
+    join(parts.iter().filter(|part| !part.is_empty()), "\n\n")
 }
 
 /// `lab, small-smt, eevdf-6.18: 2 CPUs, 7 tasks, 12,345 records in 1.20 s`.
@@ -82,7 +83,7 @@ pub fn about(header: &Header) -> String {
         &header.scheduler,
     ];
     let facts = facts.into_iter().filter(|fact| !fact.is_empty());
-    facts.map(String::as_str).collect::<Vec<_>>().join(", ")
+    join(facts, ", ")
 }
 
 /// That it is not fit to judge by, and why; nothing where it is.
@@ -100,8 +101,7 @@ fn verdicts(diagnosis: &Diagnosis) -> String {
     if diagnosis.verdicts.is_empty() {
         return listing::paragraph(&nothing(diagnosis));
     }
-    let all: Vec<String> = diagnosis.verdicts.iter().map(verdict).collect();
-    all.join("\n\n")
+    join(diagnosis.verdicts.iter().map(verdict), "\n\n")
 }
 
 fn verdict(verdict: &Verdict) -> String {
@@ -128,8 +128,16 @@ fn indented(sentence: &str) -> String {
     lines.collect()
 }
 
-/// Rows of the same program and group together, in the order of the first of each.
-fn by_program<T>(all: &[T], about: impl Fn(&T) -> &About) -> Vec<Vec<&T>> {
+/// A table of the tasks in `all`: those of a program and a group are one row, and who has most of
+/// the figure goes first.
+fn of_programs<T, const N: usize>(
+    title: &str,
+    all: &[T],
+    about: fn(&T) -> &About,
+    figure: fn(&T) -> u64,
+    (head, words): ([&str; N], &[usize]),
+    cells: impl Fn(&[&T]) -> Vec<String>,
+) -> String {
     let mut together: Vec<Vec<&T>> = Vec::new();
     for task in all {
         let key = |task: &T| (about(task).program.clone(), about(task).group.clone());
@@ -138,141 +146,113 @@ fn by_program<T>(all: &[T], about: impl Fn(&T) -> &About) -> Vec<Vec<&T>> {
             None => together.push(vec![task]),
         }
     }
-    together
-}
-
-/// What those of one program and group are called together: `make (4711)`, `make (3 of them)`.
-fn called<T>(of: &[&T], about: impl Fn(&T) -> &About) -> String {
-    match of {
-        [only] => about(only).shown(),
-        [first, ..] => format!("{} ({} of them)", about(first).program, of.len()),
-        [] => String::new(),
+    if together.is_empty() {
+        return String::new();
     }
-}
-
-/// A table with its title, and how many rows it leaves out of `all`.
-fn titled(title: &str, table: &comfy_table::Table, all: usize) -> String {
-    let more = match all.saturating_sub(MOST) {
+    together.sort_by_key(|of| Reverse(sum(of, figure)));
+    let rows = together.iter().take(MOST).map(|of| {
+        let name = match &of[..] {
+            [only] => about(only).shown(),
+            several => format!("{} ({} of them)", about(several[0]).program, of.len()),
+        };
+        [vec![name], cells(of)].concat()
+    });
+    let table = listing::of_numbers(head, words, rows);
+    let more = match together.len().saturating_sub(MOST) {
         0 => String::new(),
         more => format!("\n {more} more had less: --json and the page have all"),
     };
-    format!("{title}:\n{}{more}", table.trim_fmt())
+    format!("{title}:\n{table}{more}")
+}
+
+fn sum<T>(of: &[&T], figure: fn(&T) -> u64) -> u64 {
+    of.iter().map(|task| figure(task)).sum()
 }
 
 fn waiting(diagnosis: &Diagnosis) -> String {
-    let mut all = by_program(&diagnosis.activity.waiting, |task| &task.about);
-    if all.is_empty() {
-        return String::new();
-    }
-    let sum = |of: &[&Waiting], value: fn(&Waiting) -> u64| {
-        of.iter().map(|task| value(task)).sum::<u64>()
-    };
-    let waited = |of: &[&Waiting]| sum(of, |task| task.waited_ns + task.throttled_ns);
-    all.sort_by_key(|of| std::cmp::Reverse(waited(of)));
-    let mut table = listing::table();
-    table.set_header([
+    let waited = |task: &Waiting| task.waited_ns + task.throttled_ns;
+    let head = [
         "task",
         "ran",
         "waited",
         "longest",
         "due",
         "who ran instead, and why",
-    ]);
-    for of in all.iter().take(MOST) {
-        table.add_row([
-            called(of, |task| &task.about),
-            time(sum(of, |task| task.ran_ns)),
-            time(sum(of, |task| task.waited_ns)),
-            time(of.iter().map(|task| task.longest_ns).max().unwrap_or(0)),
-            time(sum(of, |task| task.due_ns)),
-            instead(of[0], MOST_OTHERS),
-        ]);
-    }
-    listing::align_numbers(&mut table, None);
-    for column in [0, 5] {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(comfy_table::CellAlignment::Left);
-        }
-    }
-    titled("Who was runnable and did not run", &table, all.len())
+    ];
+    of_programs(
+        "Who was runnable and did not run",
+        &diagnosis.activity.waiting,
+        |task| &task.about,
+        waited,
+        (head, &[0, 5]),
+        |of| {
+            let longest = of.iter().map(|task| task.longest_ns).max();
+            vec![
+                time(sum(of, |task| task.ran_ns)),
+                time(sum(of, |task| task.waited_ns)),
+                time(longest.unwrap_or(0)),
+                time(sum(of, |task| task.due_ns)),
+                instead(of[0], MOST_OTHERS),
+            ]
+        },
+    )
 }
 
 /// The first `most` of those who ran, most first.
 pub fn instead(waiting: &Waiting, most: usize) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    if waiting.throttled_ns > 0 {
-        parts.push(format!("its quota {}", time(waiting.throttled_ns)));
-    }
-    let others = waiting.instead.iter().take(most);
-    parts.extend(others.map(|task| {
-        format!(
-            "{} {} ({})",
-            task.about.shown(),
-            time(task.ran_ns),
-            task.why
-        )
-    }));
-    parts.join("; ")
+    let quota = waiting.throttled_ns;
+    let quota = (quota > 0).then(|| format!("its quota {}", time(quota)));
+    let others = waiting.instead.iter().take(most).map(|task| {
+        let (name, ran) = (task.about.shown(), time(task.ran_ns));
+        format!("{name} {ran} ({})", task.why)
+    });
+    join(quota.into_iter().chain(others), "; ")
 }
 
 fn woken(diagnosis: &Diagnosis) -> String {
-    let mut all = by_program(&diagnosis.activity.woken, |task| &task.about);
-    if all.is_empty() {
-        return String::new();
-    }
-    let often = |of: &[&Woken]| of.iter().map(|task| task.per_second).sum::<u64>();
-    all.sort_by_key(|of| std::cmp::Reverse(often(of)));
-    let mut table = listing::table();
-    table.set_header(["task", "woken/s", "took a CPU/s", "by"]);
-    for of in all.iter().take(MOST) {
-        let mut wakers: BTreeMap<&str, u64> = BTreeMap::new();
-        for waking in of.iter().flat_map(|task| &task.by) {
-            *wakers.entry(&waking.waker).or_default() += waking.per_second;
-        }
-        let mut by: Vec<_> = wakers.into_iter().filter(|(_, often)| *often > 0).collect();
-        by.sort_by_key(|(_, often)| std::cmp::Reverse(*often));
-        let by = by.iter().take(MOST_OTHERS);
-        let by: Vec<String> = by
-            .map(|(waker, often)| format!("{waker} {often}/s"))
-            .collect();
-        table.add_row([
-            called(of, |task| &task.about),
-            often(of).to_string(),
-            of.iter()
-                .map(|task| task.took_per_second)
-                .sum::<u64>()
-                .to_string(),
-            by.join("; "),
-        ]);
-    }
-    titled("Who is woken, and by whom", &table, all.len())
+    of_programs(
+        "Who is woken, and by whom",
+        &diagnosis.activity.woken,
+        |task| &task.about,
+        |task| task.per_second,
+        (["task", "woken/s", "took a CPU/s", "by"], &[0, 1, 2, 3]),
+        |of| {
+            let mut wakers: BTreeMap<&str, u64> = BTreeMap::new();
+            for waking in of.iter().flat_map(|task| &task.by) {
+                *wakers.entry(&waking.waker).or_default() += waking.per_second;
+            }
+            let mut by: Vec<_> = wakers.into_iter().filter(|(_, often)| *often > 0).collect();
+            by.sort_by_key(|(_, often)| Reverse(*often));
+            let by = by.iter().take(MOST_OTHERS);
+            vec![
+                sum(of, |task| task.per_second).to_string(),
+                sum(of, |task| task.took_per_second).to_string(),
+                join(by.map(|(waker, often)| format!("{waker} {often}/s")), "; "),
+            ]
+        },
+    )
 }
 
 fn bouncing(diagnosis: &Diagnosis) -> String {
-    let mut all = by_program(&diagnosis.activity.bouncing, |task| &task.about);
-    if all.is_empty() {
-        return String::new();
-    }
-    let sum = |of: &[&Bouncing], value: fn(&Bouncing) -> u64| {
-        of.iter().map(|task| value(task)).sum::<u64>()
-    };
-    all.sort_by_key(|of| std::cmp::Reverse(sum(of, |task| task.llc_moves_per_second)));
-    let mut table = listing::table();
-    table.set_header(["task", "moves between caches/s", "between CPUs/s"]);
-    for of in all.iter().take(MOST) {
-        table.add_row([
-            called(of, |task| &task.about),
-            sum(of, |task| task.llc_moves_per_second).to_string(),
-            sum(of, |task| task.cpu_moves_per_second).to_string(),
-        ]);
-    }
-    listing::align_numbers(&mut table, Some(0));
-    titled("Who moves between caches", &table, all.len())
+    let head = ["task", "moves between caches/s", "between CPUs/s"];
+    of_programs(
+        "Who moves between caches",
+        &diagnosis.activity.bouncing,
+        |task| &task.about,
+        |task| task.llc_moves_per_second,
+        (head, &[0]),
+        |of| {
+            vec![
+                sum(of, |task| task.llc_moves_per_second).to_string(),
+                sum(of, |task| task.cpu_moves_per_second).to_string(),
+            ]
+        },
+    )
 }
 
 fn notes(diagnosis: &Diagnosis) -> String {
     let lines = diagnosis.notes.iter().map(|note| format!("note: {note}"));
-    lines.collect::<Vec<_>>().join("\n")
+    join(lines, "\n")
 }
 
 /// A time with three digits.

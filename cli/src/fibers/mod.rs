@@ -4,13 +4,12 @@ mod table;
 
 use serde::Serialize;
 use warmq_machine::MachineDescription;
-use warmq_report::Versioned;
 use warmq_units::{Bytes, CpuId};
 use warmq_walk::{FiberRow, FiberSettings, LatencyReport, Translation, measure_fibers};
 
 use crate::failure::Failure;
 use crate::progress::Watch;
-use crate::{machines, walk};
+use crate::{machines, output, walk};
 
 pub use table::text;
 
@@ -87,14 +86,8 @@ impl Fibers {
     }
 
     /// All rows, an object a line, without an end of line after the last.
-    pub fn json_lines(&self) -> String {
-        let text =
-            |row| serde_json::to_string(&Versioned::of(row)).expect("plain data becomes JSON");
-        self.rows
-            .iter()
-            .map(text)
-            .collect::<Vec<String>>()
-            .join("\n")
+    pub fn json_lines(&self) -> Result<String, Failure> {
+        output::lines_of(&self.rows)
     }
 }
 

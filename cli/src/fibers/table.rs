@@ -29,19 +29,10 @@ const LEGEND: &str = "ns a switch, medians of rounds on stacks that are mapped a
 pub fn text(fibers: &Fibers) -> String {
     let levels = fibers.latencies.levels.iter();
     let levels = levels.map(|level| format!("level {} {:.1} ns", level.level, level.ns));
-    let levels = levels.collect::<Vec<String>>().join(", ");
-    let mut table = listing::table();
-    table.set_header(HEAD);
-    fibers.rows.iter().for_each(|row| {
-        table.add_row(line(row));
-    });
-    listing::align_numbers(&mut table, None);
+    let levels = itertools::join(levels, ", ");
+    let table = listing::of_numbers(HEAD, &[], fibers.rows.iter().map(line));
     let place = listing::paragraph(&format!("CPU {}: {levels}.", fibers.latencies.cpu));
-    format!(
-        "{place}\n\n{}\n\n{}",
-        table.trim_fmt(),
-        listing::paragraph(LEGEND)
-    )
+    format!("{place}\n\n{table}\n\n{}", listing::paragraph(LEGEND))
 }
 
 fn line(row: &Row) -> [Cell; 9] {

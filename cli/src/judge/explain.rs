@@ -6,14 +6,16 @@
 
 use std::collections::BTreeSet;
 
+use itertools::join;
 use warmq_diagnose::{Diagnosis, Watcher};
 use warmq_experiment::judgement::{Compared, Judgement};
+use warmq_experiment::laws::Records;
 use warmq_experiment::{Engine, Measured, Plan};
 use warmq_law::shown::{asked, value};
 use warmq_law::{Cell, Verdict};
 use warmq_metrics::evidence::longest_wait;
 use warmq_report::Profile;
-use warmq_trace::{Header, Observer, Record};
+use warmq_trace::Observer;
 use warmq_units::{Instant, printable};
 
 use super::text::{losses, name, place};
@@ -94,98 +96,52 @@ fn setup<'c>(
     engine: &Engine,
 ) -> Result<String, Failure> {
     let lost = figures.map(|figure| {
-        let mid = figure
-            .comparison
-            .ratio()
-            .map(|ratio| format!(" {:.2}", ratio.mid));
-        let word = figure.comparison.name();
-        format!(
-            "{}{}",
-            figure.figure.name,
-            mid.unwrap_or(format!(" {word}"))
-        )
+        let mid = figure.ratio.map(|ratio| format!("{:.2}", ratio.mid));
+        let says = mid.unwrap_or(figure.comparison.name().to_owned());
+        format!("{} {says}", figure.figure.name)
     });
-    let lost: Vec<String> = lost.collect();
+    let lost = join(lost, ", ");
     let plan = &worst.worst.plan;
-    let mut lines = vec![format!(
-        "[{}] seed {}: {}.",
-        printable(&worst.setup.to_string()),
-        plan.seed.0,
-        lost.join(", ")
-    )];
-    let mut seen = Seen::of(plan);
+    let (setup, seed) = (worst.setup.to_string(), plan.seed.0);
+    let mut lines = vec![format!("[{}] seed {seed}: {lost}.", printable(&setup))];
+    let mut seen = Records::default();
     let measured = engine.clone().profiled().observe(plan, &mut seen);
     let base = engine.observe(&worst.base.plan, &mut ());
     let base = base.map_err(|error| study::failed(&place(worst), &error))?;
     match measured {
         Ok(measured) => {
-            lines.extend(seen.waits());
+            lines.extend(waits(plan, &seen));
             lines.push(beside(&measured, &base));
             lines.extend(measured.profile.as_ref().map(profile));
         }
         Err(error) => {
             lines.push(format!("The run failed: {error}."));
-            lines.extend(seen.waits());
+            lines.extend(waits(plan, &seen));
         }
     }
     let lines = lines.into_iter().filter(|line| !line.is_empty());
-    let lines: Vec<String> = lines.map(|line| listing::paragraph(&line)).collect();
-    Ok(lines.join("\n"))
+    Ok(join(lines.map(|line| listing::paragraph(&line)), "\n"))
 }
 
-/// What happened in a run.
-struct Seen {
-    window: (Instant, Instant),
-    header: Header,
-    watcher: Option<Watcher>,
-    records: Vec<(Instant, Record)>,
-}
-
-impl Observer for Seen {
-    const DETAIL: bool = true;
-
-    fn about(&mut self, header: &Header) {
-        let (from, until) = self.window;
-        self.watcher = Some(Watcher::new(header, from, until));
-        self.header = header.clone();
-    }
-
-    fn see(&mut self, at: Instant, record: &Record) {
-        if let Some(watcher) = &mut self.watcher {
-            watcher.see(at, record);
-        }
-        self.records.push((at, *record));
-    }
-}
-
-impl Seen {
-    fn of(plan: &Plan) -> Seen {
-        let from = Instant::START + plan.warmup;
-        Seen {
-            window: (from, from + plan.time),
-            header: Header::default(),
-            watcher: None,
-            records: Vec::new(),
-        }
-    }
-
-    /// What the diagnosis says, and who waited longest for whom.
-    fn waits(self) -> Vec<String> {
-        let longest = longest_wait(&self.records, &self.header.names, None, self.window);
-        let diagnosis = self.watcher.map(Diagnosis::of);
-        let verdicts = diagnosis.iter().flat_map(|diagnosis| &diagnosis.verdicts);
-        let verdicts = verdicts.take(MOST_VERDICTS).map(|verdict| {
-            format!(
-                "{}: {} {}",
-                verdict.kind.name(),
-                verdict.says,
-                verdict.because
-            )
-        });
-        let longest = longest.as_ref().map(matrix::waited);
-        let longest = longest.map(|waited| format!("{waited}."));
-        verdicts.chain(longest).collect()
-    }
+/// What the diagnosis says, and who waited longest for whom.
+fn waits(plan: &Plan, Records { header, all }: &Records) -> Vec<String> {
+    let from = Instant::START + plan.warmup;
+    let until = from + plan.time;
+    let mut watcher = Watcher::new(header, from, until);
+    all.iter().for_each(|(at, record)| watcher.see(*at, record));
+    let longest = longest_wait(all, &header.names, None, (from, until));
+    let verdicts = Diagnosis::of(watcher).verdicts.into_iter();
+    let verdicts = verdicts.take(MOST_VERDICTS).map(|verdict| {
+        format!(
+            "{}: {} {}",
+            verdict.kind.name(),
+            verdict.says,
+            verdict.because
+        )
+    });
+    let longest = longest.as_ref().map(matrix::waited);
+    let longest = longest.map(|waited| format!("{waited}."));
+    verdicts.chain(longest).collect()
 }
 
 /// What else differs from the base.
@@ -195,10 +151,9 @@ fn beside(measured: &Measured, base: &Measured) -> String {
         let [own, base] = [own, base].map(|figure| value(*figure, unit));
         (own != base).then(|| format!("{words} {own} (base {base})"))
     });
-    let each: Vec<String> = each.collect();
-    match each.is_empty() {
-        true => String::new(),
-        false => format!("Beside the base: {}.", each.join(", ")),
+    match join(each, ", ").as_str() {
+        "" => String::new(),
+        each => format!("Beside the base: {each}."),
     }
 }
 
@@ -213,11 +168,11 @@ fn profile(profile: &Profile) -> String {
             .map_or("", |inside| inside.name.as_str());
         format!("{} {share:.0} % (most in {function})", spot.name)
     });
-    let callbacks: Vec<String> = callbacks.collect();
+    let callbacks = join(callbacks, ", ");
     let of_cpus = 100.0 * whole / profile.cpu_time.0.max(1) as f64;
     let a_switch = whole / 1e6 / profile.switches.max(1) as f64;
     format!(
-        "Its program takes {a_switch:.2} us of each switch, {of_cpus:.2} % of the CPUs' time: {}.",
-        callbacks.join(", ")
+        "Its program takes {a_switch:.2} us of each switch, {of_cpus:.2} % of the CPUs' time: \
+         {callbacks}."
     )
 }

@@ -61,9 +61,7 @@ struct Numbers {
 /// # Errors
 /// A number that JSON does not have.
 pub fn lines(contest: &Contest, judgements: &[Judgement<'_>]) -> Result<String, Failure> {
-    let lines = judgements[1..].iter();
-    let lines = lines.map(|judged| output::json_of(&line(contest, judged)));
-    Ok(lines.collect::<Result<Vec<_>, _>>()?.join("\n"))
+    output::lines_of(judgements[1..].iter().map(|judged| line(contest, judged)))
 }
 
 fn line<'j>(contest: &'j Contest, judged: &'j Judgement<'_>) -> Line<'j> {
@@ -108,7 +106,7 @@ fn figure<'j>(compared: &'j Compared<'_>) -> Figure<'j> {
         figure: &compared.figure.name,
         family: compared.figure.family.name(),
         verdict: compared.comparison.name(),
-        ratio: compared.comparison.ratio().map(numbers),
+        ratio: compared.ratio.map(numbers),
         values: of(0),
         base: of(1),
         why: compared.why.as_deref(),

@@ -140,11 +140,8 @@ impl Ring {
             None => seeds(usual),
         };
         if wanted.seeds == Some(JudgeSeeds::Fresh) {
-            let drawn: Vec<String> = seeds.iter().map(u64::to_string).collect();
-            output::say(&format!(
-                "warmq: the same again: --seeds {}",
-                drawn.join(",")
-            ));
+            let drawn = itertools::join(&seeds, ",");
+            output::say(&format!("warmq: the same again: --seeds {drawn}"));
         }
         let is_here = |column: &Column| column.world == WorldKind::Host;
         let names_host = setups.iter().any(|setup| setup.machine.is == HOST);
@@ -330,8 +327,7 @@ fn machine(set: &Set, name: &str) -> Result<Machine, Failure> {
             cpus: None,
         }),
         Err(Failure::Usage(what, help)) => {
-            let names: Vec<&str> = set.machines.iter().map(|one| one.name.as_str()).collect();
-            let names = names.join(", ");
+            let names = itertools::join(set.machines.iter().map(|one| &one.name), ", ");
             Err(Failure::usage(
                 what,
                 format!("the set has {names}; or {help}"),

@@ -1,7 +1,7 @@
 //! Judgements as a page: the table, then of each scheduler every figure with its ratio as a bar.
 
 use maud::{Markup, html};
-use warmq_experiment::judgement::{Compared, Comparison, Contest, Family, Judgement, Ratio};
+use warmq_experiment::judgement::{Compared, Comparison, Contest, Judgement, Ratio};
 use warmq_report::page_of;
 use warmq_units::printable;
 
@@ -39,14 +39,14 @@ pub fn page(
 }
 
 fn table(judgements: &[Judgement<'_>]) -> Markup {
+    let numbers = 1..text::head().count() - 1;
     html! {
         div class="scroll" tabindex="0" role="region" aria-label="schedulers" { table {
             thead { tr {
-                th { "scheduler" }
-                @for name in ["laws kept", "broken", "regressed"] { th class="number" { (name) } }
-                @for name in Family::WORDS { th class="number" { (name) } }
-                th class="number" { "score" }
-                th { "verdict" }
+                @for (place, head) in text::head().enumerate() {
+                    @if numbers.contains(&place) { th class="number" { (head) } }
+                    @else { th { (head) } }
+                }
             } }
             tbody { @for (place, judged) in judgements.iter().enumerate() { (row(place, judged)) } }
         } }
@@ -54,25 +54,11 @@ fn table(judgements: &[Judgement<'_>]) -> Markup {
 }
 
 fn row(place: usize, judged: &Judgement<'_>) -> Markup {
-    let [holds, broken, ..] = judged.laws.counts;
-    let (class, verdict) = match (place, judged.is_regression()) {
-        (0, _) => ("skipped", "base"),
-        (_, true) => ("broken", "regression"),
-        (_, false) => ("holds", "no regression"),
-    };
+    let (verdict, _, class) = text::verdict(place, judged);
     html! {
         tr {
             th scope="row" { (text::name(judged.column)) }
-            @for count in [holds, broken, judged.laws.regressed.len()] { td class="number" { (count) } }
-            @for family in Family::ALL {
-                td class="number" {
-                    @match judged.families.iter().find(|(known, _)| known == &family) {
-                        Some((_, ratio)) => (text::brief(*ratio)),
-                        None => "–",
-                    }
-                }
-            }
-            td class="number" { (format!("{:.2}", judged.score)) }
+            @for cell in text::cells(judged) { td class="number" { (cell) } }
             td class=(class) { (verdict) }
         }
     }
@@ -97,10 +83,10 @@ fn section(judged: &Judgement<'_>) -> Markup {
 }
 
 fn figure(compared: &Compared<'_>) -> Markup {
-    let ratio = compared.comparison.ratio();
+    let ratio = compared.ratio;
     let class = match compared.comparison {
-        Comparison::Better(_) => "better",
-        Comparison::Worse(_) => "worse",
+        Comparison::Better => "better",
+        Comparison::Worse => "worse",
         Comparison::Absent => "absent",
         _ => "neither",
     };

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use comfy_table::{Cell as Text, Color};
+use itertools::join;
 use warmq_experiment::judgement::{
     Compared, Comparison, Contest, FORMULA, Family, Judgement, Ratio, Setup,
 };
@@ -19,9 +20,8 @@ const MOST_ABSENT: usize = 5;
 /// The table, what regressed, and what the numbers mean.
 pub fn all(contest: &Contest, judgements: &[Judgement<'_>], each: bool) -> String {
     let notes = judgements.iter().skip(1).map(|judged| {
-        let said = said(judged);
-        let said: Vec<String> = said.iter().map(|line| listing::paragraph(line)).collect();
-        said.join("\n")
+        let said = said(judged).into_iter();
+        join(said.map(|line| listing::paragraph(&line)), "\n")
     });
     let mut parts = vec![table(judgements)];
     if each {
@@ -33,34 +33,45 @@ pub fn all(contest: &Contest, judgements: &[Judgement<'_>], each: bool) -> Strin
 }
 
 fn table(judgements: &[Judgement<'_>]) -> String {
-    let mut table = listing::table();
-    let head = ["scheduler", "laws kept", "broken", "regressed"].into_iter();
-    table.set_header(head.chain(Family::WORDS).chain(["score", "verdict"]));
-    for (place, judged) in judgements.iter().enumerate() {
-        let [holds, broken, ..] = judged.laws.counts;
-        let regressed = judged.laws.regressed.len();
-        let counts = [holds, broken, regressed].map(|count| Text::new(count.to_string()));
-        let families = Family::ALL.iter().map(|family| {
-            let found = judged.families.iter().find(|(known, _)| known == family);
-            Text::new(found.map_or("–".to_owned(), |(_, ratio)| brief(*ratio)))
-        });
-        let (word, color) = match (place, judged.is_regression()) {
-            (0, _) => ("base", Color::Grey),
-            (_, true) => ("regression", Color::Red),
-            (_, false) => ("no regression", Color::Green),
-        };
-        let last = [
-            Text::new(format!("{:.2}", judged.score)),
-            Text::new(word).fg(color),
-        ];
-        let name = listing::name(name(judged.column));
-        table.add_row([name].into_iter().chain(counts).chain(families).chain(last));
+    let rows = judgements.iter().enumerate().map(|(place, judged)| {
+        let (word, color, _) = verdict(place, judged);
+        let mut row = vec![listing::name(name(judged.column))];
+        row.extend(cells(judged).into_iter().map(Text::new));
+        row.push(Text::new(word).fg(color));
+        row
+    });
+    listing::headed(head(), rows)
+}
+
+/// The columns of schedulers: name, numbers, and a word.
+pub(super) fn head() -> impl Iterator<Item = &'static str> {
+    let first = ["scheduler", "laws kept", "broken", "regressed"].into_iter();
+    first.chain(Family::WORDS).chain(["score", "verdict"])
+}
+
+/// The numbers of a scheduler below these.
+pub(super) fn cells(judged: &Judgement<'_>) -> Vec<String> {
+    let [holds, broken, ..] = judged.laws.counts;
+    let counts = [holds, broken, judged.laws.regressed.len()].map(|count| count.to_string());
+    let families = Family::ALL.iter().map(|family| {
+        let found = judged.families.iter().find(|(known, _)| known == family);
+        found.map_or("–".to_owned(), |(_, ratio)| brief(*ratio))
+    });
+    let score = format!("{:.2}", judged.score);
+    counts.into_iter().chain(families).chain([score]).collect()
+}
+
+/// The word of a scheduler, its color, and its class on a page. The first is the base.
+pub(super) fn verdict(place: usize, judged: &Judgement<'_>) -> (&'static str, Color, &'static str) {
+    match (place, judged.is_regression()) {
+        (0, _) => ("base", Color::Grey, "skipped"),
+        (_, true) => ("regression", Color::Red, "broken"),
+        (_, false) => ("no regression", Color::Green, "holds"),
     }
-    table.trim_fmt()
 }
 
 /// `1.12 ±0.04`: how far the farthest seed is from the mean.
-pub(super) fn brief(ratio: Ratio) -> String {
+fn brief(ratio: Ratio) -> String {
     let spread = (ratio.mid - ratio.low).max(ratio.high - ratio.mid);
     format!("{:.2} ±{spread:.2}", ratio.mid)
 }
@@ -99,21 +110,21 @@ fn counts(judged: &Judgement<'_>, who: &str) -> String {
     };
     let words = ["better", "worse", "same", "inconclusive"].map(|word| (word, count(word)));
     let words = words.iter().filter(|(_, count)| *count > 0);
-    let words: Vec<String> = words
-        .map(|(word, count)| format!("{word} in {count}"))
-        .collect();
+    let words = join(
+        words.map(|(word, count)| format!("{word} in {count}")),
+        ", ",
+    );
     let losses = losses(judged).into_iter().take(MOST_LOSSES);
     let losses = losses.filter_map(|figure| {
-        let ratio = figure.comparison.ratio()?;
+        let ratio = figure.ratio?;
         Some(format!("{} {}", place(figure), shown(ratio)))
     });
-    let losses: Vec<String> = losses.collect();
-    let worst = match losses.is_empty() {
-        true => String::new(),
-        false => format!("; worst: {}", losses.join(", ")),
+    let worst = match join(losses, ", ").as_str() {
+        "" => String::new(),
+        losses => format!("; worst: {losses}"),
     };
     let all = judged.figures.len();
-    format!("- {who}, of {all} figures: {}{worst}", words.join(", "))
+    format!("- {who}, of {all} figures: {words}{worst}")
 }
 
 /// What is absent, a sentence for each setup, and why.
@@ -156,21 +167,19 @@ pub fn place(figure: &Compared<'_>) -> String {
 /// What is worse, the largest loss first.
 pub fn losses<'j, 'c>(judged: &'j Judgement<'c>) -> Vec<&'j Compared<'c>> {
     let all = judged.figures.iter();
-    let worse = all.filter(|one| matches!(one.comparison, Comparison::Worse(_)));
+    let worse = all.filter(|one| one.comparison == Comparison::Worse);
     let mut worse: Vec<_> = worse.collect();
-    let mid = |figure: &Compared<'_>| figure.comparison.ratio().map_or(0.0, |ratio| ratio.mid);
+    let mid = |figure: &Compared<'_>| figure.ratio.map_or(0.0, |ratio| ratio.mid);
     worse.sort_by(|one, other| mid(one).partial_cmp(&mid(other)).unwrap_or(Ordering::Equal));
     worse
 }
 
 /// Each figure a row, a column for each scheduler.
 fn figures(judgements: &[Judgement<'_>]) -> String {
-    let mut table = listing::table();
     let head = ["scenario", "machine", "figure"].map(str::to_owned);
     let names = judgements.iter().map(|judged| name(judged.column));
-    table.set_header(head.into_iter().chain(names));
-    let rows = judgements.first().map_or(0, |judged| judged.figures.len());
-    for row in 0..rows {
+    let rows = 0..judgements.first().map_or(0, |judged| judged.figures.len());
+    let rows = rows.map(|row| {
         let first = &judgements[0].figures[row];
         let head = [
             printable(&first.setup.scenario.name).to_string(),
@@ -178,30 +187,32 @@ fn figures(judgements: &[Judgement<'_>]) -> String {
             first.figure.name.clone(),
         ];
         let each = judgements.iter().map(|judged| {
-            let comparison = judged.figures[row].comparison;
-            let text = comparison
-                .ratio()
-                .map_or(comparison.name().to_owned(), shown);
+            let Compared {
+                comparison, ratio, ..
+            } = judged.figures[row];
+            let text = ratio.map_or(comparison.name().to_owned(), shown);
             let doubt = match comparison {
-                Comparison::Inconclusive(_) => " ?",
+                Comparison::Inconclusive => " ?",
                 _ => "",
             };
             let text = format!("{text}{doubt}");
             let color = match comparison {
-                Comparison::Better(_) => Color::Green,
+                Comparison::Better => Color::Green,
                 found if found.is_loss() => Color::Red,
                 _ => Color::Reset,
             };
             Text::new(text).fg(color)
         });
-        table.add_row(head.map(Text::new).into_iter().chain(each));
-    }
-    table.trim_fmt()
+        head.map(Text::new)
+            .into_iter()
+            .chain(each)
+            .collect::<Vec<_>>()
+    });
+    listing::headed(head.into_iter().chain(names), rows)
 }
 
 pub(super) fn legend(contest: &Contest) -> String {
-    let seeds: Vec<String> = contest.seeds.iter().map(u64::to_string).collect();
-    let of_chance = match seeds.len() {
+    let of_chance = match contest.seeds.len() {
         1 => " One seed says nothing of chance: margins alone decide.",
         _ => "",
     };
@@ -210,7 +221,7 @@ pub(super) fn legend(contest: &Contest) -> String {
          figure; ± is the farthest seed, in parentheses are the least and the most; `?` is inconclusive. Score: \
          {FORMULA}.{of_chance}",
         contest.set.version,
-        seeds.join(", "),
+        join(&contest.seeds, ", "),
         contest.setups.len(),
         contest.columns[0].world.name(),
         name(&contest.columns[0]),

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use comfy_table::Cell as Text;
+use itertools::join;
 use warmq_experiment::Runs;
 use warmq_experiment::judgement::{Contest, Family, Judgement, Ratio};
 use warmq_law::Column;
@@ -181,13 +181,7 @@ impl Tried {
             Some(why) => format!("no {}: {why}", place(one)),
             None => format!("no {}", place(one)),
         });
-        let breaks: Vec<String> = judged
-            .laws
-            .regressed
-            .iter()
-            .cloned()
-            .chain(absent)
-            .collect();
+        let breaks = judged.laws.regressed.iter().cloned().chain(absent);
         let mut settings = judged.column.settings().unwrap_or_default();
         settings.retain(|pair| tuned.iter().any(|one| one.key == pair.key));
         let text = |text: &str| printable(text).to_string();
@@ -198,11 +192,11 @@ impl Tried {
         let label = settings.iter().map(|(key, value)| format!("{key}={value}"));
         Tried {
             column: judged.column.clone(),
-            label: label.collect::<Vec<_>>().join(";"),
+            label: join(label, ";"),
             settings,
             families: judged.families.clone(),
             score: judged.score,
-            breaks: breaks.join(", "),
+            breaks: join(breaks, ", "),
             scenarios: names.into_iter().map(ratio).collect(),
             seeds,
         }
@@ -309,35 +303,36 @@ impl<'r> Tuning<'r> {
         let best = best.map(|best| format!("Recommended: {}", name(&best.column)));
         let first = format!("{tried} combinations, of which {whole} were judged whole.");
         let mut parts = vec![first, self.table(), best.unwrap_or(NOTHING.to_owned())];
-        let mut table = listing::table();
-        table.set_header(["scenario", "best settings", "ratio", "recommended"]);
-        for (scenario, best, ratios) in self.by_scenario() {
-            let [ratio, usual] = ratios.map(|ratio| format!("{ratio:.2}"));
-            table.add_row([
-                &printable(scenario).to_string(),
-                &best.label,
-                &ratio,
-                &usual,
-            ]);
-        }
-        parts.extend((!table.is_empty()).then(|| table.trim_fmt()));
+        let rows = self
+            .by_scenario()
+            .into_iter()
+            .map(|(scenario, best, ratios)| {
+                let [ratio, usual] = ratios.map(|ratio| format!("{ratio:.2}"));
+                [
+                    printable(scenario).to_string(),
+                    best.label.clone(),
+                    ratio,
+                    usual,
+                ]
+            });
+        let head = ["scenario", "best settings", "ratio", "recommended"];
+        parts.extend((rows.len() > 0).then(|| listing::headed(head, rows)));
         parts.join("\n\n")
     }
 
     /// A row each; those that no other one beats are marked.
     fn table(&self) -> String {
-        let mut table = listing::table();
         let head = ["", "settings"].into_iter().chain(Family::WORDS);
-        table.set_header(head.chain(["score", "breaks"]));
-        for row in self.whole() {
+        let head = head.chain(["score", "breaks"]);
+        let rows = self.whole().into_iter().map(|row| {
             let mark = if self.is_front(row) { "*" } else { "" };
             let ratio = |family| row.ratio(family).map_or("–".to_owned(), shown);
             let families = Family::ALL.map(ratio).into_iter();
-            let head = [mark.to_owned(), row.label.clone()].into_iter();
+            let first = [mark.to_owned(), row.label.clone()].into_iter();
             let last = [format!("{:.3}", row.score), row.breaks.clone()];
-            table.add_row(head.chain(families).chain(last).map(Text::new));
-        }
-        format!("{}\n{FRONT}", table.trim_fmt())
+            first.chain(families).chain(last).collect::<Vec<String>>()
+        });
+        format!("{}\n{FRONT}", listing::headed(head, rows))
     }
 }
 

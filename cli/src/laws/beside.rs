@@ -1,6 +1,7 @@
 //! The lab beside guests, figure by figure, as tables.
 
-use comfy_table::Color;
+use comfy_table::{Cell, Color};
+use itertools::join;
 use warmq_law::shown::value;
 use warmq_law::{Column, Kind, Prediction};
 
@@ -8,9 +9,8 @@ use crate::listing;
 
 /// Each figure a line, and how many of each kind agree.
 pub fn table(all: &[Prediction<'_>]) -> String {
-    let mut table = listing::table();
-    table.set_header(["law", "figure", "kernel", "lab", "guest", "from, to", ""]);
-    for pair in all {
+    let head = ["law", "figure", "kernel", "lab", "guest", "from, to", ""];
+    let rows = all.iter().map(|pair| {
         let shown = |figure: f64| value(figure, pair.kind.unit());
         let range = match pair.guest.low < pair.guest.high {
             true => format!("{}, {}", shown(pair.guest.low), shown(pair.guest.high)),
@@ -20,17 +20,17 @@ pub fn table(all: &[Prediction<'_>]) -> String {
             true => Color::Reset,
             false => Color::Red,
         };
-        table.add_row([
-            comfy_table::Cell::new(pair.law),
-            comfy_table::Cell::new(pair.figure),
-            comfy_table::Cell::new(pair.column.to_string()),
-            comfy_table::Cell::new(shown(pair.lab)),
-            comfy_table::Cell::new(shown(pair.guest.value)),
-            comfy_table::Cell::new(range),
-            comfy_table::Cell::new(mark(pair)).fg(color),
-        ]);
-    }
-    format!("{}\n\n{}", table.trim_fmt(), sums(all))
+        [
+            Cell::new(pair.law),
+            Cell::new(pair.figure),
+            Cell::new(pair.column),
+            Cell::new(shown(pair.lab)),
+            Cell::new(shown(pair.guest.value)),
+            Cell::new(range),
+            Cell::new(mark(pair)).fg(color),
+        ]
+    });
+    format!("{}\n\n{}", listing::headed(head, rows), sums(all))
 }
 
 fn mark(pair: &Prediction<'_>) -> &'static str {
@@ -60,11 +60,12 @@ pub fn sums(all: &[Prediction<'_>]) -> String {
     let row = |name: &str, of: &dyn Fn(&Prediction<'_>) -> bool| {
         let columns = columns.iter();
         let of_column = columns.map(|column| count(&|pair| pair.column == *column && of(pair)));
-        let cells: Vec<String> = of_column.chain([count(of)]).collect();
-        format!("| {name} | {} |\n", cells.join(" | "))
+        format!(
+            "| {name} | {} |\n",
+            join(of_column.chain([count(of)]), " | ")
+        )
     };
-    let heads: Vec<String> = columns.iter().map(ToString::to_string).collect();
-    let mut text = format!("| | {} | all |\n", heads.join(" | "));
+    let mut text = format!("| | {} | all |\n", join(&columns, " | "));
     text.push_str(&format!("|{}\n", "---|".repeat(columns.len() + 2)));
     for (name, kind) in Kind::NAMES {
         text.push_str(&row(name, &|pair| pair.is_measure && pair.kind == kind));

@@ -1,6 +1,7 @@
 //! The matrix for a terminal.
 
 use comfy_table::{Cell as Text, Color, ColumnConstraint};
+use itertools::join;
 use warmq_law::shown::{asked, value};
 use warmq_law::{Cell, Column, Verdict};
 use warmq_metrics::evidence::Evidence;
@@ -26,12 +27,9 @@ pub fn table(cells: &[Cell<'_>], columns: &[Column]) -> String {
     if let Some(names) = table.column_mut(0) {
         names.set_constraint(ColumnConstraint::ContentWidth);
     }
-    let notes: Vec<String> = cells.iter().filter_map(note).collect();
-    let summary = summary(cells);
-    match notes.is_empty() {
-        true => format!("{}\n\n{summary}", table.trim_fmt()),
-        false => format!("{}\n\n{}\n\n{summary}", table.trim_fmt(), notes.join("\n")),
-    }
+    let notes = join(cells.iter().filter_map(note), "\n");
+    let texts = [table.trim_fmt(), notes, summary(cells)];
+    join(texts.iter().filter(|text| !text.is_empty()), "\n\n")
 }
 
 /// The matrix in Markdown, and how many cells of each column hold, are broken or inconclusive.
@@ -111,8 +109,8 @@ fn note(cell: &Cell<'_>) -> Option<String> {
                 )
             });
             let parts = [found.unwrap_or_default(), why.clone(), instead(cell)];
-            let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-            let mut lines = format!("{sign} {lead}: {}", parts.join("; "));
+            let said = join(parts.iter().filter(|part| !part.is_empty()), "; ");
+            let mut lines = format!("{sign} {lead}: {said}");
             if let Some(trace) = cell.kept.as_ref().and_then(|kept| kept.trace.as_ref()) {
                 lines.push_str(&format!("\n    trace: {}", printable(trace)));
             }
@@ -133,12 +131,10 @@ pub fn waited(evidence: &Evidence) -> String {
     let waited = evidence.to.since(evidence.from);
     let us = |span: warmq_units::Duration| value(span.0 as f64 / 1e6, "us");
     let ran = evidence.ran.iter().take(3);
-    let ran: Vec<String> = ran
-        .map(|(name, span)| format!("{name} ({})", us(*span)))
-        .collect();
-    let instead = match ran.is_empty() {
-        true => "nobody ran on its CPUs".to_owned(),
-        false => format!("meanwhile ran {}", ran.join(", ")),
+    let ran = ran.map(|(name, span)| format!("{name} ({})", us(*span)));
+    let instead = match join(ran, ", ").as_str() {
+        "" => "nobody ran on its CPUs".to_owned(),
+        ran => format!("meanwhile ran {ran}"),
     };
     format!(
         "{} waited longest, {}; {instead}",

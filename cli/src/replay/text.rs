@@ -4,8 +4,7 @@ use warmq_replay::{Figure, Figures, Line};
 
 use super::Replayed;
 use crate::diagnose::text::time;
-use crate::listing;
-use crate::output::Screen;
+use crate::{listing, output};
 
 /// So many tasks are printed.
 const MOST: usize = 24;
@@ -29,17 +28,12 @@ pub fn of(replayed: &Replayed) -> String {
     if !missing.is_empty() {
         parts.push(missing.join("\n"));
     }
-    parts.push(
-        Screen::of_results()
-            .terminal(true)
-            .section(&replayed.section),
-    );
+    parts.push(output::results().section(&replayed.section));
     parts.join("\n\n")
 }
 
 fn table(lines: &[Line]) -> String {
-    let mut table = listing::table();
-    table.set_header([
+    let head = [
         "task",
         "recorded: share",
         "wait p50",
@@ -49,35 +43,30 @@ fn table(lines: &[Line]) -> String {
         "wait p50",
         "p99",
         "woken/s",
-    ]);
-    for line in lines.iter().take(MOST) {
+    ];
+    let rows = lines.iter().take(MOST).map(|line| {
         let name = match line.tasks {
             1 => line.task.clone(),
             tasks => format!("{} ({tasks})", line.task),
         };
         let cells = [&line.recorded, &line.replayed].into_iter().flat_map(cells);
-        table.add_row(std::iter::once(name).chain(cells));
-    }
-    listing::align_numbers(&mut table, Some(0));
+        std::iter::once(name).chain(cells).collect::<Vec<String>>()
+    });
+    let table = listing::of_numbers(head, &[0], rows);
     let rest = match lines.len().saturating_sub(MOST) {
         0 => String::new(),
         more => format!("\n{more} more had less"),
     };
-    format!("{}{rest}", table.trim_fmt())
+    format!("{table}{rest}")
 }
 
 /// What differs from the recording, a line for each task, whether it is in the table or not.
 fn differing(lines: &[Line]) -> String {
     let differ = lines.iter().filter(|line| !line.differs.is_empty());
-    let differ: Vec<String> = differ
-        .map(|line| format!("  {}: {}", line.task, differences(line)))
-        .collect();
-    match differ.is_empty() {
-        true => "nothing differs from the recording by more than a quarter".to_owned(),
-        false => format!(
-            "more than a quarter off the recording:\n{}",
-            differ.join("\n")
-        ),
+    let differ = differ.map(|line| format!("  {}: {}", line.task, differences(line)));
+    match itertools::join(differ, "\n").as_str() {
+        "" => "nothing differs from the recording by more than a quarter".to_owned(),
+        differ => format!("more than a quarter off the recording:\n{differ}"),
     }
 }
 
@@ -95,7 +84,7 @@ fn differences(line: &Line) -> String {
             None => format!("{figure}: none recorded"),
         }
     });
-    differences.collect::<Vec<_>>().join(", ")
+    itertools::join(differences, ", ")
 }
 
 fn cells(figures: &Figures) -> [String; 4] {

@@ -128,10 +128,9 @@ impl SourceCode for Excerpt {
 fn escaped(text: &str) -> String {
     let lines = text.split('\n').map(|line| {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        let cells = line.split('\t').map(|cell| printable(cell).to_string());
-        cells.collect::<Vec<_>>().join("\t")
+        itertools::join(line.split('\t').map(printable), "\t")
     });
-    lines.collect::<Vec<_>>().join("\n")
+    itertools::join(lines, "\n")
 }
 
 /// The part of `line` around its byte `place`.

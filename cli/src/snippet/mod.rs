@@ -62,7 +62,7 @@ fn mistake(problem: &Problem) -> Mistake {
 }
 
 fn drawn(mistake: &Mistake) -> String {
-    let screen = output::Screen::of_messages();
+    let screen = output::messages();
     let theme = if screen.colors {
         GraphicalTheme::unicode()
     } else {

@@ -1,6 +1,6 @@
 //! The walk as a section of a page.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_report::{
     Axis, Label, Origin, Parameter, Plot, PlotPoint, Point, Row, Scale, Section, Series, Verdict,
@@ -42,24 +42,15 @@ pub fn section(walk: &Walk, command: &str) -> Section {
 }
 
 fn rows(walk: &Walk) -> Vec<Row> {
-    let row = |walked: &WalkRow, metric: &str, unit: &str, value: f64, low: f64, high: f64| Row {
-        experiment: ID.to_owned(),
-        point: Point::new([
-            ("blocks", walked.blocks.into()),
-            ("colors", walked.colors.into()),
-        ]),
-        metric: metric.to_owned(),
-        value,
-        unit: unit.to_owned(),
-        low,
-        high,
-        published: None,
-        calibration: false,
+    let row = |walked: &WalkRow, figure: (&str, &str), values| {
+        let WalkRow { blocks, colors, .. } = *walked;
+        let point = [("blocks", blocks.into()), ("colors", colors.into())];
+        Row::ours(ID, Point::new(point), figure, values)
     };
     let measured = walk.rows().map(|(walked, _)| {
         let spread = walked.ns_per_visit;
-        let (value, low, high) = (spread.median, spread.low, spread.high);
-        row(walked, "measured_visit", "ns", value, low, high)
+        let values = [spread.median, spread.low, spread.high];
+        row(walked, ("measured_visit", "ns"), values)
     });
     let simulated = walk.rows().flat_map(|(walked, twin)| {
         let times = (twin.least.ns_per_visit, twin.most.ns_per_visit);
@@ -67,20 +58,25 @@ fn rows(walk: &Walk) -> Vec<Row> {
         let times = times.map(|(metric, ns)| (metric, "ns", ns));
         let ratios = ends(walk, "simulated_over_measured", twin.ratios(walked)).into_iter();
         let all = times.chain(ratios.map(|(metric, times)| (metric, "", times)));
-        all.map(move |(metric, unit, value)| row(walked, &metric, unit, value, value, value))
+        all.map(move |(metric, unit, value)| row(walked, (&metric, unit), [value; 3]))
     });
     measured.chain(simulated).collect()
 }
 
 /// A metric where the sets are known; where they are not, one for each end of the range.
-fn ends(walk: &Walk, metric: &str, (least, most): (f64, f64)) -> Vec<(String, f64)> {
-    if walk.sets_known() {
-        return vec![(metric.to_owned(), least)];
-    }
-    vec![
+pub fn ends<T>(walk: &Walk, metric: &str, (least, most): (T, T)) -> BTreeMap<String, T> {
+    let ends = [
         (format!("{metric}_least"), least),
         (format!("{metric}_most"), most),
-    ]
+    ];
+    match walk.sets_known() {
+        true => ends
+            .into_iter()
+            .take(1)
+            .map(|(_, least)| (metric.to_owned(), least))
+            .collect(),
+        false => ends.into(),
+    }
 }
 
 /// Whether measured may be what was simulated, as far as that is known.
@@ -115,21 +111,12 @@ fn of(walk: &Walk, colors: u32, origin: Origin) -> Series {
     let mut points: Vec<(u32, PlotPoint)> = rows
         .map(|(row, twin)| {
             let (x, spread) = (X::Number(f64::from(row.blocks)), row.ns_per_visit);
-            let point = match origin {
-                Origin::Measured => PlotPoint {
-                    x,
-                    y: spread.median,
-                    low: spread.low,
-                    high: spread.high,
-                },
-                Origin::Simulated | Origin::Published => PlotPoint {
-                    x,
-                    y: f64::midpoint(twin.least.ns_per_visit, twin.most.ns_per_visit),
-                    low: twin.least.ns_per_visit,
-                    high: twin.most.ns_per_visit,
-                },
+            let (least, most) = (twin.least.ns_per_visit, twin.most.ns_per_visit);
+            let (y, low, high) = match origin {
+                Origin::Measured => (spread.median, spread.low, spread.high),
+                Origin::Simulated | Origin::Published => (f64::midpoint(least, most), least, most),
             };
-            (row.blocks, point)
+            (row.blocks, PlotPoint { x, y, low, high })
         })
         .collect();
     points.sort_by_key(|(blocks, _)| *blocks);
@@ -233,7 +220,7 @@ fn faster(walk: &Walk) -> Option<Verdict> {
     (!pairs.is_empty()).then(|| Verdict {
         statement: "As many colors as equation 3 asks for make every visit faster".to_owned(),
         holds: pairs.iter().all(holds),
-        numbers: pairs.iter().map(numbers).collect::<Vec<_>>().join("; "),
+        numbers: itertools::join(pairs.iter().map(numbers), "; "),
         source: "equation 3".to_owned(),
     })
 }

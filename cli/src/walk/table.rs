@@ -1,13 +1,14 @@
 //! The walk for a terminal.
 
 use comfy_table::{Cell, Color};
+use itertools::join;
 use warmq_report::{Section, Verdict};
 use warmq_walk::{Known, Search, WalkRow};
 
 use super::section::fits;
 use super::{Twin, Walk};
 use crate::listing;
-use crate::output::Screen;
+use crate::output;
 
 const HEAD: [&str; 8] = [
     "blocks",
@@ -25,19 +26,11 @@ const LEGEND: &str = "Times are ns a visit; needed: the colors that equation 3 a
 
 /// What it was measured on, the rows, and what follows from them.
 pub fn table(walk: &Walk, section: &Section) -> String {
-    let mut table = listing::table();
-    table.set_header(HEAD);
-    for (row, twin) in walk.rows() {
-        table.add_row(line(row, twin));
-    }
-    listing::align_numbers(&mut table, None);
+    let lines = walk.rows().map(|(row, twin)| line(row, twin));
+    let table = listing::of_numbers(HEAD, &[], lines);
     let (title, place) = (&section.title, listing::paragraph(&on_what(walk)));
-    let verdicts = section.verdicts.iter().map(verdict).collect::<Vec<_>>();
-    format!(
-        "{title}\n{place}\n\n{}\n\n{LEGEND}\n\n{}",
-        table.trim_fmt(),
-        verdicts.join("\n")
-    )
+    let verdicts = join(section.verdicts.iter().map(verdict), "\n");
+    format!("{title}\n{place}\n\n{table}\n\n{LEGEND}\n\n{verdicts}")
 }
 
 fn verdict(verdict: &Verdict) -> String {
@@ -62,7 +55,7 @@ pub fn on_what(walk: &Walk) -> String {
         cache.size,
         cache.ways,
         cache.line,
-        levels.collect::<Vec<_>>().join(", "),
+        join(levels, ", "),
         facts.block_size,
         facts.lines,
         facts.color_bits,
@@ -109,7 +102,7 @@ fn line(row: &WalkRow, twin: &Twin) -> [Cell; 8] {
         Cell::new(format!("{:.1}", spread.median)),
         Cell::new(format!("{:.1} .. {:.1}", spread.low, spread.high)),
         Cell::new(listing::range(&times, |time| format!("{time:.1}"))),
-        if !fits(ratios) && Screen::of_results().colors {
+        if !fits(ratios) && output::results().colors {
             ratio.fg(Color::Yellow)
         } else {
             ratio

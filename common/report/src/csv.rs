@@ -64,8 +64,11 @@ fn write_line<'a>(
     fields: impl Iterator<Item = Cow<'a, str>>,
     out: &mut impl Write,
 ) -> Result<(), WriteError> {
-    let line: Vec<String> = fields.map(|field| quoted(&field)).collect();
-    writeln!(out, "{}", line.join(","))?;
+    writeln!(
+        out,
+        "{}",
+        itertools::join(fields.map(|field| quoted(&field)), ",")
+    )?;
     Ok(())
 }
 

@@ -181,7 +181,7 @@ fn name(section: &Section, keys: &[&str], values: &Values) -> String {
             .map(|value| section.name_of(key, value))
             .filter(|name| !name.is_empty())
     });
-    named.collect::<Vec<_>>().join(" · ")
+    itertools::join(named, " · ")
 }
 
 /// Counts ascend, as a reader expects of columns; names and sizes stay in the order of the sweep.

@@ -53,6 +53,26 @@ pub enum PointValue {
 }
 
 impl Row {
+    /// A figure of ours that nobody published: the value, and the ends of its interval.
+    pub fn ours(
+        experiment: &str,
+        point: Point,
+        (metric, unit): (&str, &str),
+        [value, low, high]: [f64; 3],
+    ) -> Row {
+        Row {
+            experiment: experiment.to_owned(),
+            point,
+            metric: metric.to_owned(),
+            value,
+            unit: unit.to_owned(),
+            low,
+            high,
+            published: None,
+            calibration: false,
+        }
+    }
+
     /// What is measured, and the point, if the experiment has several.
     pub fn place(&self) -> String {
         match self.point.to_string().as_str() {
@@ -114,11 +134,8 @@ impl Serialize for Point {
 /// `cpus = 2, scheduler = mq`.
 impl fmt::Display for Point {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (key, value)) in self.0.iter().enumerate() {
-            let comma = if index == 0 { "" } else { ", " };
-            write!(formatter, "{comma}{key} = {value}")?;
-        }
-        Ok(())
+        let pairs = self.0.iter().map(|(key, value)| format!("{key} = {value}"));
+        formatter.write_str(&itertools::join(pairs, ", "))
     }
 }
 

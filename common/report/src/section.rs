@@ -94,7 +94,7 @@ pub struct Verdict {
 }
 
 /// A number that went into a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Parameter {
     /// Its key in the file that sets it: `cache.l2.latency`.
     pub name: String,

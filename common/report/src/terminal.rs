@@ -79,16 +79,15 @@ impl Terminal {
     /// deviation.
     pub fn summary(self, report: &Report) -> String {
         let summary = report.summary();
-        let mut table = self.table(RULED);
-        table.set_header([
+        let head = [
             "experiment",
             "in the paper",
             "claims",
             "calibrated",
             "predicted",
-        ]);
-        for section in &summary.sections {
-            table.add_row(vec![
+        ];
+        let sections = summary.sections.iter().map(|section| {
+            vec![
                 Cell::new(&section.title),
                 Cell::new(if section.paper.is_empty() {
                     "–"
@@ -98,49 +97,55 @@ impl Terminal {
                 share(section.held, section.held + section.failed),
                 cells(section.calibration),
                 cells(section.prediction),
-            ]);
-        }
+            ]
+        });
         let (held, claims) = summary.claims();
-        table.add_row(vec![
+        let all = vec![
             Cell::new("all").add_attribute(Attribute::Bold),
             Cell::new(""),
             share(held, claims),
             cells(summary.calibration()),
             cells(summary.prediction()),
-        ]);
-        for column in 2..=4 {
-            right(&mut table, column);
-        }
+        ];
+        let table = self.ruled(head, 2, sections.chain([all]));
         format!("{}\n{}", table.trim_fmt(), worst(&summary))
     }
 
     fn pivot(self, section: &Section, pivot: &Pivot) -> Table {
-        let mut table = self.table(RULED);
-        let heads = pivot
-            .keys
-            .iter()
-            .copied()
-            .chain(pivot.columns.iter().map(|column| {
-                if column.is_empty() {
-                    pivot.metric
-                } else {
-                    column.as_str()
-                }
-            }));
-        table.set_header(heads);
-        for Line { names, cells } in &pivot.lines {
+        let columns = pivot.columns.iter().map(|column| match column.as_str() {
+            "" => pivot.metric,
+            column => column,
+        });
+        let rows = pivot.lines.iter().map(|Line { names, cells }| {
             let cells = cells.iter();
             let cells = cells.map(|row| row.map_or(Cell::new("–"), |row| cell(section, row)));
-            table.add_row(names.iter().map(Cell::new).chain(cells));
-        }
-        for column in pivot.keys.len()..pivot.keys.len() + pivot.columns.len() {
-            right(&mut table, column);
+            names
+                .iter()
+                .map(Cell::new)
+                .chain(cells)
+                .collect::<Vec<Cell>>()
+        });
+        let keys = pivot.keys.iter().copied();
+        self.ruled(keys.chain(columns), pivot.keys.len(), rows)
+    }
+
+    /// A table between rules. Its columns are figures, but for the first, which are `words`.
+    fn ruled(
+        self,
+        head: impl Into<comfy_table::Row>,
+        words: usize,
+        rows: impl IntoIterator<Item = Vec<Cell>>,
+    ) -> Table {
+        let mut table = self.table(RULED);
+        table.set_header(head).add_rows(rows);
+        for column in table.column_iter_mut().skip(words) {
+            column.set_cell_alignment(CellAlignment::Right);
         }
         table
     }
 
     fn verdicts(self, section: &Section) -> Table {
-        let mut table = self.table(NOTHING);
+        let mut table = self.plain();
         for verdict in &section.verdicts {
             let (mark, color) = if verdict.holds {
                 ("✓", Color::Green)
@@ -160,6 +165,11 @@ impl Terminal {
             ]);
         }
         table
+    }
+
+    /// A table without lines, of the width of the terminal.
+    pub fn plain(self) -> Table {
+        self.table(NOTHING)
     }
 
     fn table(self, style: TableStyle) -> Table {
@@ -247,12 +257,6 @@ fn share(part: usize, whole: usize) -> Cell {
         Color::Yellow
     };
     Cell::new(format!("{part} of {whole}")).fg(color)
-}
-
-fn right(table: &mut Table, column: usize) {
-    if let Some(column) = table.column_mut(column) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
 }
 
 /// The cells with the largest deviations, a line each.

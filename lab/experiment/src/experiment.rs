@@ -389,15 +389,16 @@ impl Experiment {
         self.measures.find(name)
     }
 
+    /// What was published of a measure at a point.
+    pub(crate) fn published_at(&self, metric: &str, point: &Point) -> Option<&Published> {
+        let mut all = self.published.iter();
+        all.find(|published| published.metric == metric && published.point == *point)
+    }
+
     /// The name of `point` for people: its values in the order of the sweep.
     pub fn name_of(&self, point: &Point) -> String {
         let named = |axis: &Axis| Some(format!("{} = {}", axis.key, point.0.get(&axis.key)?));
-        self.parts
-            .axes
-            .iter()
-            .filter_map(named)
-            .collect::<Vec<_>>()
-            .join(", ")
+        itertools::join(self.parts.axes.iter().filter_map(named), ", ")
     }
 }
 

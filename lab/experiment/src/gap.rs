@@ -89,19 +89,14 @@ fn rows(shape: &str, gaps: &Gaps) -> Vec<Row> {
             ("late_p99", gaps.percentile(figure, 99)),
             ("late_max", gaps.percentile(figure, 100)),
         ];
-        figures.map(|(metric, permille)| Row {
-            experiment: GAP.to_owned(),
-            point: Point::new([
-                ("instances", shape.to_owned().into()),
-                ("schedule", schedule.to_owned().into()),
-            ]),
-            metric: metric.to_owned(),
-            value: percent(permille),
-            unit: "%".to_owned(),
-            low: percent(permille),
-            high: percent(permille),
-            published: None,
-            calibration: false,
+        figures.map(|(metric, permille)| {
+            let point = [("instances", shape.into()), ("schedule", schedule.into())];
+            Row::ours(
+                GAP,
+                Point::new(point),
+                (metric, "%"),
+                [percent(permille); 3],
+            )
         })
     };
     SCHEDULES.into_iter().flat_map(of_schedule).collect()

@@ -37,15 +37,15 @@ impl Experiment {
 
     fn not_swept(&self, key: &str) -> NotDone {
         let axes = self.parts.axes.iter();
-        let keys: Vec<&str> = axes.map(|axis| axis.key.as_str()).collect();
-        let help = format!("the sweep has {}", keys.join(", "));
+        let keys = itertools::join(axes.map(|axis| &axis.key), ", ");
+        let help = format!("the sweep has {keys}");
         NotDone::Usage(format!("--point: `{key}` is not swept"), help)
     }
 
     fn no_such_point(&self, options: &Options) -> NotDone {
         let points = self.points_of(options).into_iter();
-        let words: Vec<String> = points.map(|point| self.name_of(point)).collect();
-        let help = format!("use one of: {}", words.join("; "));
+        let names = itertools::join(points.map(|point| self.name_of(point)), "; ");
+        let help = format!("use one of: {names}");
         NotDone::Usage("--point: the sweep has no such point".to_owned(), help)
     }
 }

@@ -134,10 +134,7 @@ impl Experiment {
                 if self.everything && value.is_nan() {
                     continue;
                 }
-                let here = |published: &&crate::experiment::Published| {
-                    published.metric == measure.name && published.point == *point
-                };
-                let published = self.published.iter().find(here);
+                let published = self.published_at(&measure.name, point);
                 rows.push(Row {
                     experiment: self.id.clone(),
                     point: self.shown_point(point),

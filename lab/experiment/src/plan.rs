@@ -7,6 +7,8 @@ use warmq_units::{Duration, Seed};
 
 use warmq_config::Value;
 
+use crate::point::pairs;
+
 warmq_units::named! {
     /// The parts that a run is made of, in the order in which they are named.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +22,14 @@ warmq_units::named! {
         /// The programs that run.
         Workload = "workload",
     }
+}
+
+/// Names of world, machine, scheduler and workload, by the part.
+pub(crate) fn named(names: [&str; 4]) -> BTreeMap<Part, String> {
+    Part::ALL
+        .into_iter()
+        .zip(names.map(str::to_owned))
+        .collect()
 }
 
 impl Part {
@@ -83,13 +93,7 @@ impl Plan {
 
 impl fmt::Display for Configured {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.name)?;
-        let settings: Vec<String> = self
-            .settings
-            .iter()
-            .map(|(name, value)| format!("{name} = {value}"))
-            .collect();
-        write!(formatter, " ({})", settings.join(", "))
+        write!(formatter, "{} ({})", self.name, pairs(&self.settings))
     }
 }
 

@@ -60,11 +60,14 @@ impl Filter {
 
 impl fmt::Display for Point {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pairs: Vec<String> = self
-            .0
-            .iter()
-            .map(|(key, value)| format!("{key} = {value}"))
-            .collect();
-        formatter.write_str(&pairs.join(", "))
+        formatter.write_str(&pairs(&self.0))
     }
+}
+
+/// `cpus = 2, scheduler = mq`.
+pub(crate) fn pairs(values: &BTreeMap<String, Value>) -> String {
+    itertools::join(
+        values.iter().map(|(key, value)| format!("{key} = {value}")),
+        ", ",
+    )
 }

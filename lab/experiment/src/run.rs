@@ -107,6 +107,17 @@ impl Experiment {
     pub fn jobs(&self, options: &Options) -> Vec<Job> {
         self.job_list(options).iter().collect()
     }
+
+    /// The jobs of these seeds, each called `name`.
+    pub(crate) fn jobs_called(&self, name: &str, seeds: Vec<u64>) -> Vec<Job> {
+        let options = Options {
+            seeds: Some(seeds),
+            ..Options::default()
+        };
+        let mut jobs = self.jobs(&options);
+        jobs.iter_mut().for_each(|job| job.name = name.to_owned());
+        jobs
+    }
 }
 
 impl Runs {

@@ -67,17 +67,8 @@ impl Experiment {
         let place = self.shown_point(point);
         let row = |metric: MetricDescription| {
             let value = *measured.figures.get(&metric.name)?;
-            Some(Row {
-                experiment: self.id.clone(),
-                point: place.clone(),
-                metric: metric.name,
-                value,
-                unit: metric.unit,
-                low: value,
-                high: value,
-                published: None,
-                calibration: false,
-            })
+            let figure = (metric.name.as_str(), metric.unit.as_str());
+            Some(Row::ours(&self.id, place.clone(), figure, [value; 3]))
         };
         Section {
             rows: metrics.into_iter().filter_map(row).collect(),
@@ -110,9 +101,7 @@ impl Experiment {
         let Some(measure) = self.measure(&spec.y) else {
             return Vec::new();
         };
-        let mut simulated: Vec<(String, Vec<PlotPoint>)> = Vec::new();
-        let mut measured: Vec<(String, Vec<PlotPoint>)> = Vec::new();
-        let mut published: Vec<(String, Vec<PlotPoint>)> = Vec::new();
+        let mut series = Vec::new();
         for point in measure.domain.iter().filter(|point| spec.at.matches(point)) {
             let Some(x) = point.0.get(&spec.x).map(|value| self.place(spec, value)) else {
                 continue;
@@ -125,37 +114,23 @@ impl Experiment {
                     low: figure.low,
                     high: figure.high,
                 };
-                let is_real = self.parts.name_at(Part::World, point) != LAB;
-                let series = if is_real {
-                    &mut measured
-                } else {
-                    &mut simulated
+                let origin = match self.parts.name_at(Part::World, point) == LAB {
+                    true => Origin::Simulated,
+                    false => Origin::Measured,
                 };
                 // Nothing is no bar.
                 if drawn.y.is_finite() || !self.everything {
-                    add(series, &name, drawn);
+                    add(&mut series, &name, origin, drawn);
                 }
             }
-            let here = self
-                .published
-                .iter()
-                .find(|published| published.metric == spec.y && published.point == *point);
-            if let Some(figure) = here {
-                add(&mut published, &name, PlotPoint::exact(x, figure.value));
+            if let Some(figure) = self.published_at(&spec.y, point) {
+                let drawn = PlotPoint::exact(x, figure.value);
+                add(&mut series, &name, Origin::Published, drawn);
             }
         }
-        let of = |origin| {
-            move |(name, points)| Series {
-                name,
-                origin,
-                points,
-            }
-        };
-        let simulated = simulated.into_iter().map(of(Origin::Simulated));
-        simulated
-            .chain(measured.into_iter().map(of(Origin::Measured)))
-            .chain(published.into_iter().map(of(Origin::Published)))
-            .collect()
+        let order = [Origin::Simulated, Origin::Measured, Origin::Published];
+        series.sort_by_key(|one| order.iter().position(|origin| *origin == one.origin));
+        series
     }
 
     fn place(&self, spec: &PlotSpec, value: &Value) -> X {
@@ -231,10 +206,15 @@ fn plot(spec: &PlotSpec, series: Vec<Series>) -> Plot {
     }
 }
 
-fn add(series: &mut Vec<(String, Vec<PlotPoint>)>, name: &str, point: PlotPoint) {
-    match series.iter_mut().find(|(other, _)| other == name) {
-        Some((_, points)) => points.push(point),
-        None => series.push((name.to_owned(), vec![point])),
+fn add(series: &mut Vec<Series>, name: &str, origin: Origin, point: PlotPoint) {
+    let mut known = series.iter_mut();
+    match known.find(|other| other.name == name && other.origin == origin) {
+        Some(series) => series.points.push(point),
+        None => series.push(Series {
+            name: name.to_owned(),
+            origin,
+            points: vec![point],
+        }),
     }
 }
 
@@ -283,7 +263,7 @@ fn parameters(outcome: &Outcome) -> Vec<Parameter> {
     }
     let joined = |((name, unit, source), values): ((&str, &str, &str), BTreeSet<&str>)| Parameter {
         name: name.to_owned(),
-        value: values.into_iter().collect::<Vec<_>>().join(", "),
+        value: itertools::join(values, ", "),
         unit: unit.to_owned(),
         source: source.to_owned(),
     };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use warmq_config::{Problems, Setting};
+pub use warmq_report::Parameter;
 use warmq_report::Profile;
 
 use crate::plan::{Part, Plan};
@@ -124,19 +125,6 @@ pub struct Measured {
 
 /// The ending of a run that lasted as long as it should.
 pub const TIME_UP: &str = "time up";
-
-/// A parameter of the model, as it was in one run.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Parameter {
-    /// Its name, which begins with the part that owns it: `machine.cache.l2.latency`.
-    pub name: String,
-    /// Its value, printed.
-    pub value: String,
-    /// Its unit.
-    pub unit: String,
-    /// Who measured it, or the figure that it was calibrated on.
-    pub source: String,
-}
 
 /// Why a run gave no measurement.
 #[derive(

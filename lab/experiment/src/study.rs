@@ -98,12 +98,11 @@ impl Study {
             value,
         };
         let seeds: BTreeSet<u64> = self.runs.0.keys().map(|plan| plan.seed.0).collect();
-        let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
         let extent = if self.options.quick { "quick" } else { "full" };
         vec![
             fact("Extent", extent.to_owned()),
             fact("Runs", self.runs.0.len().to_string()),
-            fact("Seeds", seeds.join(", ")),
+            fact("Seeds", itertools::join(seeds, ", ")),
             fact("Done in", format!("{:.0} s", self.elapsed.as_secs_f64())),
         ]
     }

@@ -58,8 +58,8 @@ fn check_allowed(
     let Some(cpu) = cpu.filter(|cpu| !allowed.contains(cpu)) else {
         return Ok(());
     };
-    let numbers: Vec<String> = allowed.iter().map(|cpu| cpu.0.to_string()).collect();
-    let help = format!("write one of {}", numbers.join(", "));
+    let numbers = itertools::join(allowed.iter().map(|cpu| cpu.0), ", ");
+    let help = format!("write one of {numbers}");
     let problem = "this program may not run on that CPU";
     Err(WalkError::setting(field, cpu.0, problem, help))
 }

@@ -165,15 +165,13 @@ impl Set {
     /// What takes CPUs away, in a sentence.
     pub fn sentence(&self) -> String {
         let spans = self.taken.iter();
-        let spans: Vec<String> = spans
-            .map(|taken| format!("{} every {}", taken.steal.span, taken.steal.every))
-            .collect();
+        let spans = spans.map(|taken| format!("{} every {}", taken.steal.span, taken.steal.every));
         let share = 100.0 * self.share;
-        match spans.is_empty() {
-            true => format!("Nothing takes CPUs away for long ({share:.2} % in all)."),
-            false => format!(
-                "Taken away, by a hypervisor or firmware: {share:.2} % of a CPU, as {} in the mean.",
-                spans.join(", and ")
+        match itertools::join(spans, ", and ").as_str() {
+            "" => format!("Nothing takes CPUs away for long ({share:.2} % in all)."),
+            spans => format!(
+                "Taken away, by a hypervisor or firmware: {share:.2} % of a CPU, as {spans} in the \
+                 mean."
             ),
         }
     }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use chrono::Utc;
 use clap::Args;
+use itertools::join;
 use serde_json::json;
 use warmq_experiment::calibrate::{self, CannotCalibrate, Figure, Found, Step};
 use warmq_experiment::{Engine, RealKernel};
@@ -204,8 +205,7 @@ fn table(
     found: &[Found],
     away: &Set,
 ) -> String {
-    let mut table = listing::table();
-    table.set_header([
+    let head = [
         "cost",
         "before",
         "now",
@@ -213,15 +213,13 @@ fn table(
         "most",
         "in the lab",
         "play",
-    ]);
-    table.add_row([SYSTEM_CALL, "", call]);
-    for cells in transfers.iter().filter_map(Transfer::cells) {
-        table.add_row(cells);
-    }
+    ];
+    let mut rows = vec![[SYSTEM_CALL, "", call].map(str::to_owned).to_vec()];
+    rows.extend(transfers.iter().filter_map(Transfer::cells).map(Vec::from));
     let time = |cycles: Cycles| machine.clock.time_of(cycles).to_string();
-    for found in found {
-        let us = |figure: f64| Duration((figure * 1e6) as u64).to_string();
-        table.add_row([
+    let us = |figure: f64| Duration((figure * 1e6) as u64).to_string();
+    rows.extend(found.iter().map(|found| {
+        vec![
             found.step.cost.to_owned(),
             time(found.before),
             time(found.now),
@@ -229,19 +227,18 @@ fn table(
             us(found.measured.1),
             us(found.lab),
             found.step.scene.name.to_owned(),
-        ]);
-    }
-    if let Some(tick) = &away.tick {
-        let measured = tick.measured.to_string();
-        let row = [
+        ]
+    }));
+    rows.extend(away.tick.iter().map(|tick| {
+        let (before, now) = (time(tick.before), time(tick.now));
+        vec![
             TIMER_TICK.to_owned(),
-            time(tick.before),
-            time(tick.now),
-            measured,
-        ];
-        table.add_row(row);
-    }
-    table.trim_fmt()
+            before,
+            now,
+            tick.measured.to_string(),
+        ]
+    }));
+    listing::headed(head, rows)
 }
 
 /// What was disturbed, what could not be measured, and where the lab takes longer than it should.
@@ -251,19 +248,18 @@ fn remarks(
     found: &[Found],
     away: &Set,
 ) -> String {
-    let names = |chosen: Vec<&str>| chosen.join(", ");
     let disturbed = found.iter().filter(|found| is_disturbed(found));
-    let disturbed = names(disturbed.map(|found| found.step.cost).collect());
+    let disturbed = join(disturbed.map(|found| found.step.cost), ", ");
     let missed = |zero: bool| {
         let missed = found.iter().filter(|found| found.missed);
         let missed = missed.filter(|found| (found.now == Cycles(0)) == zero);
-        names(missed.map(|found| found.step.cost).collect())
+        join(missed.map(|found| found.step.cost), ", ")
     };
     let lacking = calibrate::steps(machine, kernel);
     let lacking = lacking
         .iter()
         .filter(|step| found.iter().all(|found| found.step != **step));
-    let lacking = names(lacking.map(|step| step.cost).collect());
+    let lacking = join(lacking.map(|step| step.cost), ", ");
     let sentences = [
         (
             disturbed,
@@ -301,8 +297,7 @@ fn assumed(machine: &MachineDescription, found: &[Found], away: &Set) -> String 
     };
     let costs = machine.costs.values().flat_map(|costs| costs.keys());
     let assumed: std::collections::BTreeSet<&String> = costs.filter(|name| !known(name)).collect();
-    let assumed: Vec<&str> = assumed.into_iter().map(String::as_str).collect();
-    assumed.join(", ")
+    join(assumed, ", ")
 }
 
 fn print_json(

@@ -123,13 +123,9 @@ pub fn missing(transfers: &[Transfer]) -> Option<String> {
     let missing = transfers
         .iter()
         .filter(|transfer| transfer.pairs.is_empty());
-    let missing: Vec<&str> = missing.map(|transfer| transfer.kind.name()).collect();
-    (!missing.is_empty()).then(|| {
-        format!(
-            "Not measured, as there is no such pair of CPUs: what a line takes between {}.",
-            missing.join(", ")
-        )
-    })
+    let missing = itertools::join(missing.map(|transfer| transfer.kind.name()), ", ");
+    let what = "Not measured, as there is no such pair of CPUs: what a line takes between";
+    (!missing.is_empty()).then(|| format!("{what} {missing}."))
 }
 
 #[cfg(test)]

@@ -168,17 +168,9 @@ fn row<'t>(
 ) -> Row {
     let settings = one.into_iter().flat_map(|one| &one.settings);
     let settings = settings.map(|(key, value)| (key.as_str(), value.as_str().into()));
-    Row {
-        experiment: "tune".to_owned(),
-        point: Point::new(settings.chain(more)),
-        metric: metric.to_owned(),
-        value: ratio.mid,
-        unit: String::new(),
-        low: ratio.low,
-        high: ratio.high,
-        published: None,
-        calibration: false,
-    }
+    let Ratio { mid, low, high } = ratio;
+    let point = Point::new(settings.chain(more));
+    Row::ours("tune", point, (metric, ""), [mid, low, high])
 }
 
 fn exactly(mid: f64) -> Ratio {

@@ -153,36 +153,24 @@ impl<'b> Canvas<'_, 'b> {
 
     /// An area filled with a color that lets the grid through.
     pub fn area(&self, spots: &[Spot], color: RGBColor, opacity: f64) -> Drawn {
-        self.put(&Polygon::new(
-            spots.to_vec(),
-            ShapeStyle::from(color.mix(opacity)).filled(),
-        ))
+        self.put(&Polygon::new(spots.to_vec(), filled(color, opacity)))
     }
 
     /// A filled rectangle.
     pub fn bar(&self, corners: [Spot; 2], color: RGBColor, opacity: f64) -> Drawn {
-        self.put(&Rectangle::new(
-            corners,
-            ShapeStyle::from(color.mix(opacity)).filled(),
-        ))
+        self.put(&Rectangle::new(corners, filled(color, opacity)))
     }
 
     /// The marker of a name, filled.
     pub fn marker(&self, at: Spot, name: usize, size: f64) -> Drawn {
         let shape = moved(outline(name, size), at);
-        self.put(&Polygon::new(
-            shape,
-            ShapeStyle::from(series(name)).filled(),
-        ))
+        self.put(&Polygon::new(shape, filled(series(name), 1.0)))
     }
 
     /// The marker of a name, hollow.
     pub fn hollow_marker(&self, at: Spot, name: usize, size: f64) -> Drawn {
         let mut shape = moved(outline(name, size), at);
-        self.put(&Polygon::new(
-            shape.clone(),
-            ShapeStyle::from(PANEL).filled(),
-        ))?;
+        self.put(&Polygon::new(shape.clone(), filled(PANEL, 1.0)))?;
         // Once around and one edge more, so that the last corner is joined like the others.
         shape.extend_from_within(..2);
         self.line(&shape, series(name), 20)
@@ -213,6 +201,10 @@ impl<'b> Canvas<'_, 'b> {
     {
         self.root.draw(element).map_err(|error| error.to_string())
     }
+}
+
+fn filled(color: RGBColor, opacity: f64) -> ShapeStyle {
+    ShapeStyle::from(color.mix(opacity)).filled()
 }
 
 fn moved(shape: Vec<Spot>, (x, y): Spot) -> Vec<Spot> {

@@ -53,7 +53,7 @@ fn alt(plot: &Plot) -> String {
         .series
         .iter()
         .map(|series| format!("{} ({})", series.name, series.origin.name()));
-    let series = series.collect::<Vec<_>>().join(", ");
+    let series = itertools::join(series, ", ");
     let (y, x) = (with_unit(&plot.y), with_unit(&plot.x));
     format!(
         "Plot. {}. {y} over {x}, for {series}. {}",

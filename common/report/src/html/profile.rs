@@ -147,12 +147,11 @@ fn hint(profile: &Profile, spot: &Spot) -> String {
         let value = column.of(profile, &spot.work);
         format!("{} {}", figure(value), column.name)
     });
-    let figures: Vec<String> = figures.collect();
     let text = match spot.text.as_str() {
         "" => String::new(),
         text => format!("\n{text}"),
     };
-    format!("{}: {}{text}", spot.name, figures.join(", "))
+    format!("{}: {}{text}", spot.name, itertools::join(figures, ", "))
 }
 
 fn callbacks(profile: &Profile) -> Markup {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{Cell, Table};
 
-use super::{RULED, Terminal, right};
+use super::Terminal;
 use crate::profile::{self, Column, columns, short_columns};
 use crate::{Profile, Spot, Work};
 
@@ -63,73 +63,53 @@ impl Terminal {
 
     fn spots(self, profile: &Profile, what: &str, spots: &[Spot]) -> Table {
         let columns = columns(profile);
-        let mut table = self.of(&[what, "times"], &columns);
-        for spot in spots {
+        let rows = spots.iter().map(|spot| {
             let times = spot.times.map(|times| profile.a_switch(times as f64));
-            let head = [Cell::new(&spot.name), times.map_or(Cell::new(""), figure)];
-            table.add_row(head.into_iter().chain(row(profile, &columns, &spot.work)));
-        }
-        table
+            let head = vec![Cell::new(&spot.name), times.map_or(Cell::new(""), figure)];
+            [head, row(profile, &columns, &spot.work)].concat()
+        });
+        self.ruled(heads(&[what, "times"], &columns), 2, rows)
     }
 
     fn lines(self, profile: &Profile) -> Table {
-        let columns = short_columns();
-        let mut table = self.of(&["line, function, text"], &columns);
-        for (function, line) in profile.lines().iter().take(SHOWN) {
+        let (columns, lines) = (short_columns(), profile.lines());
+        let rows = lines.iter().take(SHOWN).map(|(function, line)| {
             let text: String = line.text.chars().take(TEXT_SHOWN).collect();
             let head = format!("{} {function}\n  {text}", line.name);
-            table.add_row(
-                [Cell::new(head)]
-                    .into_iter()
-                    .chain(row(profile, &columns, &line.work)),
-            );
-        }
-        table
+            [vec![Cell::new(head)], row(profile, &columns, &line.work)].concat()
+        });
+        self.ruled(heads(&["line, function, text"], &columns), 1, rows)
     }
 
     fn calls(self, profile: &Profile) -> Table {
-        let mut table = self.table(RULED);
-        table.set_header(["helper or kfunc", "calls"]);
-        right(&mut table, 1);
         let mut calls: Vec<(&String, &u64)> = profile.work.calls.iter().collect();
         calls.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), *name));
-        for (name, count) in calls {
+        let rows = calls.into_iter().map(|(name, count)| {
             let count = profile.a_switch(*count as f64);
-            table.add_row([Cell::new(name), figure(count)]);
-        }
-        table
-    }
-
-    fn of(self, heads: &[&str], columns: &[Column]) -> Table {
-        let mut table = self.table(RULED);
-        let names = columns.iter().map(|column| column.name);
-        table.set_header(heads.iter().copied().chain(names));
-        for column in heads.len()..heads.len() + columns.len() {
-            right(&mut table, column);
-        }
-        table
+            vec![Cell::new(name), figure(count)]
+        });
+        self.ruled(["helper or kfunc", "calls"], 1, rows)
     }
 
     /// Time, instructions and misses of each callback, a column a scheduler.
     fn side_by_side(self, profiles: &[&Profile]) -> Table {
-        let mut table = self.table(RULED);
         let heads = ["ns", "instr.", "misses"].into_iter().flat_map(|head| {
             let names = profiles.iter();
             names.map(move |profile| format!("{head} {}", profile.scheduler))
         });
-        table.set_header(std::iter::once("callback".to_owned()).chain(heads));
-        for column in 1..=3 * profiles.len() {
-            right(&mut table, column);
-        }
-        for name in profile::callback_names(profiles) {
+        let heads = std::iter::once("callback".to_owned()).chain(heads);
+        let rows = profile::callback_names(profiles).into_iter().map(|name| {
             let work = |profile: &&Profile| profile.callback(name).map(|spot| spot.work.clone());
-            table.add_row(beside(name, profiles, work));
-        }
-        table.add_row(beside("all", profiles, |profile| {
-            Some(profile.work.clone())
-        }));
-        table
+            beside(name, profiles, work)
+        });
+        let all = beside("all", profiles, |profile| Some(profile.work.clone()));
+        self.ruled(heads, 1, rows.chain([all]))
     }
+}
+
+fn heads<'c>(first: &[&'c str], columns: &[Column]) -> Vec<&'c str> {
+    let names = columns.iter().map(|column| column.name);
+    first.iter().copied().chain(names).collect()
 }
 
 fn beside(

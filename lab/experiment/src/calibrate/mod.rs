@@ -23,10 +23,9 @@ pub use self::steal::{Taken, steals};
 pub use self::steps::{Figure, Scene, Step};
 use self::steps::{HALT_EXIT, NOHZ_EXIT, STEPS};
 use crate::engine::Engine;
-use crate::plan::{KERNEL, LAB, Part, Plan};
+use crate::plan::{KERNEL, LAB, Plan, named};
 use crate::real_kernel::{Modelled, RealKernel, nearest_release};
 use crate::request::Trial;
-use crate::run::Options;
 use crate::simulator::{PartError, RunError, Runner};
 
 /// The name that the machine has in plans.
@@ -224,12 +223,6 @@ fn plan<const N: usize>(
     if engine.workload(scene.name).is_err() {
         engine.know(scene.name, scene.text)?;
     }
-    let parts = [
-        (Part::World, world),
-        (Part::Machine, HOST),
-        (Part::Scheduler, KERNEL),
-        (Part::Workload, scene.name),
-    ];
     let of_scene = scene.set.iter();
     let of_scene = of_scene.map(|(key, value)| ((*key).to_owned(), Value::Integer(*value)));
     let settings = settings.into_iter();
@@ -237,16 +230,14 @@ fn plan<const N: usize>(
     let trial = Trial {
         file: scene.name.to_owned(),
         title: scene.name.to_owned(),
-        parts: parts.map(|(part, name)| (part, name.to_owned())).into(),
+        parts: named([world, HOST, KERNEL, scene.name]),
         settings: settings.chain(of_scene).collect(),
         time: Duration::from_ms(scene.ms),
         ..Trial::default()
     };
-    let options = Options {
-        seeds: Some(vec![seed]),
-        ..Options::default()
-    };
-    let mut jobs = trial.experiment(engine)?.jobs(&options);
+    let mut jobs = trial
+        .experiment(engine)?
+        .jobs_called(scene.name, vec![seed]);
     Ok(jobs.swap_remove(0).plan)
 }
 

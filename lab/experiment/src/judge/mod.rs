@@ -6,6 +6,8 @@ mod point;
 
 use std::collections::BTreeMap;
 
+use itertools::join;
+
 use crate::experiment::{Claim, Experiment, Test};
 use crate::figures::Figures;
 use crate::point::Point;
@@ -134,7 +136,7 @@ fn subjects<'a>(claim: &'a Claim, experiment: &Experiment) -> Vec<Subject<'a>> {
             Test::Order { places, .. } => group::places(matching, places),
             Test::Near { to: None, .. } => {
                 let is_published =
-                    |point: &&Point| point::published(metric, point, experiment).is_some();
+                    |point: &&Point| experiment.published_at(metric, point).is_some();
                 matching.filter(is_published).map(single).collect()
             }
             Test::Bounds { .. } | Test::Near { .. } => matching.map(single).collect(),
@@ -192,17 +194,13 @@ fn numbers(claim: &Claim, checked: &[Checked], of: usize) -> String {
 }
 
 fn listed(word: &str, items: &[&Checked], room: usize) -> Option<String> {
-    let shown: Vec<&str> = items
-        .iter()
-        .take(room)
-        .map(|item| item.numbers.as_str())
-        .collect();
+    let shown = items.iter().take(room).map(|item| &item.numbers);
     let more = if items.len() > room {
         " \u{b7} ..."
     } else {
         ""
     };
-    (!items.is_empty()).then(|| format!("{word}: {}{more}", shown.join(" \u{b7} ")))
+    (!items.is_empty()).then(|| format!("{word}: {}{more}", join(shown, " \u{b7} ")))
 }
 
 /// The test in words.

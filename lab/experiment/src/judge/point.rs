@@ -1,8 +1,7 @@
 //! Tests of one point: bounds, and nearness to a figure.
 
 use super::{Checked, Subject, View, digits};
-use crate::experiment::{Experiment, Within};
-use crate::point::Point;
+use crate::experiment::Within;
 
 pub(super) fn bounds(
     least: Option<f64>,
@@ -47,7 +46,8 @@ pub(super) fn near(
 ) -> Option<Checked> {
     let point = subject.points.first()?;
     let value = view.value(subject.metric, point)?;
-    let figure = to.or_else(|| published(subject.metric, point, view.experiment))?;
+    let published = view.experiment.published_at(subject.metric, point);
+    let figure = to.or(published.map(|published| published.value))?;
     let mut numbers = format!(
         "{}{}",
         view.lead(subject),
@@ -60,15 +60,6 @@ pub(super) fn near(
         passes: is_near(value, figure, within),
         numbers,
     })
-}
-
-/// The published figure of a measure at a point.
-pub(super) fn published(metric: &str, point: &Point, experiment: &Experiment) -> Option<f64> {
-    let here = experiment
-        .published
-        .iter()
-        .find(|published| published.metric == metric && published.point == *point);
-    here.map(|published| published.value)
 }
 
 /// Whether `value` is within the limit (included, up to rounding). NaN is near nothing.

@@ -27,9 +27,9 @@ use warmq_scenario::WorldKind;
 pub use self::ratio::{Comparison, Ratio};
 pub use self::set::{Better, Family, Figure, Machine, Margins, Scenario, Set};
 use crate::laws::changes;
-use crate::plan::Part;
+use crate::plan::named;
 use crate::request::Trial;
-use crate::run::{Job, Options, Runs};
+use crate::run::{Job, Runs};
 use crate::simulator::{Measured, RunError, Simulator};
 
 /// The formula of the score, as tables and JSON say it.
@@ -100,6 +100,8 @@ pub struct Compared<'c> {
     pub values: Vec<[Option<f64>; 2]>,
     /// How it compares.
     pub comparison: Comparison,
+    /// The ratio, where both have the figure.
+    pub ratio: Option<Ratio>,
     /// The scheduler's run that is worst in it.
     pub worst: &'c Job,
     /// The base's run of the same seed.
@@ -186,7 +188,7 @@ impl Contest {
         let bounded = |ratio: f64| ratio.clamp(1.0 / self.set.most, self.set.most);
         let families = Family::ALL.into_iter().filter_map(|family| {
             let of_family = || figures.iter().filter(|one| one.figure.family == family);
-            let ratios = of_family().filter_map(|one| one.comparison.ratio());
+            let ratios = of_family().filter_map(|one| one.ratio);
             let mid = ratio::mean(ratios.map(|ratio| bounded(ratio.mid)))?;
             let of_seeds = (0..self.seeds.len()).filter_map(|seed| {
                 let ratios = of_family().filter_map(|one| one.of_seed(seed));
@@ -235,7 +237,7 @@ impl Judgement<'_> {
             .figures
             .iter()
             .filter(|one| one.setup.scenario.name == name);
-        ratio::mean(of.filter_map(|one| Some(one.comparison.ratio()?.mid)))
+        ratio::mean(of.filter_map(|one| Some(one.ratio?.mid)))
     }
 
     /// Figures that the base has and the scheduler lacks.
@@ -275,26 +277,13 @@ impl Setup {
         simulator: &dyn Simulator,
     ) -> Result<Vec<Job>, Problems> {
         let experiment = self.trial(column).experiment(simulator)?;
-        let options = Options {
-            seeds: Some(seeds.to_vec()),
-            ..Options::default()
-        };
-        let named = |job: Job| Job {
-            name: format!("{self} under {column}"),
-            ..job
-        };
-        Ok(experiment.jobs(&options).into_iter().map(named).collect())
+        Ok(experiment.jobs_called(&format!("{self} under {column}"), seeds.to_vec()))
     }
 
     fn trial(&self, column: &Column) -> Trial {
         let (scenario, machine) = (&self.scenario, &self.machine);
         let is_here = column.world == WorldKind::Host;
-        let parts = [
-            (Part::World, column.world.name()),
-            (Part::Machine, if is_here { "host" } else { &machine.is }),
-            (Part::Scheduler, column.name()),
-            (Part::Workload, &scenario.name),
-        ];
+        let place = if is_here { "host" } else { &machine.is };
         let cpus = machine.cpus.filter(|_| !is_here);
         let cpus = cpus.map(|count| (CPUS.to_owned(), Value::Integer(count as i64)));
         let of_scenario = scenario
@@ -308,7 +297,7 @@ impl Setup {
         });
         Trial {
             file: scenario.name.clone(),
-            parts: parts.map(|(part, name)| (part, name.to_owned())).into(),
+            parts: named([column.world.name(), place, column.name(), &scenario.name]),
             settings: cpus.into_iter().chain(of_scenario).collect(),
             warmup: scenario.warmup,
             time: scenario.time,
@@ -340,7 +329,7 @@ fn compared<'c>(
         .collect();
     let all =
         |which: usize| -> Option<Vec<f64>> { values.iter().map(|both| both[which]).collect() };
-    let comparison = Comparison::of(figure, all(0).as_deref(), all(1).as_deref(), margins);
+    let (comparison, ratio) = Comparison::of(figure, all(0).as_deref(), all(1).as_deref(), margins);
     // What is absent is worst.
     let goodness =
         |seed: &usize| values[*seed][0].map(|value| ratio::of_values(figure, value, 1.0));
@@ -355,6 +344,7 @@ fn compared<'c>(
         figure,
         values,
         comparison,
+        ratio,
         worst: &jobs[worst],
         base: &base[worst],
         why: failed.map(ToString::to_string),

@@ -23,74 +23,55 @@ impl Ratio {
     };
 }
 
-/// How a figure of a scheduler compares with that of the base.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Comparison {
-    /// Both have it, and the scheduler's is better beyond chance and margin.
-    Better(Ratio),
-    /// Both have it, and with 95 % the ratio is near 1.
-    Same(Ratio),
-    /// Both have it, and the scheduler's is worse beyond chance and margin.
-    Worse(Ratio),
-    /// Both have it, and its values vary too much to say.
-    Inconclusive(Ratio),
-    /// Some run of the scheduler does not have it: nothing finished, or the run failed.
-    Absent,
-    /// Only the base lacks it.
-    OnlyHere,
-    /// Both lack it.
-    Neither,
+warmq_units::named! {
+    /// How a figure of a scheduler compares with that of the base.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Comparison {
+        /// Both have it, and the scheduler's is better beyond chance and margin.
+        Better = "better",
+        /// Both have it, and with 95 % the ratio is near 1.
+        Same = "same",
+        /// Both have it, and the scheduler's is worse beyond chance and margin.
+        Worse = "worse",
+        /// Both have it, and its values vary too much to say.
+        Inconclusive = "inconclusive",
+        /// Some run of the scheduler does not have it: nothing finished, or the run failed.
+        Absent = "absent",
+        /// Only the base lacks it.
+        OnlyHere = "absent in base",
+        /// Both lack it.
+        Neither = "absent in both",
+    }
 }
 
 impl Comparison {
-    /// Of the values of all seeds; none where a run does not have the figure.
+    /// Of the values of all seeds, and the ratio; none where a run does not have the figure.
     pub fn of(
         figure: &Figure,
         values: Option<&[f64]>,
         base: Option<&[f64]>,
         margins: Margins,
-    ) -> Comparison {
+    ) -> (Comparison, Option<Ratio>) {
         match (values, base) {
-            (Some(values), Some(base)) => decided(figure, values, base, margins),
-            (None, Some(_)) => Comparison::Absent,
-            (Some(_), None) => Comparison::OnlyHere,
-            (None, None) => Comparison::Neither,
-        }
-    }
-
-    /// The ratio, where both have the figure.
-    pub fn ratio(self) -> Option<Ratio> {
-        match self {
-            Comparison::Better(ratio)
-            | Comparison::Same(ratio)
-            | Comparison::Worse(ratio)
-            | Comparison::Inconclusive(ratio) => Some(ratio),
-            Comparison::Absent | Comparison::OnlyHere | Comparison::Neither => None,
+            (Some(values), Some(base)) => {
+                let (comparison, ratio) = decided(figure, values, base, margins);
+                (comparison, Some(ratio))
+            }
+            (None, Some(_)) => (Comparison::Absent, None),
+            (Some(_), None) => (Comparison::OnlyHere, None),
+            (None, None) => (Comparison::Neither, None),
         }
     }
 
     /// Whether the scheduler lost.
     pub fn is_loss(self) -> bool {
-        matches!(self, Comparison::Worse(_) | Comparison::Absent)
-    }
-
-    /// Its word in tables and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Comparison::Better(_) => "better",
-            Comparison::Same(_) => "same",
-            Comparison::Worse(_) => "worse",
-            Comparison::Inconclusive(_) => "inconclusive",
-            Comparison::Absent => "absent",
-            Comparison::OnlyHere => "absent in base",
-            Comparison::Neither => "absent in both",
-        }
+        matches!(self, Comparison::Worse | Comparison::Absent)
     }
 }
 
 /// Welch's test at 5 %, on logarithms, because ratios are compared: the interval that has the ratio
 /// with 95 % does not have 1. One seed says nothing of chance: then the margin decides alone.
-fn decided(figure: &Figure, values: &[f64], base: &[f64], margins: Margins) -> Comparison {
+fn decided(figure: &Figure, values: &[f64], base: &[f64], margins: Margins) -> (Comparison, Ratio) {
     let ratio = ratio(figure, values, base);
     let logarithms = |values: &[f64]| -> Vec<f64> {
         let floored = values.iter().map(|value| value.max(figure.floor).ln());
@@ -101,12 +82,13 @@ fn decided(figure: &Figure, values: &[f64], base: &[f64], margins: Margins) -> C
         .exp();
     let (low, high) = (ratio.mid / width, ratio.mid * width);
     let equal = 1.0 - margins.equal;
-    match ratio.mid {
-        mid if high < 1.0 && mid < 1.0 - margins.difference => Comparison::Worse(ratio),
-        mid if low > 1.0 && mid > 1.0 / (1.0 - margins.difference) => Comparison::Better(ratio),
-        _ if low >= equal && high <= 1.0 / equal => Comparison::Same(ratio),
-        _ => Comparison::Inconclusive(ratio),
-    }
+    let comparison = match ratio.mid {
+        mid if high < 1.0 && mid < 1.0 - margins.difference => Comparison::Worse,
+        mid if low > 1.0 && mid > 1.0 / (1.0 - margins.difference) => Comparison::Better,
+        _ if low >= equal && high <= 1.0 / equal => Comparison::Same,
+        _ => Comparison::Inconclusive,
+    };
+    (comparison, ratio)
 }
 
 /// How much better `value` is than `base`. Both count as the floor where they are below it, so that
@@ -178,14 +160,14 @@ mod tests {
         for (better, values, base, word) in table {
             let figure = figure(better);
             let found = Comparison::of(&figure, Some(&values), Some(&base), MARGINS);
-            assert_eq!(found.name(), word, "{better:?} {values:?} {base:?}");
+            assert_eq!(found.0.name(), word, "{better:?} {values:?} {base:?}");
         }
     }
 
     #[test]
     fn what_is_absent_has_its_own_word() {
         let (figure, some) = (figure(Better::Lower), &[20.0][..]);
-        let word = |values, base| Comparison::of(&figure, values, base, MARGINS).name();
+        let word = |values, base| Comparison::of(&figure, values, base, MARGINS).0.name();
         assert_eq!(word(Some(some), Some(&[10.0])), "worse");
         assert_eq!(word(None, Some(some)), "absent");
         assert_eq!(word(Some(some), None), "absent in base");

@@ -8,9 +8,9 @@ use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, WorldKind};
 use warmq_units::Release;
 
 use crate::engine::{SERIES, refusal};
-use crate::plan::{KERNEL, Part, Plan};
+use crate::plan::{KERNEL, Part, Plan, named};
 use crate::request::{Change, Trial};
-use crate::run::{Job, Options};
+use crate::run::Job;
 use crate::simulator::Simulator;
 
 /// Repetitions of what is not the same each time.
@@ -154,15 +154,7 @@ fn jobs(
     let mut trial = trial(law, column);
     trial.changes.splice(0..0, fitted(column, simulator));
     let experiment = trial.experiment(simulator)?;
-    let options = Options {
-        seeds: Some(seeds),
-        ..Options::default()
-    };
-    let named = |job: Job| Job {
-        name: format!("{} in {column}", law.name),
-        ..job
-    };
-    Ok(experiment.jobs(&options).into_iter().map(named).collect())
+    Ok(experiment.jobs_called(&format!("{} in {column}", law.name), seeds))
 }
 
 /// What fits a compiled scheduler of the lab to the kernel of its column, if the lab knows that.
@@ -197,12 +189,7 @@ fn machine<'l>(law: &'l Law, column: &Column) -> &'l str {
 /// What plays a law in a column.
 fn trial(law: &Law, column: &Column) -> Trial {
     let workload = workload(law);
-    let parts = [
-        (Part::World, column.world.name()),
-        (Part::Machine, machine(law, column)),
-        (Part::Scheduler, column.name()),
-        (Part::Workload, &workload),
-    ];
+    let machine = machine(law, column);
     let cpus = (column.world != WorldKind::Host).then(|| ("cpus", i64::from(law.cpus).into()));
     let counts = column.world == WorldKind::Guest && !column.is_by_the_clock(law);
     let clock = counts.then(|| ("clock", "instructions".into()));
@@ -210,7 +197,7 @@ fn trial(law: &Law, column: &Column) -> Trial {
     Trial {
         file: workload.clone(),
         title: law.says.clone(),
-        parts: parts.map(|(part, name)| (part, name.to_owned())).into(),
+        parts: named([column.world.name(), machine, column.name(), &workload]),
         settings: settings
             .map(|(key, value): (&str, Value)| (key.to_owned(), value))
             .collect(),

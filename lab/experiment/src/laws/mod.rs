@@ -14,7 +14,7 @@ pub(crate) use self::case::changes;
 use self::case::own_scheduler;
 pub use self::case::{Case, workload};
 pub use self::shipped::{LAWS, all_shipped, shipped};
-pub use self::witness::{Keep, Trace};
+pub use self::witness::{Keep, Records, Trace};
 use self::witness::{Witness, repetition};
 use crate::engine::Engine;
 use crate::not_done::NotDone;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use warmq_law::{Fault, Found, Kept, Law, LawMeter, Places, Repetition, Verdict, judge_kernel};
 use warmq_metrics::evidence::longest_wait;
 use warmq_scenario::WorldKind;
-use warmq_trace::{Checker, Names, Observer, Promise, Record};
+use warmq_trace::{Checker, Header, Names, Observer, Promise, Record};
 use warmq_units::{Duration, Instant};
 
 use super::case::{own_scheduler, workload};
@@ -20,13 +20,22 @@ const TAKEN: &str = "host_delay";
 
 /// All records of a run.
 #[derive(Default)]
-struct Records(Vec<(Instant, Record)>);
+pub struct Records {
+    /// What it was a run of.
+    pub header: Header,
+    /// What happened.
+    pub all: Vec<(Instant, Record)>,
+}
 
 impl Observer for Records {
     const DETAIL: bool = true;
 
+    fn about(&mut self, header: &Header) {
+        self.header = header.clone();
+    }
+
     fn see(&mut self, at: Instant, record: &Record) {
-        self.0.push((at, *record));
+        self.all.push((at, *record));
     }
 }
 
@@ -91,10 +100,10 @@ impl<'l> Witness<'l> {
         let result = self.engine.observe(plan, &mut records);
         let from = Instant::START + plan.warmup;
         let end = from + plan.time;
-        let result = result.and_then(|measured| lawful(plan, measured, &records.0, end));
+        let result = result.and_then(|measured| lawful(plan, measured, &records.all, end));
         let result = result.map(|measured| {
             let mut meter = LawMeter::of(self.places(law, plan), (from, end));
-            for (at, record) in &records.0 {
+            for (at, record) in &records.all {
                 meter.see(*at, record);
             }
             with(measured, meter.figures())
@@ -104,7 +113,7 @@ impl<'l> Witness<'l> {
             let mut bounds = judged.bounds.iter();
             let broken = bounds.find(|bound| bound.verdict != Verdict::Holds);
             let figure = broken.map(|bound| bound.figure.as_str());
-            self.keep(law, plan, &records.0, (from, end), figure);
+            self.keep(law, plan, &records.all, (from, end), figure);
         }
         result
     }
@@ -180,12 +189,12 @@ fn file_name(law: &Law, plan: &Plan, set: &[String]) -> String {
         plan.scheduler.name.clone(),
     ];
     let parts = parts.into_iter().chain(set.iter().cloned());
-    let parts: Vec<String> = parts.chain(values).collect();
+    let name = itertools::join(parts.chain(values), "-");
     let plain = |letter: char| match letter {
         letter if letter.is_ascii_alphanumeric() || "._-".contains(letter) => letter,
         _ => '-',
     };
-    let name: String = parts.join("-").chars().map(plain).collect();
+    let name: String = name.chars().map(plain).collect();
     format!("{name}-{}", plan.seed.0)
 }
 

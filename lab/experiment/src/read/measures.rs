@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warmq_config::{Fields, Item, did_you_mean};
+use warmq_config::{Fields, Item};
 use warmq_metrics::Described;
 
 use super::sweep::in_order;
 use crate::experiment::{Axis, Compare, Experiment, HistogramRead, How, Measure, OverSeeds, Take};
 use crate::plan::LAB;
 use crate::point::Point;
-use crate::simulator::{MetricDescription, Simulator};
+use crate::simulator::{HistogramDescription, MetricDescription, Simulator};
 
 pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut Experiment) {
     let tables = fields.tables("measure");
@@ -26,6 +26,8 @@ pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut 
             plain(table, (&item, simulator), &metrics, experiment)
         } else if let Some(item) = table.item("histogram") {
             histogram(table, &item, simulator, experiment)
+                .into_iter()
+                .collect()
         } else {
             derived(table, experiment).into_iter().collect()
         };
@@ -93,10 +95,7 @@ fn plain(
             .map(|known| (*known).clone());
         let Some(metric) = known.or_else(unread) else {
             let known = metrics.list.iter().map(|metric| metric.name.as_str());
-            item.report(
-                format!("there is no metric \"{name}\""),
-                did_you_mean(&name, known),
-            );
+            item.unknown(format!("there is no metric \"{name}\""), &name, known);
             continue;
         };
         let title = title.clone().unwrap_or_else(|| readable(&name));
@@ -141,7 +140,7 @@ fn histogram(
     item: &Item,
     simulator: &dyn Simulator,
     experiment: &Experiment,
-) -> Vec<Measure> {
+) -> Option<Measure> {
     /// What makes a way of reading from the measure's own table.
     type Reader = fn(&Fields<'_>) -> HistogramRead;
     let reads: [(&str, Reader); 4] = [
@@ -157,24 +156,30 @@ fn histogram(
             "write peak_at, peak_share, peak_over_next or share",
         );
     }
-    let (Some(of), Some(named), Some(read)) = (item.text(), Named::read(table), read) else {
-        return Vec::new();
-    };
-    let known = simulator.histograms(&experiment.parts.used());
-    if !known.iter().any(|histogram| histogram.name == of) {
-        let names = known.iter().map(|histogram| histogram.name.as_str());
-        item.report(
-            format!("there is no histogram \"{of}\""),
-            did_you_mean(&of, names),
-        );
-        return Vec::new();
-    }
+    let (named, read) = (Named::read(table)?, read?);
+    let of = histogram_named(item, simulator, experiment)?.name;
     let unit = match read {
         HistogramRead::PeakShare | HistogramRead::Share { .. } => "%",
         HistogramRead::PeakAt | HistogramRead::PeakOverNext => "",
     };
     let how = How::Histogram { of, read };
-    vec![named.measure(unit, experiment.points.clone(), how)]
+    Some(named.measure(unit, experiment.points.clone(), how))
+}
+
+/// The histogram that `item` names.
+pub(super) fn histogram_named(
+    item: &Item,
+    simulator: &dyn Simulator,
+    experiment: &Experiment,
+) -> Option<HistogramDescription> {
+    let name = item.text()?;
+    let known = simulator.histograms(&experiment.parts.used());
+    let found = known.iter().find(|histogram| histogram.name == name);
+    if found.is_none() {
+        let names = known.iter().map(|histogram| histogram.name.as_str());
+        item.unknown(format!("there is no histogram \"{name}\""), &name, names);
+    }
+    found.cloned()
 }
 
 /// The share of the bins from `from` to `to`, or of one.
@@ -227,10 +232,7 @@ fn derived(table: &Fields, experiment: &Experiment) -> Option<Measure> {
             .measures
             .iter()
             .map(|measure| measure.name.as_str());
-        item.report(
-            format!("no measure before this one is `{of}`"),
-            did_you_mean(&of, known),
-        );
+        item.unknown(format!("no measure before this one is `{of}`"), &of, known);
         return None;
     };
     match (relative, along, table.item("times"), table.item("seeds")) {
@@ -363,8 +365,8 @@ pub(super) fn axis_of<'a>(item: &Item, axes: &'a [Axis], parent: &Measure) -> Op
     let axes: Vec<&Axis> = axes.iter().filter(left).collect();
     let found = axes.iter().find(|axis| axis.key == key).copied();
     if found.is_none() {
-        let help = did_you_mean(&key, axes.iter().map(|axis| axis.key.as_str()));
-        item.report(format!("`{}` has no key `{key}`", parent.name), help);
+        let known = axes.iter().map(|axis| axis.key.as_str());
+        item.unknown(format!("`{}` has no key `{key}`", parent.name), &key, known);
     }
     found
 }

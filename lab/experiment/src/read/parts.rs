@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use itertools::join;
+
 use warmq_config::{Entry, Fields, Item, NodeKind, Setting, Value, did_you_mean};
 
-use crate::experiment::{Parts, Target};
+use crate::experiment::{Axis, Parts, Target};
 use crate::plan::{KERNEL, LAB, Part, with_settings};
 use crate::point::NO_VALUE;
 use crate::point::{Filter, Point};
@@ -137,8 +139,12 @@ impl<'a> Scope<'a> {
             }
             Err(PartError::Unknown) => {
                 let names = self.simulator.names(part);
-                let help = did_you_mean(name, names.iter().map(String::as_str));
-                item.report(format!("there is no {} \"{name}\"", part.key()), help);
+                let names = names.iter().map(String::as_str);
+                item.unknown(
+                    format!("there is no {} \"{name}\"", part.key()),
+                    name,
+                    names,
+                );
                 false
             }
             Err(why) => {
@@ -239,8 +245,8 @@ impl<'a> Scope<'a> {
             [part] => Some(Target::Setting(*part, name.to_owned())),
             [first, ..] => {
                 let help = format!("write \"{}.{name}\"", first.key());
-                let parts: Vec<&str> = having.iter().map(|part| part.key()).collect();
-                item.report(format!("is a setting of {}", parts.join(" and of ")), help);
+                let keys = join(having.iter().map(|part| part.key()), " and of ");
+                item.report(format!("is a setting of {keys}"), help);
                 None
             }
         }
@@ -264,11 +270,10 @@ impl<'a> Scope<'a> {
     fn known(&self) -> String {
         let of = |((_, part), settings): (&(Part, String), &Vec<Setting>)| {
             let names = settings.iter().map(|setting| setting.name.as_str());
-            let names: Vec<&str> = names.collect();
-            format!("{part} has {}", names.join(", "))
+            format!("{part} has {}", join(names, ", "))
         };
         let with_some = self.settings.iter().filter(|(_, list)| !list.is_empty());
-        with_some.map(of).collect::<Vec<_>>().join("; ")
+        join(with_some.map(of), "; ")
     }
 
     /// Checks that every part of a kind in use has what is set for all runs. What is swept means
@@ -318,10 +323,7 @@ fn set_own(name: &str, settings: &mut [Setting], own: &str, item: &Item) -> bool
     let known = settings.iter_mut().find(|known| known.name == key.trim());
     let Some(known) = known else {
         let names = settings.iter().map(|known| known.name.as_str());
-        item.report(
-            format!("{name} has no setting `{key}`"),
-            did_you_mean(key, names),
-        );
+        item.unknown(format!("{name} has no setting `{key}`"), key, names);
         return false;
     };
     let value = item.value_within(value.trim(), &known.kind);
@@ -331,22 +333,27 @@ fn set_own(name: &str, settings: &mut [Setting], own: &str, item: &Item) -> bool
 }
 
 impl Parts {
+    /// The axis of `key`, which `item` names.
+    pub(super) fn swept(&self, key: &str, item: &Item) -> Option<&Axis> {
+        let axis = self.axis(key);
+        if axis.is_none() {
+            let keys = self.axes.iter().map(|axis| axis.key.as_str());
+            item.unknown(format!("`{key}` is not swept"), key, keys);
+        }
+        axis
+    }
+
     /// The swept value that `item` names, for the swept key `key`.
     pub(super) fn swept_value(&self, key: &str, item: &Item) -> Option<Value> {
-        let Some(axis) = self.axis(key) else {
-            let keys = self.axes.iter().map(|axis| axis.key.as_str());
-            item.report(format!("`{key}` is not swept"), did_you_mean(key, keys));
-            return None;
-        };
+        let axis = self.swept(key, item)?;
         let written = match &item.node.kind {
             NodeKind::Text(text) => text.clone(),
             _ => item.node.describe(),
         };
         let found = axis.values.iter().find(|value| value.is_written(&written));
         if found.is_none() {
-            let values: Vec<String> = axis.values.iter().map(Value::to_string).collect();
             let what = format!("{key} = {written} is not swept");
-            item.report(what, format!("the sweep has {}", values.join(", ")));
+            item.report(what, format!("the sweep has {}", join(&axis.values, ", ")));
         }
         found.cloned()
     }

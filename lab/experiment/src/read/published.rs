@@ -1,6 +1,6 @@
 //! `[[published]]`: figures of the paper, each entry a cell or a row of a table.
 
-use warmq_config::{Fields, Item, Value, did_you_mean};
+use warmq_config::{Fields, Item, Value};
 
 use super::measures::axis_of;
 use crate::experiment::{Experiment, Measure, Published};
@@ -63,15 +63,19 @@ fn cells(table: &Fields, experiment: &Experiment) -> Option<Vec<Cell>> {
 
 /// The measure that `item` names.
 pub(super) fn measure_of<'a>(item: &Item, experiment: &'a Experiment) -> Option<&'a Measure> {
-    let name = item.text()?;
-    let measure = experiment.measure(&name);
+    measured(&item.text()?, item, experiment)
+}
+
+/// The measure called `name`, which `item` names.
+pub(super) fn measured<'a>(
+    name: &str,
+    item: &Item,
+    experiment: &'a Experiment,
+) -> Option<&'a Measure> {
+    let measure = experiment.measure(name);
     if measure.is_none() {
-        let measures = experiment.measures.iter();
-        let known = measures.map(|measure| measure.name.as_str());
-        item.report(
-            format!("`{name}` is not measured"),
-            did_you_mean(&name, known),
-        );
+        let known = experiment.measures.iter().map(|known| known.name.as_str());
+        item.unknown(format!("`{name}` is not measured"), name, known);
     }
     measure
 }
@@ -112,7 +116,6 @@ fn row(
     let key = along.text()?;
     let figures = values.list()?;
     if figures.len() != places.len() {
-        let names: Vec<String> = places.iter().map(Value::to_string).collect();
         let what = format!(
             "{} figures are given for {} values of {key}",
             figures.len(),
@@ -120,7 +123,7 @@ fn row(
         );
         let help = format!(
             "give one for each of {}, or list the values in `over`",
-            names.join(", ")
+            itertools::join(&places, ", ")
         );
         values.report(what, help);
         return None;

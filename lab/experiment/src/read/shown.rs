@@ -1,10 +1,10 @@
 //! The presentation: `[[plot]]`, `[labels]`, `columns`, `shown`, `[tolerance]`.
 
-use warmq_config::{Fields, Item, did_you_mean};
+use warmq_config::{Fields, Item};
 use warmq_report::{Kind as PlotKind, Scale, Tolerance, VerticalLine};
 
-use super::measures::{axis_of, readable};
-use super::published::measure_of;
+use super::measures::{axis_of, histogram_named, readable};
+use super::published::{measure_of, measured};
 use crate::experiment::{Experiment, Measure, PlotSpec};
 use crate::plan::Part;
 use crate::point::Filter;
@@ -123,23 +123,13 @@ fn drawn_over(table: &Fields, x: Option<Item>, y: &Item, experiment: &Experiment
 }
 
 fn histogram_of(item: &Item, simulator: &dyn Simulator, experiment: &Experiment) -> Option<Drawn> {
-    let name = item.text()?;
-    let known = simulator.histograms(&experiment.parts.used());
-    if let Some(histogram) = known.iter().find(|histogram| histogram.name == name) {
-        let (x, unit) = (histogram.along.clone(), histogram.unit.clone());
-        return Some(Drawn {
-            x,
-            label: readable(&name),
-            y: name,
-            unit,
-        });
-    }
-    let names = known.iter().map(|histogram| histogram.name.as_str());
-    item.report(
-        format!("there is no histogram \"{name}\""),
-        did_you_mean(&name, names),
-    );
-    None
+    let histogram = histogram_named(item, simulator, experiment)?;
+    Some(Drawn {
+        x: histogram.along,
+        label: readable(&histogram.name),
+        y: histogram.name,
+        unit: histogram.unit,
+    })
 }
 
 fn marker(table: &Fields) -> Option<VerticalLine> {
@@ -154,24 +144,14 @@ fn marker(table: &Fields) -> Option<VerticalLine> {
 
 /// A key of the sweep.
 fn key_of(item: &Item, experiment: &Experiment) -> Option<String> {
-    let key = item.text()?;
-    let known = experiment.parts.axis(&key).is_some();
-    if !known {
-        let keys = experiment.parts.axes.iter().map(|axis| axis.key.as_str());
-        item.report(format!("`{key}` is not swept"), did_you_mean(&key, keys));
-    }
-    known.then_some(key)
+    let axis = experiment.parts.swept(&item.text()?, item)?;
+    Some(axis.key.clone())
 }
 
 /// `[labels.colors]` with `1 = "vanilla"`: a key of TOML is a text, whatever the value is.
 fn labels(table: &Fields, experiment: &mut Experiment) {
     for (entry, item) in table.entries() {
-        let Some(axis) = experiment.parts.axis(&entry.key) else {
-            let keys = experiment.parts.axes.iter().map(|axis| axis.key.as_str());
-            item.report(
-                format!("`{}` is not swept", entry.key),
-                did_you_mean(&entry.key, keys),
-            );
+        let Some(axis) = experiment.parts.swept(&entry.key, &item) else {
             continue;
         };
         let Some(names) = item.table() else { continue };
@@ -190,11 +170,7 @@ fn labels(table: &Fields, experiment: &mut Experiment) {
 
 fn tolerances(table: &Fields, experiment: &mut Experiment) {
     for (entry, item) in table.entries() {
-        if experiment.measure(&entry.key).is_none() {
-            let measures = experiment.measures.iter();
-            let known = measures.map(|measure| measure.name.as_str());
-            let help = did_you_mean(&entry.key, known);
-            item.report(format!("`{}` is not measured", entry.key), help);
+        if measured(&entry.key, &item, experiment).is_none() {
             continue;
         }
         let Some(inner) = item.table() else { continue };

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use itertools::Itertools;
 use warmq_config::{Fields, Item, Value};
 
 use super::parts::{Scope, flattened};
@@ -76,12 +77,12 @@ fn fitting(
     };
     let fitting: BTreeSet<Point> = all.into_iter().filter(fits).collect();
     if fitting.is_empty() {
-        let why: Vec<String> = unfit.into_keys().collect();
+        let why = unfit.into_keys().join("; ");
         let place = ["world", "sweep", "scheduler"].map(|key| fields.item(key));
         let what = "world, scheduler and workload do not go together";
         match place.into_iter().flatten().next() {
-            Some(item) => item.report(what, why.join("; ")),
-            None => fields.report(what, why.join("; ")),
+            Some(item) => item.report(what, why),
+            None => fields.report(what, why),
         }
         return None;
     }
@@ -254,19 +255,13 @@ fn grid(blocks: &[Block], fields: &Fields, scope: &Scope) -> Option<Grid> {
 }
 
 fn combinations(block: &Block) -> Vec<Point> {
-    let mut points = vec![Point::default()];
-    for (key, values) in block {
-        let with = |point: &Point| {
-            let grown = |value: &Value| {
-                let mut grown = point.clone();
-                grown.0.insert(key.clone(), value.clone());
-                grown
-            };
-            values.iter().map(grown).collect::<Vec<_>>()
-        };
-        points = points.iter().flat_map(with).collect();
-    }
-    points
+    let axes = block.iter().map(|(key, values)| {
+        let pair = move |value: &Value| (key.clone(), value.clone());
+        values.iter().map(pair)
+    });
+    let all = axes.multi_cartesian_product();
+    all.map(|pairs| Point(pairs.into_iter().collect()))
+        .collect()
 }
 
 /// Points in the order of the axes, the first axis slowest.

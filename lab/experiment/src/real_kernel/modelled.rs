@@ -8,6 +8,7 @@ use warmq_sched::{Entry, backports, scheduler};
 use super::taken::{Taken, taken};
 use super::{RealKernel, nearest_release};
 use crate::plan::{KERNEL, Plan};
+use crate::point::pairs;
 
 /// The setting of a world that says where its kernel is preempted.
 pub(super) const PREEMPT: &str = "preempt";
@@ -81,14 +82,6 @@ impl Modelled {
     }
 }
 
-fn pairs(settings: &BTreeMap<String, Value>) -> String {
-    let pairs = settings.iter();
-    let pairs: Vec<String> = pairs
-        .map(|(key, value)| format!("{key} = {value}"))
-        .collect();
-    pairs.join(", ")
-}
-
 /// What was taken over and what could not be, each in a sentence with a space before it.
 fn sentences(taken: &Taken) -> String {
     let said = [
@@ -96,7 +89,7 @@ fn sentences(taken: &Taken) -> String {
         ("As in its series: ", taken.same.join(", ")),
         (
             "Cannot be read here, and is assumed to be as in its series: ",
-            Vec::from_iter(taken.unknown.iter().copied()).join(", "),
+            itertools::join(&taken.unknown, ", "),
         ),
         ("The lab does not have: ", taken.beyond.join(", ")),
     ];

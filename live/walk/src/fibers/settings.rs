@@ -1,6 +1,7 @@
 //! What to measure of fibers.
 #![allow(unsafe_code)]
 
+use itertools::join;
 use warmq_color::{Options, Pool};
 use warmq_units::{Bytes, Duration};
 
@@ -79,16 +80,15 @@ impl FiberSettings {
         }
         let sizes = Bytes::from_kb(8)..=Bytes(1 << 30);
         if self.stacks.is_empty() || self.stacks.iter().any(|size| !sizes.contains(size)) {
-            let listed: Vec<String> = self.stacks.iter().map(Bytes::to_string).collect();
-            let problem = "a stack has 8 KB to 1 GB";
-            return refuse("stack", listed.join(","), problem, "write 64KB");
+            let (listed, problem) = (join(&self.stacks, ","), "a stack has 8 KB to 1 GB");
+            return refuse("stack", listed, problem, "write 64KB");
         }
         let is_color = |colors: &Option<u64>| colors.is_none_or(u64::is_power_of_two);
         if self.colors.is_empty() || !self.colors.iter().all(is_color) {
             let number = |colors: &Option<u64>| colors.map_or("auto".to_owned(), |c| c.to_string());
-            let listed: Vec<String> = self.colors.iter().map(number).collect();
+            let listed = join(self.colors.iter().map(number), ",");
             let problem = "a number of colors is a power of two, or auto";
-            return refuse("colors", listed.join(","), problem, "write auto,8,32");
+            return refuse("colors", listed, problem, "write auto,8,32");
         }
         if !(1..=MOST_LINES as u32).contains(&self.lines) {
             let problem = "a fiber touches 1 to 8 lines of its frame";
