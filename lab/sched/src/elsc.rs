@@ -35,13 +35,9 @@ pub(crate) struct Tables {
 
 /// The list of a task with `counter` ticks left.
 fn list(policy: Policy, counter: i32, nice: i8) -> usize {
-    match policy {
-        Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
-            REAL_TIME + usize::from(priority / 10)
-        }
-        Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_) => {
-            (static_goodness(counter, nice).max(0) as usize / 4).min(REAL_TIME - 1)
-        }
+    match policy.real_time() {
+        Some(priority) => REAL_TIME + usize::from(priority / 10),
+        None => (static_goodness(counter, nice).max(0) as usize / 4).min(REAL_TIME - 1),
     }
 }
 

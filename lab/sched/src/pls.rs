@@ -6,7 +6,7 @@
 //! the same goodness: then it visits as many as vanilla. One lock.
 
 use warmq_config::Chosen;
-use warmq_kernel::{Attach, Pick, Policy};
+use warmq_kernel::{Attach, Pick};
 use warmq_units::{CpuId, LockId, TaskId};
 
 use crate::family::goodness::{AFFINITY, IDLE, SAME_MM, static_goodness};
@@ -32,16 +32,10 @@ pub(crate) struct PriorityLevels {
 impl PriorityLevels {
     fn add(&mut self, here: &mut Here<'_, '_>, task: TaskId, in_front: bool) {
         let view = here.context.task(task);
-        let level = match view.policy() {
-            Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
-                REAL_TIME + usize::from(priority)
-            }
-            Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_) => {
-                match here.common.slices.counter(task) {
-                    0 => 0,
-                    counter => static_goodness(counter, view.nice()).clamp(1, 100) as usize,
-                }
-            }
+        let level = match (view.policy().real_time(), here.common.slices.counter(task)) {
+            (Some(priority), _) => REAL_TIME + usize::from(priority),
+            (None, 0) => 0,
+            (None, counter) => static_goodness(counter, view.nice()).clamp(1, 100) as usize,
         };
         let level = level.min(LEVELS - 1);
         self.levels.add(here, task, level, in_front);
