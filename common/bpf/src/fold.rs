@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::alu::{calculate, is_taken};
 use crate::image::{Image, Insn, To};
 
 /// What is known of a register.
@@ -352,69 +353,26 @@ fn compute(insn: &Insn, now: &Registers) -> Known {
         {
             Known::More(spot)
         }
+        // Divided by one another they are no constant to the verifier.
+        _ if matches!(insn.code & 0xf0, 0x30 | 0x90) => Known::Nothing,
         (Known::Number(left), Known::Number(right)) => {
-            calculate(insn.code & 0xf0, wide, left, right)
+            calculate(insn.code, left, right).map_or(Known::Nothing, Known::Number)
         }
         _ => Known::Nothing,
     }
 }
 
-fn calculate(operation: u8, wide: bool, left: u64, right: u64) -> Known {
-    let shift = right as u32 & if wide { 63 } else { 31 };
-    let left = if wide { left } else { u64::from(left as u32) };
-    let value = match operation {
-        0x00 => left.wrapping_add(right),
-        0x10 => left.wrapping_sub(right),
-        0x20 => left.wrapping_mul(right),
-        0x40 => left | right,
-        0x50 => left & right,
-        0x60 => left << shift,
-        0x70 => left >> shift,
-        0xa0 => left ^ right,
-        0xc0 if wide => ((left as i64) >> shift) as u64,
-        0xc0 => ((left as i32) >> shift) as u64,
-        _ => return Known::Nothing,
-    };
-    Known::Number(if wide { value } else { u64::from(value as u32) })
-}
-
 /// Whether a branch is taken, if that is known.
 fn taken(insn: &Insn, now: &Registers) -> Option<bool> {
-    let operation = insn.code & 0xf0;
-    let (left, right) = match (now[usize::from(insn.dst & 15)], operand(insn, now)) {
-        (Known::Number(left), Known::Number(right)) => (left, right),
+    match (now[usize::from(insn.dst & 15)], operand(insn, now)) {
+        (Known::Number(left), Known::Number(right)) => is_taken(insn.code, left, right),
         (left, Known::Number(0)) if left.is_address() || matches!(left, Known::Data(..)) => {
-            match operation {
-                0x10 => return Some(false),
-                0x50 => return Some(true),
-                _ => return None,
+            match insn.code & 0xf0 {
+                0x10 => Some(false),
+                0x50 => Some(true),
+                _ => None,
             }
         }
-        _ => return None,
-    };
-    let (signed, left, right) = match insn.code & 7 {
-        5 => ((left as i64, right as i64), left, right),
-        _ => {
-            let (left, right) = (left as u32, right as u32);
-            (
-                (i64::from(left as i32), i64::from(right as i32)),
-                u64::from(left),
-                u64::from(right),
-            )
-        }
-    };
-    Some(match operation {
-        0x10 => left == right,
-        0x20 => left > right,
-        0x30 => left >= right,
-        0x40 => left & right != 0,
-        0x50 => left != right,
-        0x60 => signed.0 > signed.1,
-        0x70 => signed.0 >= signed.1,
-        0xa0 => left < right,
-        0xb0 => left <= right,
-        0xc0 => signed.0 < signed.1,
-        0xd0 => signed.0 <= signed.1,
-        _ => return None,
-    })
+        _ => None,
+    }
 }

@@ -14,6 +14,7 @@
 #![deny(clippy::float_arithmetic)]
 #![warn(missing_docs)]
 
+pub mod alu;
 mod btf;
 mod bytes;
 mod core_relo;

@@ -7,7 +7,7 @@ use warmq_units::{Address, Bytes, CpuId, Duration};
 use crate::hierarchy::Access;
 
 /// Everything counted since the hierarchy was made or its counts were reset.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     levels: Vec<Tally>,
     // Apart, as they are rarely asked for.
@@ -190,13 +190,10 @@ impl Counts {
             levels: vec![Tally::default(); cpus * depth],
             kinds: vec![MissKinds::default(); cpus * depth],
             depth,
-            bus: BusCounts::default(),
-            inner_supplies: 0,
-            inner_upgrades: 0,
-            dma_into_llc: 0,
             histogram: histogram.then(|| Histogram {
                 bins: vec![0; BINS],
             }),
+            ..Counts::default()
         }
     }
 

@@ -200,6 +200,9 @@ enum FirstLevel {
     Any,
 }
 
+/// The code for a level 1 of `NEAR` ways and a level 2 of `FAR`.
+struct Ways<const NEAR: usize, const FAR: usize>;
+
 /// An access on its way through the levels.
 #[derive(Clone, Copy)]
 struct Request {

@@ -40,7 +40,7 @@ const ASSUMED_COHERENCE: Coherence = Coherence::Directory {
 const FULLY_ASSOCIATIVE: u64 = 1024;
 
 /// The properties of a machine that were observed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
     /// The name of the machine; characters that a name may not contain become `-`.
     pub name: String,

@@ -264,14 +264,9 @@ fn are_fields(mut bytes: &[u8], whole: bool) -> bool {
     true
 }
 
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let length = bytes.iter().take(10).position(|byte| byte & 0x80 == 0)? + 1;
-    let (number, rest) = bytes.split_at(length);
-    let value = number
-        .iter()
-        .rev()
-        .fold(0u64, |value, byte| value << 7 | u64::from(byte & 0x7f));
-    Some((value, rest))
+fn varint(mut bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let number = prost::encoding::decode_varint(&mut bytes).ok()?;
+    Some((number, bytes))
 }
 
 #[cfg(test)]

@@ -127,20 +127,16 @@ impl Field {
     pub fn number(self, event: &[u8]) -> Option<u64> {
         let bytes = event.get(self.range()?)?;
         let order = self.order;
-        Some(match (bytes.len(), self.signed) {
-            (1, false) => bytes[0].into(),
-            (1, true) => i64::from(bytes[0].cast_signed()).cast_unsigned(),
-            (2, false) => order.half(bytes.try_into().ok()?).into(),
-            (2, true) => {
-                i64::from(order.half(bytes.try_into().ok()?).cast_signed()).cast_unsigned()
-            }
-            (4, false) => order.word(bytes.try_into().ok()?).into(),
-            (4, true) => {
-                i64::from(order.word(bytes.try_into().ok()?).cast_signed()).cast_unsigned()
-            }
-            (8, _) => order.long(bytes.try_into().ok()?),
+        let number = match bytes.len() {
+            1 => bytes[0].into(),
+            2 => order.half(bytes.try_into().ok()?).into(),
+            4 => order.word(bytes.try_into().ok()?).into(),
+            8 => order.long(bytes.try_into().ok()?),
             _ => return None,
-        })
+        };
+        // The sign is in the upper bits, too.
+        let unused = if self.signed { 64 - 8 * bytes.len() } else { 0 };
+        Some(((number << unused).cast_signed() >> unused).cast_unsigned())
     }
 
     /// The text in `event` up to its first zero byte. `None` if the event is too short.

@@ -1,8 +1,6 @@
 //! What recordings say of machines: cores, caches, memory nodes.
 
-use warmq_machine::{
-    Observed, ObservedCache, ObservedCpu, ObservedNodes, ObservedSpeeds, ObservedWays,
-};
+use warmq_machine::{Observed, ObservedCache, ObservedCpu, ObservedNodes, ObservedWays};
 use warmq_trace::Header;
 use warmq_units::{Bytes, CpuId};
 
@@ -58,20 +56,16 @@ impl Seen {
             name: "recorded".to_owned(),
             title: format!("{cpus} CPUs, {}", self.processor),
             seen_by: "the recording".to_owned(),
-            clock: None,
             cpus: self.cores.iter().map(cpu_of).collect(),
             caches: caches
                 .map(|cache| cache.observed(cpus))
                 .collect::<Option<_>>()?,
-            speeds: ObservedSpeeds::Alike,
             nodes: ObservedNodes {
                 of_cpus: (0..).take(cpus).map(|cpu| self.node(cpu)).collect(),
                 ..ObservedNodes::default()
             },
             memory: self.memory,
-            page: None,
-            huge_page: None,
-            left_out: Vec::new(),
+            ..Observed::default()
         };
         let machine = observed.describe().ok()?;
         Some(machine.to_toml().lines().map(str::to_owned).collect())

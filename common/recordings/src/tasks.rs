@@ -34,7 +34,7 @@ pub struct Tasks {
 /// An index into the tasks.
 pub(crate) type Slot = usize;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Entry {
     pub id: TaskId,
     pub tid: u32,
@@ -120,11 +120,9 @@ impl Tasks {
         self.all.push(Entry {
             id,
             tid,
-            comm: Comm::default(),
             introduced,
             named: introduced,
-            met: false,
-            gone: false,
+            ..Entry::default()
         });
         self.by_tid.insert(tid, slot);
         slot

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warmq_bpf::Image;
+use warmq_bpf::{Image, alu};
 
 use crate::calls::{self, Local};
 use crate::decode::{CONSTANT, Op, decode, own};
@@ -346,12 +346,13 @@ impl<K: Kernel> Run<'_, K> {
     /// What programs have few of.
     #[inline(never)]
     fn rare(&mut self, op: &Op, left: u64, source: u64, from: u64) -> Result<(), Ending> {
+        let right = if op.code & 8 == 0 { op.imm } else { source };
         let value = match op.code & 7 {
             0 => Some(extend(op, left, source)),
             1 => self.load_signed(op, from),
-            4 | 7 => calculate(op, left, source),
+            4 | 7 => calculate(op, left, right),
             5 | 6 => {
-                let taken = taken(op, left, source).ok_or(Ending::Opcode(op.code))?;
+                let taken = alu::is_taken(op.code, left, right).ok_or(Ending::Opcode(op.code))?;
                 return self.branch(taken, op);
             }
             _ => None,
@@ -519,63 +520,11 @@ impl<K: Kernel> Run<'_, K> {
 
 /// What a rare operation of arithmetic gives.
 fn calculate(op: &Op, left: u64, right: u64) -> Option<u64> {
-    let (l32, r32, i32) = (left as u32, right as u32, op.imm as u32);
-    match op.code & 15 {
-        0x7 if op.code == 0xd7 => Some(swap(left, op.imm)),
-        0x7 => alu64(op.code, left, op.imm),
-        0xf => alu64(op.code, left, right),
-        0x4 if op.code == 0xd4 => Some(truncate(left, op.imm)),
-        0x4 => alu32(op.code, l32, i32).map(u64::from),
-        _ if op.code == 0xdc => Some(swap(left, op.imm)),
-        _ => alu32(op.code, l32, r32).map(u64::from),
+    match op.code {
+        0xd4 => Some(truncate(left, op.imm)),
+        0xd7 | 0xdc => Some(swap(left, op.imm)),
+        code => alu::calculate(code, left, right),
     }
-}
-
-/// Arithmetic of 64 bits, by the upper half of its code.
-fn alu64(code: u8, l: u64, r: u64) -> Option<u64> {
-    Some(match code >> 4 {
-        0x3 => l.checked_div(r).unwrap_or(0),
-        0x8 => l.wrapping_neg(),
-        0x9 => l.checked_rem(r).unwrap_or(l),
-        0xc => (l as i64 >> (r & 63)) as u64,
-        _ => return None,
-    })
-}
-
-/// Arithmetic of 32 bits, by the upper half of its code.
-fn alu32(code: u8, l: u32, r: u32) -> Option<u32> {
-    Some(match code >> 4 {
-        0x3 => l.checked_div(r).unwrap_or(0),
-        0x8 => l.wrapping_neg(),
-        0x9 => l.checked_rem(r).unwrap_or(l),
-        0xc => (l as i32 >> (r & 31)) as u32,
-        _ => return None,
-    })
-}
-
-/// Whether a branch is taken: tests of bits, and comparisons with a sign.
-fn taken(op: &Op, left: u64, right: u64) -> Option<bool> {
-    let right = if op.code & 8 == 0 { op.imm } else { right };
-    if op.code & 7 == 5 {
-        return compare(op.code, left, right, (left as i64, right as i64));
-    }
-    let (left, right) = (left as u32, right as u32);
-    compare(op.code, left, right, (left as i32, right as i32))
-}
-
-fn compare<U, S>(code: u8, l: U, r: U, (signed_l, signed_r): (S, S)) -> Option<bool>
-where
-    U: PartialEq + std::ops::BitAnd<Output = U> + Default,
-    S: Ord,
-{
-    Some(match code >> 4 {
-        0x4 => l & r != U::default(),
-        0x6 => signed_l > signed_r,
-        0x7 => signed_l >= signed_r,
-        0xc => signed_l < signed_r,
-        0xd => signed_l <= signed_r,
-        _ => return None,
-    })
 }
 
 /// Moves that extend a sign, casts of the arena, signed division.
@@ -611,22 +560,24 @@ fn swap(value: u64, bits: u64) -> u64 {
 
 /// Signed division and remainder: by 0, 0 and the value itself; no overflow.
 fn signed(op: Op, left: u64, right: u64) -> u64 {
-    let is_divide = op.code == own::DIVIDE;
-    if op.off == 1 {
-        let (left, right) = (left as i64, right as i64);
-        return match (is_divide, right) {
-            (true, 0) => 0,
-            (false, 0) => left as u64,
-            (true, _) => left.wrapping_div(right) as u64,
-            (false, _) => left.wrapping_rem(right) as u64,
-        };
-    }
-    let (left, right) = (left as i32, right as i32);
-    let value = match (is_divide, right) {
+    let wide = op.off == 1;
+    let of = |number: u64| {
+        if wide {
+            number as i64
+        } else {
+            i64::from(number as i32)
+        }
+    };
+    let (left, right) = (of(left), of(right));
+    let value = match (op.code == own::DIVIDE, right) {
         (true, 0) => 0,
         (false, 0) => left,
         (true, _) => left.wrapping_div(right),
         (false, _) => left.wrapping_rem(right),
     };
-    u64::from(value as u32)
+    if wide {
+        value as u64
+    } else {
+        u64::from(value as u32)
+    }
 }

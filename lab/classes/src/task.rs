@@ -40,9 +40,9 @@ impl TaskClass {
 
     /// What it is compared by.
     pub fn rank(&self) -> Rank {
-        match self.policy {
-            Policy::Fifo(of) | Policy::RoundRobin(of) => Rank::of_priority(of),
-            _ => self.reservation().map_or(Rank::Other, |cbs| cbs.rank()),
+        match self.policy.real_time() {
+            Some(priority) => Rank::of_priority(priority),
+            None => self.reservation().map_or(Rank::Other, |cbs| cbs.rank()),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::callbacks::SchedExt;
 use crate::expenses::Expenses;
 use crate::ground::Ground;
 use crate::idle::Idle;
-use crate::kicks::{KickWait, Wait};
+use crate::kicks::KickWait;
 use crate::layout::Layouts;
 use crate::lines::Lines;
 use crate::load::Loaded;
@@ -219,11 +219,8 @@ fn new_cpu(
         word: site.word,
         node: site.node,
         local: Queue::new(guest.allocate(layouts.queue.size)?),
-        current: None,
-        exec_start: Instant::START,
-        known_idle: false,
         idle_task,
-        wait: Wait::default(),
         turn: 1,
+        ..Cpu::default()
     })
 }

@@ -93,7 +93,7 @@ pub(crate) struct Task {
 }
 
 /// A CPU.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cpu {
     pub(crate) lock: LockId,
     /// Where the word of `lock` is.

@@ -7,13 +7,13 @@
 //! table; when the first has nobody left, slices are computed anew and the tables change places.
 
 use warmq_config::Chosen;
-use warmq_kernel::{Attach, Context, Pick, Policy};
+use warmq_kernel::{Attach, Pick, Policy};
 use warmq_units::{CpuId, LockId, TaskId};
 
 use crate::family::goodness::{IDLE, is_real_time, static_goodness, ticks};
 use crate::family::levels::Levels;
 use crate::family::scheduler::{Family, Queues};
-use crate::family::state::{Common, still_runnable};
+use crate::family::state::{Here, still_runnable};
 
 /// Lists of a table: 20 for SCHED_OTHER, four steps of static goodness each, and 10 for real time,
 /// ten priorities each.
@@ -35,33 +35,29 @@ pub(crate) struct Tables {
 
 /// The list of a task with `counter` ticks left.
 fn list(policy: Policy, counter: i32, nice: i8) -> usize {
-    match policy {
-        Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
-            REAL_TIME + usize::from(priority / 10)
-        }
-        Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_) => {
-            (static_goodness(counter, nice).max(0) as usize / 4).min(REAL_TIME - 1)
-        }
+    match policy.real_time() {
+        Some(priority) => REAL_TIME + usize::from(priority / 10),
+        None => (static_goodness(counter, nice).max(0) as usize / 4).min(REAL_TIME - 1),
     }
 }
 
 impl Tables {
-    fn add(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId, in_front: bool) {
-        let view = context.task(task);
+    fn add(&mut self, here: &mut Here<'_, '_>, task: TaskId, in_front: bool) {
+        let view = here.context.task(task);
         let (policy, nice) = (view.policy(), view.nice());
-        let counter = common.slices.counter(task);
+        let counter = here.common.slices.counter(task);
         let (table, counter) = if counter > 0 || is_real_time(policy) {
             (&mut self.active, counter)
         } else {
             (&mut self.used_up, ticks(nice))
         };
         let list = list(policy, counter, nice);
-        table.add(context, &common.layout, task, list, in_front);
+        table.add(here, task, list, in_front);
     }
 
-    fn remove(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId) {
-        self.active.remove(context, &common.layout, task);
-        self.used_up.remove(context, &common.layout, task);
+    fn remove(&mut self, here: &mut Here<'_, '_>, task: TaskId) {
+        self.active.remove(here, task);
+        self.used_up.remove(here, task);
     }
 
     fn contains(&self, task: TaskId) -> bool {
@@ -70,17 +66,17 @@ impl Tables {
 
     /// The best of the first few of the topmost list where one can run here, and how good it is.
     /// One that gave way is worth less than anybody in the lists below.
-    fn best(&self, common: &mut Common, context: &mut Context<'_>) -> (i32, Option<TaskId>) {
+    fn best(&self, here: &mut Here<'_, '_>) -> (i32, Option<TaskId>) {
         let (mut best, mut visits) = ((IDLE, None), 0);
         let mut bound = LISTS;
-        while let Some(level) = self.active.highest_below(context, bound)
+        while let Some(level) = self.active.highest_below(here.context, bound)
             && best.0 < 0
         {
-            let most = u32::from(context.cpus()) / 2 + 5;
-            visits += self.active.walk(common, context, level, most, &mut best);
+            let most = u32::from(here.context.cpus()) / 2 + 5;
+            visits += self.active.walk(here, level, most, &mut best);
             bound = level;
         }
-        context.walked(visits);
+        here.context.walked(visits);
         best
     }
 }
@@ -103,33 +99,30 @@ impl Queues for Tables {
         self.used_up.admit(task);
     }
 
-    fn enqueue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId, _: CpuId) {
-        self.add(common, context, task, true);
+    fn enqueue(&mut self, here: &mut Here<'_, '_>, task: TaskId, _: CpuId) {
+        self.add(here, task, true);
     }
 
-    fn dequeue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
-        self.remove(common, context, task);
+    fn dequeue(&mut self, here: &mut Here<'_, '_>, task: TaskId) {
+        self.remove(here, task);
     }
 
-    fn pick_next(
-        &mut self,
-        common: &mut Common,
-        context: &mut Context<'_>,
-        prev: Option<TaskId>,
-    ) -> Pick {
-        if let Some(prev) = still_runnable(context, prev)
+    fn pick_next(&mut self, here: &mut Here<'_, '_>, prev: Option<TaskId>) -> Pick {
+        if let Some(prev) = still_runnable(here.context, prev)
             && !self.contains(prev)
         {
-            let renewed = common.slices.renew_round_robin(context, prev);
-            let yields = common.slices.has_yielded(prev);
-            self.add(common, context, prev, !renewed && !yields);
+            let renewed = here.common.slices.renew_round_robin(here.context, prev);
+            let yields = here.common.slices.has_yielded(prev);
+            self.add(here, prev, !renewed && !yields);
         }
-        match self.best(common, context) {
-            (weight, _) if weight < 0 && self.used_up.highest_below(context, LISTS).is_some() => {
+        match self.best(here) {
+            (weight, _)
+                if weight < 0 && self.used_up.highest_below(here.context, LISTS).is_some() =>
+            {
                 Pick::Retry
             }
             (_, Some(next)) => {
-                self.active.remove(context, &common.layout, next);
+                self.active.remove(here, next);
                 Pick::Task(next)
             }
             (_, None) => Pick::Idle,
@@ -137,23 +130,23 @@ impl Queues for Tables {
     }
 
     /// New slices for all; those that were used up are filed under them already.
-    fn unlocked(&mut self, common: &mut Common, context: &mut Context<'_>) {
-        common.recalculate(context);
+    fn unlocked(&mut self, here: &mut Here<'_, '_>) {
+        here.recalculate();
         // Whoever is left in the active table runs elsewhere or may not run here.
         for task in self.active.all_below(LISTS) {
-            self.active.remove(context, &common.layout, task);
-            let view = context.task(task);
-            let counter = common.slices.counter(task);
+            self.active.remove(here, task);
+            let view = here.context.task(task);
+            let counter = here.common.slices.counter(task);
             let list = list(view.policy(), counter, view.nice());
-            self.used_up.add(context, &common.layout, task, list, false);
+            self.used_up.add(here, task, list, false);
         }
         std::mem::swap(&mut self.active, &mut self.used_up);
     }
 
-    fn refile(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
+    fn refile(&mut self, here: &mut Here<'_, '_>, task: TaskId) {
         if self.contains(task) {
-            self.remove(common, context, task);
-            self.add(common, context, task, true);
+            self.remove(here, task);
+            self.add(here, task, true);
         }
     }
 }

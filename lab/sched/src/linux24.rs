@@ -6,7 +6,7 @@
 //! are runnable: the walk is linear in them, under a lock that all CPUs share.
 
 use warmq_config::{Chosen, Setting};
-use warmq_kernel::{Attach, Context, Pick, Within};
+use warmq_kernel::{Attach, Pick, Within};
 use warmq_machine::Access;
 use warmq_units::{Bytes, CpuId, LockId, TaskId};
 
@@ -14,7 +14,7 @@ use crate::family;
 use crate::family::goodness::IDLE;
 use crate::family::list::Lists;
 use crate::family::scheduler::{Family, Queues};
-use crate::family::state::{Common, may_go_on};
+use crate::family::state::{Here, may_go_on};
 
 /// The only list.
 const RUN_QUEUE: usize = 0;
@@ -46,26 +46,25 @@ impl RunQueue {
     /// kept. Returns its weight with it.
     fn walk(
         &self,
-        common: &mut Common,
-        context: &mut Context<'_>,
+        here: &mut Here<'_, '_>,
         mut best: (i32, Option<TaskId>),
     ) -> (i32, Option<TaskId>) {
         let mut visits = 0;
-        context.touch(self.queue.head(RUN_QUEUE), Access::Read);
-        context.within(Within::RunQueueWalk);
+        here.context.touch(self.queue.head(RUN_QUEUE), Access::Read);
+        here.context.within(Within::RunQueueWalk);
         let mut next = self.queue.first(RUN_QUEUE);
         while let Some(task) = next {
             next = self.queue.after(task);
             visits += 1;
-            if common.visit(context, task, next.filter(|_| self.prefetch)) {
-                let weight = common.goodness(context, task);
+            if here.visit(task, next.filter(|_| self.prefetch)) {
+                let weight = here.common.goodness(here.context, task);
                 if weight > best.0 {
                     best = (weight, Some(task));
                 }
             }
         }
-        context.within(Within::Elsewhere);
-        context.walked(visits);
+        here.context.within(Within::Elsewhere);
+        here.context.walked(visits);
         best
     }
 }
@@ -89,33 +88,26 @@ impl Queues for RunQueue {
         self.queue.admit(task);
     }
 
-    fn enqueue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId, _: CpuId) {
-        self.queue
-            .add_first(context, &common.layout, RUN_QUEUE, task);
+    fn enqueue(&mut self, here: &mut Here<'_, '_>, task: TaskId, _: CpuId) {
+        self.queue.add_first(here, RUN_QUEUE, task);
     }
 
-    fn dequeue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
-        self.queue.remove(context, &common.layout, task);
+    fn dequeue(&mut self, here: &mut Here<'_, '_>, task: TaskId) {
+        self.queue.remove(here, task);
     }
 
-    fn pick_next(
-        &mut self,
-        common: &mut Common,
-        context: &mut Context<'_>,
-        prev: Option<TaskId>,
-    ) -> Pick {
+    fn pick_next(&mut self, here: &mut Here<'_, '_>, prev: Option<TaskId>) -> Pick {
         let mut best = (IDLE, None);
-        if let Some(prev) = may_go_on(context, prev) {
-            if common.slices.renew_round_robin(context, prev) {
+        if let Some(prev) = may_go_on(here.context, prev) {
+            if here.common.slices.renew_round_robin(here.context, prev) {
                 // Last in the queue, the walk gives its equals their turn.
-                self.queue.remove(context, &common.layout, prev);
-                self.queue
-                    .add_last(context, &common.layout, RUN_QUEUE, prev);
+                self.queue.remove(here, prev);
+                self.queue.add_last(here, RUN_QUEUE, prev);
             } else {
-                best = (common.goodness(context, prev), Some(prev));
+                best = (here.common.goodness(here.context, prev), Some(prev));
             }
         }
-        match self.walk(common, context, best) {
+        match self.walk(here, best) {
             (0, _) => Pick::Retry,
             (_, None) => Pick::Idle,
             (_, Some(next)) => Pick::Task(next),
@@ -125,7 +117,7 @@ impl Queues for RunQueue {
 
 /// What every task there ever was would be worth here, runnable or not.
 #[cfg(test)]
-pub(crate) fn worths(linux24: &Linux24, context: &Context<'_>) -> Vec<i32> {
+pub(crate) fn worths(linux24: &Linux24, context: &warmq_kernel::Context<'_>) -> Vec<i32> {
     let common = &linux24.common;
     let worth = |task| common.goodness(context, task);
     (0..common.slices.known()).map(TaskId).map(worth).collect()

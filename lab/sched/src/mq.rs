@@ -19,7 +19,7 @@ use crate::family::goodness::{AFFINITY, IDLE};
 use crate::family::idle::{gain, preempt, wake};
 use crate::family::list::Lists;
 use crate::family::scheduler::{Family, Queues};
-use crate::family::state::{Common, is_idle, may_go_on};
+use crate::family::state::{Here, is_idle, may_go_on};
 
 /// What a queue publishes that has no task to give.
 const NOTHING: i32 = -10_000;
@@ -127,22 +127,22 @@ enum Attempt {
 
 impl QueuePerCpu {
     /// Walks the queue of this CPU.
-    fn scan(&self, common: &mut Common, context: &mut Context<'_>, mut scan: Scan) -> Scan {
-        let here = context.cpu();
+    fn scan(&self, here: &mut Here<'_, '_>, mut scan: Scan) -> Scan {
+        let cpu = here.context.cpu();
         let mut visits = 0;
-        context.within(Within::RunQueueWalk);
-        let mut next = self.lists.first(here.index());
+        here.context.within(Within::RunQueueWalk);
+        let mut next = self.lists.first(cpu.index());
         while let Some(task) = next {
             next = self.lists.after(task);
             visits += 1;
-            if common.visit(context, task, None) {
-                let candidate = common.candidate(context, task, here);
-                let goodness = common.slices.without_bonuses(context, task);
+            if here.visit(task, None) {
+                let candidate = here.common.candidate(here.context, task, cpu);
+                let goodness = here.common.slices.without_bonuses(here.context, task);
                 scan.see(task, candidate.without_affinity().goodness(), goodness);
             }
         }
-        context.within(Within::Elsewhere);
-        context.walked(visits);
+        here.context.within(Within::Elsewhere);
+        here.context.walked(visits);
         scan
     }
 
@@ -157,13 +157,12 @@ impl QueuePerCpu {
     /// Returns it with its goodness, and whether a lock was found taken on the way.
     fn take_from_others(
         &mut self,
-        common: &Common,
-        context: &mut Context<'_>,
+        here: &mut Here<'_, '_>,
         best: i32,
     ) -> (Option<(i32, TaskId)>, bool) {
         let mut busy = false;
-        for (goodness, from) in self.offers(context, best) {
-            match self.take(common, context, from, best) {
+        for (goodness, from) in self.offers(here.context, best) {
+            match self.take(here, from, best) {
                 Attempt::Took(task) => return (Some((goodness, task)), busy),
                 Attempt::Busy => busy = true,
                 Attempt::Gone => {}
@@ -189,40 +188,37 @@ impl QueuePerCpu {
         offers
     }
 
-    fn take(
-        &mut self,
-        common: &Common,
-        context: &mut Context<'_>,
-        from: CpuId,
-        best: i32,
-    ) -> Attempt {
+    fn take(&mut self, here: &mut Here<'_, '_>, from: CpuId, best: i32) -> Attempt {
         let lock = self.queues[from.index()].lock;
-        if !context.try_lock(lock) {
+        if !here.context.try_lock(lock) {
             return Attempt::Busy;
         }
         let offer = self.offers[from.index()];
         let waits = |task: &TaskId| {
-            context.touch(common.layout.hot(*task), Access::Read);
-            context.task(*task).on_cpu().is_none() && self.queue_of[task.index()] == from
+            here.context
+                .touch(here.common.layout.hot(*task), Access::Read);
+            here.context.task(*task).on_cpu().is_none() && self.queue_of[task.index()] == from
         };
         let taken = offer.task.filter(|_| offer.goodness > best).filter(waits);
         if let Some(task) = taken {
-            self.move_to(common, context, task, context.cpu());
-            let next = self.first_to_give(common, context, from);
-            self.publish(context, from, next);
+            let to = here.context.cpu();
+            self.move_to(here, task, to);
+            let next = self.first_to_give(here, from);
+            self.publish(here.context, from, next);
         }
-        context.unlock(lock);
+        here.context.unlock(lock);
         taken.map_or(Attempt::Gone, Attempt::Took)
     }
 
     /// What a queue publishes after its offer was taken: the first that can run at all.
-    fn first_to_give(&self, common: &Common, context: &mut Context<'_>, of: CpuId) -> Offer {
+    fn first_to_give(&self, here: &mut Here<'_, '_>, of: CpuId) -> Offer {
         let mut next = self.lists.first(of.index());
         while let Some(task) = next {
             next = self.lists.after(task);
-            context.touch(common.layout.hot(task), Access::Read);
-            let goodness = common.slices.without_bonuses(context, task);
-            if goodness > 0 && context.task(task).on_cpu().is_none() {
+            here.context
+                .touch(here.common.layout.hot(task), Access::Read);
+            let goodness = here.common.slices.without_bonuses(here.context, task);
+            if goodness > 0 && here.context.task(task).on_cpu().is_none() {
                 let task = Some(task);
                 return Offer { goodness, task };
             }
@@ -230,37 +226,36 @@ impl QueuePerCpu {
         Offer::NONE
     }
 
-    fn move_to(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId, to: CpuId) {
-        self.lists.remove(context, &common.layout, task);
-        self.lists
-            .add_first(context, &common.layout, to.index(), task);
+    fn move_to(&mut self, here: &mut Here<'_, '_>, task: TaskId, to: CpuId) {
+        self.lists.remove(here, task);
+        self.lists.add_first(here, to.index(), task);
         self.queue_of[task.index()] = to;
     }
 
     /// `task` joins the queue of `cpu`, whose lock is held, and may be its best offer.
-    fn offer(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
-        let goodness = common.slices.without_bonuses(context, task);
+    fn offer(&mut self, here: &mut Here<'_, '_>, task: TaskId, cpu: CpuId) {
+        let goodness = here.common.slices.without_bonuses(here.context, task);
         if goodness > self.offers[cpu.index()].goodness {
             let task = Some(task);
-            self.publish(context, cpu, Offer { goodness, task });
+            self.publish(here.context, cpu, Offer { goodness, task });
         }
     }
 
     /// CPUs where `task` would run better than who runs there, the least good first.
-    fn targets(&self, common: &Common, context: &mut Context<'_>, task: TaskId) -> Vec<CpuId> {
+    fn targets(&self, here: &mut Here<'_, '_>, task: TaskId) -> Vec<CpuId> {
         let home = self.queue_of[task.index()];
-        let goodness = common.slices.without_bonuses(context, task);
-        let cpus = || (0..context.cpus()).map(CpuId);
-        let allowed: Vec<CpuId> = cpus()
-            .filter(|cpu| context.task(task).may_run_on(*cpu))
+        let goodness = here.common.slices.without_bonuses(here.context, task);
+        let cpus = (0..here.context.cpus()).map(CpuId);
+        let allowed: Vec<CpuId> = cpus
+            .filter(|cpu| here.context.task(task).may_run_on(*cpu))
             .collect();
-        let lines = allowed.iter().map(|cpu| common.globals.cpu(*cpu));
-        context.touch_all(lines, Access::Read);
+        let lines = allowed.iter().map(|cpu| here.common.globals.cpu(*cpu));
+        here.context.touch_all(lines, Access::Read);
         let mut targets = Vec::new();
         for cpu in allowed {
             // What is published of an idle CPU is less than any task's.
             let rank = match self.current[cpu.index()] {
-                IDLE => Some((NOTHING, context.last_switch(cpu))),
+                IDLE => Some((NOTHING, here.context.last_switch(cpu))),
                 current => {
                     rank_of_busy(current, cpu == home, goodness).map(|rank| (rank, Instant::START))
                 }
@@ -273,68 +268,56 @@ impl QueuePerCpu {
 
     /// The last CPU if it idles; else that of the least good task that is worth less than `task`.
     /// One that a CPU still switches away from stays there; that CPU asks again when it is done.
-    fn place(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId, home: CpuId) {
-        if context.task(task).on_cpu().is_some() {
+    fn place(&mut self, here: &mut Here<'_, '_>, task: TaskId, home: CpuId) {
+        if here.context.task(task).on_cpu().is_some() {
             return;
         }
-        let may_stay = context.task(task).may_run_on(home);
-        if may_stay && is_idle(context, home) {
-            return wake(common, context, home);
+        let may_stay = here.context.task(task).may_run_on(home);
+        if may_stay && is_idle(here.context, home) {
+            return wake(here, home);
         }
-        let targets = self.targets(common, context, task);
+        let targets = self.targets(here, task);
         let mut tried = targets.into_iter();
-        if tried.any(|cpu| self.settle_on(common, context, task, cpu)) || may_stay {
+        if tried.any(|cpu| self.settle_on(here, task, cpu)) || may_stay {
             return;
         }
         // It must leave the CPU that its affinity forbids, whatever runs elsewhere; 2.4.4 had no
         // such call. No lock of the other queue is taken.
-        let allowed = |cpu: &CpuId| context.task(task).may_run_on(*cpu);
-        if let Some(cpu) = (0..context.cpus()).map(CpuId).find(allowed) {
-            self.move_to(common, context, task, cpu);
-            self.offer(common, context, task, cpu);
-            context.reschedule(cpu);
+        let allowed = |cpu: &CpuId| here.context.task(task).may_run_on(*cpu);
+        if let Some(cpu) = (0..here.context.cpus()).map(CpuId).find(allowed) {
+            self.move_to(here, task, cpu);
+            self.offer(here, task, cpu);
+            here.context.reschedule(cpu);
         }
     }
 
     /// Tries to get `task` onto `cpu`. Its own CPU must be preempted; another's lock must be free.
-    fn settle_on(
-        &mut self,
-        common: &Common,
-        context: &mut Context<'_>,
-        task: TaskId,
-        cpu: CpuId,
-    ) -> bool {
-        let Some(running) = context.running_on(cpu) else {
-            return self.push(common, context, task, cpu);
+    fn settle_on(&mut self, here: &mut Here<'_, '_>, task: TaskId, cpu: CpuId) -> bool {
+        let Some(running) = here.context.running_on(cpu) else {
+            return self.push(here, task, cpu);
         };
         if cpu != self.queue_of[task.index()] {
-            return self.push(common, context, task, cpu);
+            return self.push(here, task, cpu);
         }
-        let preempts = gain(common, context, task, running, cpu) > 1;
+        let preempts = gain(here, task, running, cpu) > 1;
         if preempts {
-            preempt(common, context, cpu);
+            preempt(here, cpu);
         }
         preempts
     }
 
     /// Moves `task` to another CPU's queue, if its lock is free and it is still worth it.
-    fn push(
-        &mut self,
-        common: &Common,
-        context: &mut Context<'_>,
-        task: TaskId,
-        cpu: CpuId,
-    ) -> bool {
+    fn push(&mut self, here: &mut Here<'_, '_>, task: TaskId, cpu: CpuId) -> bool {
         let lock = self.queues[cpu.index()].lock;
-        if !context.try_lock(lock) {
+        if !here.context.try_lock(lock) {
             return false;
         }
-        self.move_to(common, context, task, cpu);
-        self.offer(common, context, task, cpu);
-        context.unlock(lock);
-        match is_idle(context, cpu) {
-            true => wake(common, context, cpu),
-            false => preempt(common, context, cpu),
+        self.move_to(here, task, cpu);
+        self.offer(here, task, cpu);
+        here.context.unlock(lock);
+        match is_idle(here.context, cpu) {
+            true => wake(here, cpu),
+            false => preempt(here, cpu),
         }
         true
     }
@@ -382,103 +365,93 @@ impl Queues for QueuePerCpu {
         self.queue_of.resize(known, CpuId(0));
     }
 
-    fn enqueue(
-        &mut self,
-        common: &mut Common,
-        context: &mut Context<'_>,
-        task: TaskId,
-        cpu: CpuId,
-    ) {
-        self.lists
-            .add_first(context, &common.layout, cpu.index(), task);
+    fn enqueue(&mut self, here: &mut Here<'_, '_>, task: TaskId, cpu: CpuId) {
+        self.lists.add_first(here, cpu.index(), task);
         self.queue_of[task.index()] = cpu;
     }
 
-    fn dequeue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
-        self.lists.remove(context, &common.layout, task);
+    fn dequeue(&mut self, here: &mut Here<'_, '_>, task: TaskId) {
+        self.lists.remove(here, task);
     }
 
-    fn pick_next(
-        &mut self,
-        common: &mut Common,
-        context: &mut Context<'_>,
-        prev: Option<TaskId>,
-    ) -> Pick {
-        let here = context.cpu();
+    fn pick_next(&mut self, here: &mut Here<'_, '_>, prev: Option<TaskId>) -> Pick {
+        let cpu = here.context.cpu();
         let mut best = (IDLE, None);
-        if let Some(prev) = may_go_on(context, prev) {
-            if common.slices.renew_round_robin(context, prev) {
+        if let Some(prev) = may_go_on(here.context, prev) {
+            if here.common.slices.renew_round_robin(here.context, prev) {
                 // Last in the queue, the walk gives its equals their turn.
-                self.lists.remove(context, &common.layout, prev);
-                self.lists
-                    .add_last(context, &common.layout, here.index(), prev);
+                self.lists.remove(here, prev);
+                self.lists.add_last(here, cpu.index(), prev);
             } else {
-                best = (common.candidate(context, prev, here).goodness(), Some(prev));
+                best = (
+                    here.common.candidate(here.context, prev, cpu).goodness(),
+                    Some(prev),
+                );
             }
         }
-        let scan = self.scan(common, context, Scan::new(best));
-        let (taken, busy) = self.take_from_others(common, context, scan.against_others());
+        let scan = self.scan(here, Scan::new(best));
+        let (taken, busy) = self.take_from_others(here, scan.against_others());
         let (weight, next) = match taken {
             Some((goodness, task)) => (goodness, Some(task)),
             None => scan.best,
         };
         if next.is_none() && busy {
-            self.queues[here.index()].premature_idle = true;
-            self.publish(context, here, Offer::NONE);
+            self.queues[cpu.index()].premature_idle = true;
+            self.publish(here.context, cpu, Offer::NONE);
             return Pick::Retry;
         }
         if weight == 0 {
             return Pick::Retry;
         }
-        self.publish(context, here, scan.offer_without(next));
-        self.current[here.index()] = match next {
-            Some(next) => common.slices.without_bonuses(context, next),
+        self.publish(here.context, cpu, scan.offer_without(next));
+        self.current[cpu.index()] = match next {
+            Some(next) => here.common.slices.without_bonuses(here.context, next),
             None => IDLE,
         };
         next.map_or(Pick::Idle, Pick::Task)
     }
 
     /// A task that stays in the queue of its CPU may be the best that this has to offer.
-    fn find_cpu(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
+    fn find_cpu(&mut self, here: &mut Here<'_, '_>, task: TaskId) {
         let home = self.queue_of[task.index()];
-        self.place(common, context, task, home);
+        self.place(here, task, home);
         if self.queue_of[task.index()] == home {
-            self.offer(common, context, task, home);
+            self.offer(here, task, home);
         }
     }
 
     /// A preempted task is pushed like a woken one, but offered only by the next local scan.
-    fn put_prev(&mut self, common: &mut Common, context: &mut Context<'_>, prev: TaskId) {
-        self.place(common, context, prev, self.queue_of[prev.index()]);
+    fn put_prev(&mut self, here: &mut Here<'_, '_>, prev: TaskId) {
+        self.place(here, prev, self.queue_of[prev.index()]);
     }
 
-    fn unlocked(&mut self, common: &mut Common, context: &mut Context<'_>) {
-        let here = context.cpu().index();
-        match std::mem::take(&mut self.queues[here].premature_idle) {
+    fn unlocked(&mut self, here: &mut Here<'_, '_>) {
+        let cpu = here.context.cpu().index();
+        match std::mem::take(&mut self.queues[cpu].premature_idle) {
             // However little a scan costs, time must pass: two CPUs that hold what the other one
             // tries would scan again at the same point of time without end.
-            true => context.compute(Cycles(1)),
-            false => common.recalculate(context),
+            true => here.context.compute(Cycles(1)),
+            false => here.recalculate(),
         }
     }
 
     /// Tasks that were pushed here never ran here, so that nobody else knows of them.
-    fn vacate(&mut self, common: &mut Common, context: &mut Context<'_>, cpu: CpuId) {
+    fn vacate(&mut self, here: &mut Here<'_, '_>, cpu: CpuId) {
         let mut waiting = Vec::new();
         let mut next = self.lists.first(cpu.index());
         while let Some(task) = next {
             next = self.lists.after(task);
-            waiting.extend(Some(task).filter(|task| context.task(*task).on_cpu().is_none()));
+            waiting.extend(Some(task).filter(|task| here.context.task(*task).on_cpu().is_none()));
         }
         for task in waiting {
-            self.find_cpu(common, context, task);
+            self.find_cpu(here, task);
         }
     }
 
-    fn ticked(&mut self, common: &Common, context: &Context<'_>, running: Option<TaskId>) {
+    fn ticked(&mut self, here: &mut Here<'_, '_>, running: Option<TaskId>) {
         if let Some(running) = running {
-            let current = common.slices.without_bonuses(context, running);
-            self.current[context.cpu().index()] = current;
+            let current = here.common.slices.without_bonuses(here.context, running);
+            self.current[here.context.cpu().index()] = current;
         }
     }
 }

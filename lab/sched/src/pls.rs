@@ -6,13 +6,13 @@
 //! the same goodness: then it visits as many as vanilla. One lock.
 
 use warmq_config::Chosen;
-use warmq_kernel::{Attach, Context, Pick, Policy};
+use warmq_kernel::{Attach, Pick};
 use warmq_units::{CpuId, LockId, TaskId};
 
 use crate::family::goodness::{AFFINITY, IDLE, SAME_MM, static_goodness};
 use crate::family::levels::Levels;
 use crate::family::scheduler::{Family, Queues};
-use crate::family::state::{Common, still_runnable};
+use crate::family::state::{Here, still_runnable};
 
 /// Level 0 holds those whose slice is used up, 1..=100 SCHED_OTHER, the rest real time.
 const REAL_TIME: usize = 100;
@@ -30,38 +30,29 @@ pub(crate) struct PriorityLevels {
 }
 
 impl PriorityLevels {
-    fn add(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId, in_front: bool) {
-        let view = context.task(task);
-        let level = match view.policy() {
-            Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
-                REAL_TIME + usize::from(priority)
-            }
-            Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_) => {
-                match common.slices.counter(task) {
-                    0 => 0,
-                    counter => static_goodness(counter, view.nice()).clamp(1, 100) as usize,
-                }
-            }
+    fn add(&mut self, here: &mut Here<'_, '_>, task: TaskId, in_front: bool) {
+        let view = here.context.task(task);
+        let level = match (view.policy().real_time(), here.common.slices.counter(task)) {
+            (Some(priority), _) => REAL_TIME + usize::from(priority),
+            (None, 0) => 0,
+            (None, counter) => static_goodness(counter, view.nice()).clamp(1, 100) as usize,
         };
         let level = level.min(LEVELS - 1);
-        self.levels
-            .add(context, &common.layout, task, level, in_front);
+        self.levels.add(here, task, level, in_front);
     }
 
     /// The best of those that wait, and how good it is.
-    fn best(&self, common: &mut Common, context: &mut Context<'_>) -> (i32, Option<TaskId>) {
+    fn best(&self, here: &mut Here<'_, '_>) -> (i32, Option<TaskId>) {
         let (mut best, mut visits) = ((IDLE, None), 0);
         let mut bound = LEVELS;
-        while let Some(level) = self.levels.highest_below(context, bound) {
+        while let Some(level) = self.levels.highest_below(here.context, bound) {
             if level <= REAL_TIME && level as i32 + AFFINITY + SAME_MM < best.0 {
                 break;
             }
-            visits += self
-                .levels
-                .walk(common, context, level, u32::MAX, &mut best);
+            visits += self.levels.walk(here, level, u32::MAX, &mut best);
             bound = level;
         }
-        context.walked(visits);
+        here.context.walked(visits);
         best
     }
 }
@@ -82,49 +73,44 @@ impl Queues for PriorityLevels {
         self.levels.admit(task);
     }
 
-    fn enqueue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId, _: CpuId) {
-        self.add(common, context, task, true);
+    fn enqueue(&mut self, here: &mut Here<'_, '_>, task: TaskId, _: CpuId) {
+        self.add(here, task, true);
     }
 
-    fn dequeue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
-        self.levels.remove(context, &common.layout, task);
+    fn dequeue(&mut self, here: &mut Here<'_, '_>, task: TaskId) {
+        self.levels.remove(here, task);
     }
 
-    fn pick_next(
-        &mut self,
-        common: &mut Common,
-        context: &mut Context<'_>,
-        prev: Option<TaskId>,
-    ) -> Pick {
-        if let Some(prev) = still_runnable(context, prev)
+    fn pick_next(&mut self, here: &mut Here<'_, '_>, prev: Option<TaskId>) -> Pick {
+        if let Some(prev) = still_runnable(here.context, prev)
             && !self.levels.contains(prev)
         {
-            let in_front = !common.slices.renew_round_robin(context, prev);
-            self.add(common, context, prev, in_front);
+            let in_front = !here.common.slices.renew_round_robin(here.context, prev);
+            self.add(here, prev, in_front);
         }
-        match self.best(common, context) {
+        match self.best(here) {
             (0, _) => Pick::Retry,
             (_, None) => Pick::Idle,
             (_, Some(next)) => {
-                self.levels.remove(context, &common.layout, next);
+                self.levels.remove(here, next);
                 Pick::Task(next)
             }
         }
     }
 
     /// Every task gets a new slice, and those that wait new levels.
-    fn unlocked(&mut self, common: &mut Common, context: &mut Context<'_>) {
-        common.recalculate(context);
+    fn unlocked(&mut self, here: &mut Here<'_, '_>) {
+        here.recalculate();
         for task in self.levels.all_below(REAL_TIME) {
-            self.levels.remove(context, &common.layout, task);
-            self.add(common, context, task, false);
+            self.levels.remove(here, task);
+            self.add(here, task, false);
         }
     }
 
-    fn refile(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
+    fn refile(&mut self, here: &mut Here<'_, '_>, task: TaskId) {
         if self.levels.contains(task) {
-            self.levels.remove(context, &common.layout, task);
-            self.add(common, context, task, true);
+            self.levels.remove(here, task);
+            self.add(here, task, true);
         }
     }
 }

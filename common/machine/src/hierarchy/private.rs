@@ -6,7 +6,7 @@
 
 use super::build::Shape;
 use super::private_alone::Alone;
-use super::{Access, Hierarchy, Outcome, Request, Served};
+use super::{Access, Hierarchy, Outcome, Request, Served, Ways};
 use crate::cache::{Cache, Caches, Extent, Line, LineState, Taken};
 use crate::counts::Transaction;
 use warmq_units::Duration;
@@ -56,14 +56,14 @@ impl Pairs {
             caches[lane.near].is_lru_of(near) && caches[lane.far].is_lru_of(far)
         };
         let code: [Code; 8] = [
-            code::<2, 4>(),
-            code::<2, 8>(),
-            code::<4, 4>(),
-            code::<4, 8>(),
-            code::<4, 16>(),
-            code::<8, 4>(),
-            code::<8, 8>(),
-            code::<8, 16>(),
+            Ways::<2, 4>::code(),
+            Ways::<2, 8>::code(),
+            Ways::<4, 4>::code(),
+            Ways::<4, 8>::code(),
+            Ways::<4, 16>::code(),
+            Ways::<8, 4>::code(),
+            Ways::<8, 8>::code(),
+            Ways::<8, 16>::code(),
         ];
         let all_fit = |ways| lanes.iter().all(|lane| fits(lane, ways));
         let (_, miss, claim, snoop) = *code.iter().find(|(ways, ..)| all_fit(*ways))?;
@@ -106,13 +106,6 @@ impl Lane {
 /// 2 often misses.
 type Code = ((usize, usize), [Miss; 2], Miss, Snoop);
 
-fn code<const NEAR: usize, const FAR: usize>() -> Code {
-    let any: Miss = Hierarchy::miss_private::<NEAR, FAR>;
-    let miss = [any, Hierarchy::miss_unforeseen::<NEAR, FAR>];
-    let claim = Hierarchy::claim::<NEAR, FAR>;
-    ((NEAR, FAR), miss, claim, Hierarchy::snoop::<NEAR, FAR>)
-}
-
 fn lane(shape: &Shape, path: &[usize]) -> Option<Lane> {
     let &[near, far] = path else {
         return None;
@@ -130,22 +123,28 @@ fn lane(shape: &Shape, path: &[usize]) -> Option<Lane> {
     })
 }
 
-impl Hierarchy {
-    fn miss_private<const NEAR: usize, const FAR: usize>(&mut self, request: Request) -> Outcome {
+impl<const NEAR: usize, const FAR: usize> Ways<NEAR, FAR> {
+    fn code() -> Code {
+        let any: Miss = Self::miss_private;
+        let miss = [any, Self::miss_unforeseen];
+        ((NEAR, FAR), miss, Self::claim, Self::snoop)
+    }
+
+    fn miss_private(caches: &mut Hierarchy, request: Request) -> Outcome {
         let Request {
             cpu, line, access, ..
         } = request;
-        let lane = self.lanes[cpu];
-        self.counts.note_miss(cpu, 0, access);
-        self.counts.note_access(cpu, 1, access);
-        let Some(word) = self.caches.lru::<FAR>(lane.far_extent).hit(line) else {
-            self.counts.note_miss(cpu, 1, access);
-            return self.miss_both::<NEAR, FAR>(request);
+        let lane = caches.lanes[cpu];
+        caches.counts.note_miss(cpu, 0, access);
+        caches.counts.note_access(cpu, 1, access);
+        let Some(word) = caches.caches.lru::<FAR>(lane.far_extent).hit(line) else {
+            caches.counts.note_miss(cpu, 1, access);
+            return Self::miss_both(caches, request);
         };
         let shared = word.state() == LineState::Shared;
         let write = access == Access::Write;
         if write & shared {
-            return self.claim_in::<NEAR, FAR>(request);
+            return Self::claim_in(caches, request);
         }
         let (for_write, for_read) = (
             LineState::Modified,
@@ -156,7 +155,7 @@ impl Hierarchy {
         } else {
             for_read[usize::from(shared)]
         };
-        self.fill_near::<NEAR, FAR>(request, lane, state);
+        Self::fill_near(caches, request, lane, state);
         Outcome {
             takes: lane.latency,
             served: Served::Level(2),
@@ -164,41 +163,41 @@ impl Hierarchy {
     }
 
     #[inline(always)]
-    pub(super) fn snoop<const NEAR: usize, const FAR: usize>(&self, line: Line) -> u32 {
-        let groups = self.shape.groups.len();
-        let (near, far) = (self.caches.extent(0), self.caches.extent(groups));
-        self.caches.snoop::<NEAR>(near, line) | self.caches.snoop::<FAR>(far, line)
+    pub(super) fn snoop(caches: &Hierarchy, line: Line) -> u32 {
+        let groups = caches.shape.groups.len();
+        let (near, far) = (caches.caches.extent(0), caches.caches.extent(groups));
+        caches.caches.snoop::<NEAR>(near, line) | caches.caches.snoop::<FAR>(far, line)
     }
 
     /// Neither level has the line, and both have counted that.
     #[inline(never)]
-    fn miss_both<const NEAR: usize, const FAR: usize>(&mut self, request: Request) -> Outcome {
-        let lane = self.lanes[request.cpu];
-        let others = match self.snoop {
-            Some(_) if self.lanes.len() == 1 => {
-                self.choose_code(self.counts.far_misses(request.access));
+    fn miss_both(caches: &mut Hierarchy, request: Request) -> Outcome {
+        let lane = caches.lanes[request.cpu];
+        let others = match caches.snoop {
+            Some(_) if caches.lanes.len() == 1 => {
+                caches.choose_code(caches.counts.far_misses(request.access));
                 0
             }
-            Some(_) => self.snoop::<NEAR, FAR>(request.line),
+            Some(_) => Self::snoop(caches, request.line),
             None => {
-                let own = &self.shape.own_groups[request.cpu];
-                let alone = self.presence.set_if_alone(request.line, lane.group, own);
+                let own = &caches.shape.own_groups[request.cpu];
+                let alone = caches.presence.set_if_alone(request.line, lane.group, own);
                 if !alone {
-                    return self.ask_outside(request);
+                    return caches.ask_outside(request);
                 }
                 0
             }
         };
         if others != 0 {
-            return self.share::<NEAR, FAR>(request, others);
+            return Self::share(caches, request, others);
         }
         let (kind, state) = match request.access {
             Access::Read => (Transaction::ReadLine, LineState::Exclusive),
             Access::Write => (Transaction::ReadForOwnership, LineState::Modified),
         };
-        let takes = self.fetch_from_memory(request, kind);
-        self.fill_far::<NEAR, FAR>(request, lane, LineState::Exclusive);
-        self.fill_near::<NEAR, FAR>(request, lane, state);
+        let takes = caches.fetch_from_memory(request, kind);
+        Self::fill_far(caches, request, lane, LineState::Exclusive);
+        Self::fill_near(caches, request, lane, state);
         Outcome {
             takes,
             served: Served::Memory,
@@ -207,73 +206,58 @@ impl Hierarchy {
 
     /// Level 2 takes the line in.
     #[inline(always)]
-    pub(super) fn fill_far<const NEAR: usize, const FAR: usize>(
-        &mut self,
-        request: Request,
-        lane: Lane,
-        state: LineState,
-    ) {
-        let far = self.caches.lru::<FAR>(lane.far_extent);
+    pub(super) fn fill_far(caches: &mut Hierarchy, request: Request, lane: Lane, state: LineState) {
+        let far = caches.caches.lru::<FAR>(lane.far_extent);
         if let Some(victim) = far.insert(request.line, state) {
-            self.left_far::<NEAR>(request, lane, victim);
+            Self::left_far(caches, request, lane, victim);
         }
     }
 
     /// Level 1 takes the line in, which level 2 has.
     #[inline(always)]
-    pub(super) fn fill_near<const NEAR: usize, const FAR: usize>(
-        &mut self,
+    pub(super) fn fill_near(
+        caches: &mut Hierarchy,
         request: Request,
         lane: Lane,
         state: LineState,
     ) {
-        let near = self.caches.lru::<NEAR>(lane.near_extent);
+        let near = caches.caches.lru::<NEAR>(lane.near_extent);
         let Some(victim) = near.insert(request.line, state) else {
             return;
         };
         // Clean lines are dropped; which caches still hold them matters only where presence is
         // recorded.
-        if victim.state != LineState::Modified && self.snoop.is_some() {
+        if victim.state != LineState::Modified && caches.snoop.is_some() {
             return;
         }
-        self.left_near::<FAR>(request, lane, victim);
+        Self::left_near(caches, request, lane, victim);
     }
 
     /// Level 1 gave up a line.
     #[inline(always)]
-    pub(super) fn left_near<const FAR: usize>(
-        &mut self,
-        request: Request,
-        lane: Lane,
-        victim: Taken,
-    ) {
-        match self.caches.lru::<FAR>(lane.far_extent).find(victim.line) {
+    pub(super) fn left_near(caches: &mut Hierarchy, request: Request, lane: Lane, victim: Taken) {
+        match caches.caches.lru::<FAR>(lane.far_extent).find(victim.line) {
             Some(word) => word.modify_if(victim.state == LineState::Modified),
-            None => self.victim_left(lane.near, victim.line, victim.state, request),
+            None => caches.victim_left(lane.near, victim.line, victim.state, request),
         }
     }
 
     /// Level 2 gave up a line.
     #[inline(always)]
-    pub(super) fn left_far<const NEAR: usize>(
-        &mut self,
-        request: Request,
-        lane: Lane,
-        victim: Taken,
-    ) {
+    pub(super) fn left_far(caches: &mut Hierarchy, request: Request, lane: Lane, victim: Taken) {
         let Taken { line, state } = victim;
-        let near = self.caches.lru::<NEAR>(lane.near_extent);
+        let near = caches.caches.lru::<NEAR>(lane.near_extent);
         let (mut modified, mut kept) = (state == LineState::Modified, false);
         if lane.inclusive {
             modified |= near.remove(line) == Some(LineState::Modified);
-        } else if self.snoop.is_none() {
+        } else if caches.snoop.is_none() {
             kept = near.find(line).is_some();
         }
         if modified {
-            self.write_back(lane.far, line, request.now);
+            caches.write_back(lane.far, line, request.now);
         }
         if !kept {
-            self.presence.clear(line, lane.group);
+            caches.presence.clear(line, lane.group);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! what both cases have in common is done without asking, where level 2 has missed often of late.
 
 use super::private::Miss;
-use super::{Hierarchy, Outcome, Request, Served};
+use super::{Hierarchy, Outcome, Request, Served, Ways};
 use crate::cache::{LineState, Taken};
 use warmq_units::Duration;
 
@@ -45,18 +45,17 @@ impl Hierarchy {
         self.miss = alone.code[usize::from(misses * SELDOM >= accesses)];
         alone.seen = now;
     }
+}
 
-    pub(super) fn miss_unforeseen<const NEAR: usize, const FAR: usize>(
-        &mut self,
-        request: Request,
-    ) -> Outcome {
+impl<const NEAR: usize, const FAR: usize> Ways<NEAR, FAR> {
+    pub(super) fn miss_unforeseen(caches: &mut Hierarchy, request: Request) -> Outcome {
         let Request { line, access, .. } = request;
-        let lane = &self.lanes[0];
-        let far = self.caches.lru::<FAR>(lane.far_extent);
+        let lane = &caches.lanes[0];
+        let far = caches.caches.lru::<FAR>(lane.far_extent);
         let (missed, left) = far.use_or_insert(line, LineState::Exclusive);
-        let counts = &mut self.counts;
+        let counts = &mut caches.counts;
         let counted = counts.note_miss_alone(missed, access, request.address);
-        let fetched = self
+        let fetched = caches
             .links
             .memory_answers_if(missed, request.now, &mut counts.bus);
         let outcome = Outcome {
@@ -64,26 +63,26 @@ impl Hierarchy {
             served: SERVED[missed as usize & 1],
         };
         if let Some(victim) = lane.matters(left, line) {
-            self.left_far_alone::<NEAR>(request, victim);
+            Self::left_far_alone(caches, request, victim);
         }
-        let near = self.caches.lru::<NEAR>(self.lanes[0].near_extent);
+        let near = caches.caches.lru::<NEAR>(caches.lanes[0].near_extent);
         let state = [LineState::Exclusive, LineState::Modified][access as usize];
         if let Some(victim) = near.insert_for_modified(line, state) {
-            self.left_near_alone::<FAR>(request, victim);
+            Self::left_near_alone(caches, request, victim);
         }
-        self.choose_code(counted);
+        caches.choose_code(counted);
         outcome
     }
 
     // Apart, so that what is done each time has the registers.
 
     #[inline(never)]
-    fn left_far_alone<const NEAR: usize>(&mut self, request: Request, victim: Taken) {
-        self.left_far::<NEAR>(request, self.lanes[0], victim);
+    fn left_far_alone(caches: &mut Hierarchy, request: Request, victim: Taken) {
+        Self::left_far(caches, request, caches.lanes[0], victim);
     }
 
     #[inline(never)]
-    fn left_near_alone<const FAR: usize>(&mut self, request: Request, victim: Taken) {
-        self.left_near::<FAR>(request, self.lanes[0], victim);
+    fn left_near_alone(caches: &mut Hierarchy, request: Request, victim: Taken) {
+        Self::left_near(caches, request, caches.lanes[0], victim);
     }
 }

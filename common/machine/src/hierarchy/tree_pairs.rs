@@ -9,7 +9,7 @@
 use super::build::Shape;
 use super::others::{Others, SOMEBODY};
 use super::private::Miss;
-use super::{Access, Hierarchy, Outcome, Request, Served};
+use super::{Access, Hierarchy, Outcome, Request, Served, Ways};
 use crate::cache::{Cache, Caches, Extent, Line, LineState, Slot, Taken};
 use crate::coherence::{Held, Links};
 
@@ -77,10 +77,10 @@ impl TreePair {
                 .all(|pair| caches[pair.near].is_plru_of(near) && caches[pair.far].is_plru_of(far))
         };
         let all: [((usize, usize), TreeCode); 4] = [
-            code::<4, 8>(),
-            code::<8, 4>(),
-            code::<8, 8>(),
-            code::<8, 16>(),
+            Ways::<4, 8>::trees(),
+            Ways::<8, 4>::trees(),
+            Ways::<8, 8>::trees(),
+            Ways::<8, 16>::trees(),
         ];
         let (_, code) = *all.iter().find(|((near, far), _)| fits(*near, *far))?;
         Some((pairs, code))
@@ -104,15 +104,6 @@ impl TreePair {
     }
 }
 
-fn code<const NEAR: usize, const FAR: usize>() -> ((usize, usize), TreeCode) {
-    let code = TreeCode {
-        miss: Hierarchy::miss_trees::<NEAR, FAR>,
-        fill: Hierarchy::fill_trees::<NEAR, FAR>,
-        invalidate: Hierarchy::invalidate_trees::<NEAR, FAR>,
-    };
-    ((NEAR, FAR), code)
-}
-
 fn pair(shape: &Shape, links: &Links, path: &[usize]) -> Option<TreePair> {
     let &[near, far, ref behind @ ..] = path else {
         return None;
@@ -133,131 +124,132 @@ fn pair(shape: &Shape, links: &Links, path: &[usize]) -> Option<TreePair> {
     })
 }
 
-impl Hierarchy {
-    fn miss_trees<const NEAR: usize, const FAR: usize>(&mut self, request: Request) -> Outcome {
+impl<const NEAR: usize, const FAR: usize> Ways<NEAR, FAR> {
+    fn trees() -> ((usize, usize), TreeCode) {
+        let code = TreeCode {
+            miss: Self::miss_trees,
+            fill: Self::fill_trees,
+            invalidate: Self::invalidate_trees,
+        };
+        ((NEAR, FAR), code)
+    }
+
+    fn miss_trees(caches: &mut Hierarchy, request: Request) -> Outcome {
         let Request {
             cpu, line, access, ..
         } = request;
-        self.counts.note_miss(cpu, 0, access);
-        let pair = &self.pairs[cpu];
+        caches.counts.note_miss(cpu, 0, access);
+        let pair = &caches.pairs[cpu];
         // Level 2 is asked first, because its set is needed in any case: of what it has, nothing
         // else is read from the host's memory.
-        if let Some(slot) = self.caches.plru::<FAR>(pair.place.far).hit(line) {
-            self.counts.note_access(cpu, 1, access);
-            return self.take_from_far::<NEAR, FAR>(request, slot);
+        if let Some(slot) = caches.caches.plru::<FAR>(pair.place.far).hit(line) {
+            caches.counts.note_access(cpu, 1, access);
+            return Self::take_from_far(caches, request, slot);
         }
-        let row = self.presence.row(line);
-        let (own, root) = self.shape.own_and_root(cpu);
+        let row = caches.presence.row(line);
+        let (own, root) = caches.shape.own_and_root(cpu);
         let held = Held::of(row, own, root);
         if held.own {
-            return self.ask_levels(request);
+            return caches.ask_levels(request);
         }
-        let depth = self.shape.paths[cpu].len();
-        self.counts.note_misses_behind(cpu, depth, access);
+        let depth = caches.shape.paths[cpu].len();
+        caches.counts.note_misses_behind(cpu, depth, access);
         match pair.neighbor {
             // Caches under several roots have it: nobody exclusively.
             Some(takes) if held.within & held.beyond & (access == Access::Read) => {
                 row[pair.group / WORD] |= 1 << (pair.group % WORD);
-                self.counts.inner_supplies += 1;
-                self.fill_level_2::<FAR>(request, LineState::Shared);
-                self.fill_level_1::<NEAR, FAR>(request, LineState::Shared);
+                caches.counts.inner_supplies += 1;
+                Self::fill_level_2(caches, request, LineState::Shared);
+                Self::fill_level_1(caches, request, LineState::Shared);
                 Outcome {
                     takes,
                     served: Served::Cache,
                 }
             }
-            _ => self.ask_outside(request),
+            _ => caches.ask_outside(request),
         }
     }
 
     /// Level 2 has the line in `slot`, and level 1 does not have it.
     #[inline(always)]
-    fn take_from_far<const NEAR: usize, const FAR: usize>(
-        &mut self,
-        request: Request,
-        slot: Slot,
-    ) -> Outcome {
-        let takes = self.pairs[request.cpu].latency;
-        let shared = self.caches.state_at(slot) == LineState::Shared;
+    fn take_from_far(caches: &mut Hierarchy, request: Request, slot: Slot) -> Outcome {
+        let takes = caches.pairs[request.cpu].latency;
+        let shared = caches.caches.state_at(slot) == LineState::Shared;
         let state = match request.access {
-            Access::Write if shared => return self.write(request, 1),
+            Access::Write if shared => return caches.write(request, 1),
             Access::Write => LineState::Modified,
             Access::Read if shared => LineState::Shared,
             Access::Read => LineState::Exclusive,
         };
-        self.fill_level_1::<NEAR, FAR>(request, state);
+        Self::fill_level_1(caches, request, state);
         Outcome {
             takes,
             served: Served::Level(2),
         }
     }
 
-    fn fill_trees<const NEAR: usize, const FAR: usize>(
-        &mut self,
+    fn fill_trees(
+        caches: &mut Hierarchy,
         request: Request,
         far_state: Option<LineState>,
         near_state: LineState,
     ) {
         if let Some(state) = far_state {
-            let group = self.pairs[request.cpu].group;
-            self.presence.set(request.line, group);
-            self.fill_level_2::<FAR>(request, state);
+            let group = caches.pairs[request.cpu].group;
+            caches.presence.set(request.line, group);
+            Self::fill_level_2(caches, request, state);
         }
-        self.fill_level_1::<NEAR, FAR>(request, near_state);
+        Self::fill_level_1(caches, request, near_state);
     }
 
     /// Level 2 takes in the line.
     #[inline(always)]
-    fn fill_level_2<const FAR: usize>(&mut self, request: Request, state: LineState) {
-        let pair = &self.pairs[request.cpu];
-        let far = self.caches.plru::<FAR>(pair.place.far);
+    fn fill_level_2(caches: &mut Hierarchy, request: Request, state: LineState) {
+        let pair = &caches.pairs[request.cpu];
+        let far = caches.caches.plru::<FAR>(pair.place.far);
         if let Some(Taken { line, state }) = far.insert(request.line, state) {
-            self.victim_left(pair.far, line, state, request);
+            caches.victim_left(pair.far, line, state, request);
         }
     }
 
     /// Level 1 takes in the line, which level 2 has.
     #[inline(always)]
-    fn fill_level_1<const NEAR: usize, const FAR: usize>(
-        &mut self,
-        request: Request,
-        state: LineState,
-    ) {
-        let pair = &self.pairs[request.cpu];
-        let near = self.caches.plru::<NEAR>(pair.place.near);
+    fn fill_level_1(caches: &mut Hierarchy, request: Request, state: LineState) {
+        let pair = &caches.pairs[request.cpu];
+        let near = caches.caches.plru::<NEAR>(pair.place.near);
         let Some(Taken { line, state }) = near.insert(request.line, state) else {
             return;
         };
         if pair.inclusive && state != LineState::Modified {
             return; // level 2 has the line, and needs not know
         }
-        match self.caches.plru::<FAR>(pair.place.far).find(line) {
-            Some(slot) => self.caches.modify_if(slot, state == LineState::Modified),
-            None => self.victim_left(pair.near, line, state, request),
+        match caches.caches.plru::<FAR>(pair.place.far).find(line) {
+            Some(slot) => caches.caches.modify_if(slot, state == LineState::Modified),
+            None => caches.victim_left(pair.near, line, state, request),
         }
     }
 
-    fn invalidate_trees<const NEAR: usize, const FAR: usize>(&mut self, line: Line) -> Others {
+    fn invalidate_trees(caches: &mut Hierarchy, line: Line) -> Others {
         let mut others = SOMEBODY;
         let mut ahead = 0;
-        self.holders.for_each(|group| {
-            if let Some(PairPlace { near, far }) = self.pair_of_group[group] {
-                ahead ^= self.caches.look_ahead(near, line) ^ self.caches.look_ahead(far, line);
+        caches.holders.for_each(|group| {
+            if let Some(PairPlace { near, far }) = caches.pair_of_group[group] {
+                ahead ^= caches.caches.look_ahead(near, line) ^ caches.caches.look_ahead(far, line);
             }
         });
         std::hint::black_box(ahead);
-        self.holders.for_each(|group| {
-            let Some(place) = self.pair_of_group[group] else {
-                for cache in self.shape.chain(group) {
-                    let state = self.caches.remove(*cache as usize, line);
+        caches.holders.for_each(|group| {
+            let Some(place) = caches.pair_of_group[group] else {
+                for cache in caches.shape.chain(group) {
+                    let state = caches.caches.remove(*cache as usize, line);
                     state
                         .into_iter()
                         .for_each(|state| others.note(group, state));
                 }
                 return;
             };
-            let near = self.caches.remove_plru::<NEAR>(place.near, line);
-            let far = self.caches.remove_plru::<FAR>(place.far, line);
+            let near = caches.caches.remove_plru::<NEAR>(place.near, line);
+            let far = caches.caches.remove_plru::<FAR>(place.far, line);
             if let Some(state) = near.max(far) {
                 others.note(group, state);
             }

@@ -1,11 +1,9 @@
 //! References: `NAME`, `NAME[expr, expr]`, `NAME[expr].near`.
 
-use std::sync::Arc;
-
 use warmq_config::{Item, did_you_mean};
 
 use super::scope::{Scope, spot};
-use crate::expr::{Expr, Spot};
+use crate::expr::Expr;
 use crate::object::Class;
 use crate::quantity::Quantity::Count;
 use crate::step::{End, Reference, SpanId, SpanReference, TaskReference};
@@ -37,14 +35,13 @@ pub(super) fn object_and_class(
     let text = item.text()?;
     let parts = parts(item, &text)?;
     let &(object, class, arity) = known_object(item, scope, parts.name, classes)?;
-    let spot = spot(item);
-    let indexes = indexes(item, scope, &spot, &parts, arity)?;
+    let indexes = indexes(item, scope, &parts, arity)?;
     let end = end(item, &parts, class)?;
     let reference = Reference {
         object,
         indexes,
         end,
-        spot,
+        spot: spot(item),
     };
     Some((reference, class))
 }
@@ -107,13 +104,12 @@ pub(super) fn task(item: &Item<'_>, scope: &Scope<'_>) -> Option<TaskReference> 
         );
         return None;
     };
-    let spot = spot(item);
-    let indexes = indexes(item, scope, &spot, &parts, arity)?;
+    let indexes = indexes(item, scope, &parts, arity)?;
     no_end(item, &parts)?;
     Some(TaskReference {
         task,
         indexes,
-        spot,
+        spot: spot(item),
     })
 }
 
@@ -121,8 +117,7 @@ pub(super) fn task(item: &Item<'_>, scope: &Scope<'_>) -> Option<TaskReference> 
 pub(super) fn span(item: &Item<'_>, scope: &Scope<'_>) -> Option<SpanReference> {
     let text = item.text()?;
     let parts = parts(item, &text)?;
-    let spot = spot(item);
-    let indexes = indexes(item, scope, &spot, &parts, parts.indexes.len())?;
+    let indexes = indexes(item, scope, &parts, parts.indexes.len())?;
     no_end(item, &parts)?;
     let span = new_span(item, scope, parts.name, indexes.len())?;
     Some(SpanReference { span, indexes })
@@ -176,7 +171,6 @@ fn parts<'t>(item: &Item<'_>, text: &'t str) -> Option<Parts<'t>> {
 fn indexes(
     item: &Item<'_>,
     scope: &Scope<'_>,
-    spot: &Arc<Spot>,
     parts: &Parts<'_>,
     arity: usize,
 ) -> Option<Vec<Expr>> {
@@ -199,7 +193,7 @@ fn indexes(
         item.report(what, help);
         return None;
     }
-    let index = |text: &&str| scope.text(item, spot, text, &[Count]);
+    let index = |text: &&str| scope.text(item, text, &[Count]);
     parts.indexes.iter().map(index).collect()
 }
 

@@ -84,27 +84,18 @@ impl<'n> Scope<'n> {
     /// An expression that is one of `wanted`.
     pub(super) fn expr(&self, item: &Item<'_>, wanted: &[Quantity]) -> Option<Expr> {
         match &item.node.kind {
-            NodeKind::Integer(value) => self.made(
-                item,
-                &spot(item),
-                (Tree::Literal(*value), Quantity::Count),
-                wanted,
-            ),
-            NodeKind::Text(text) => self.text(item, &spot(item), text, wanted),
+            NodeKind::Integer(value) => {
+                self.made(item, (Tree::Literal(*value), Quantity::Count), wanted)
+            }
+            NodeKind::Text(text) => self.text(item, text, wanted),
             _ => item.wrong(&format!("{}, or an expression in quotes", examples(wanted))),
         }
     }
 
     /// An expression that is the text, or a part of the text, of `item`.
-    pub(super) fn text(
-        &self,
-        item: &Item<'_>,
-        spot: &Arc<Spot>,
-        text: &str,
-        wanted: &[Quantity],
-    ) -> Option<Expr> {
+    pub(super) fn text(&self, item: &Item<'_>, text: &str, wanted: &[Quantity]) -> Option<Expr> {
         match parse(text, self) {
-            Ok(read) => self.made(item, spot, read, wanted),
+            Ok(read) => self.made(item, read, wanted),
             Err(Refusal { what, help }) => {
                 item.report(what, help);
                 None
@@ -115,7 +106,6 @@ impl<'n> Scope<'n> {
     fn made(
         &self,
         item: &Item<'_>,
-        spot: &Arc<Spot>,
         (tree, quantity): (Tree, Quantity),
         wanted: &[Quantity],
     ) -> Option<Expr> {
@@ -128,7 +118,7 @@ impl<'n> Scope<'n> {
         Some(Expr {
             tree,
             quantity,
-            spot: spot.clone(),
+            spot: spot(item),
         })
     }
 

@@ -189,7 +189,7 @@ impl Read for Pattern {
             ("sequential", "") => Some(Pattern::Sequential),
             ("random", "") => Some(Pattern::Random),
             ("stride", lines) if !lines.is_empty() => {
-                let lines = scope.text(item, &spot(item), lines, Kind::Count.quantities())?;
+                let lines = scope.text(item, lines, Kind::Count.quantities())?;
                 Some(Pattern::Stride(lines))
             }
             _ => item.wrong("\"sequential\", \"random\", or \"stride 8\" for every eighth line"),
@@ -237,7 +237,7 @@ fn percent(item: &Item<'_>, scope: &Scope<'_>) -> Option<Expr> {
         return item.wrong(wanted);
     };
     match text.trim().strip_suffix('%') {
-        Some(text) => scope.text(item, &spot(item), text, Kind::Count.quantities()),
+        Some(text) => scope.text(item, text, Kind::Count.quantities()),
         None => item.wrong(wanted),
     }
 }

@@ -1,13 +1,11 @@
 //! Values that many tables have: dimensions, amounts, places, policies, rates.
 
-use std::sync::Arc;
-
 use warmq_config::{Fields, Item, NodeKind};
 use warmq_units::{Duration, thousandths};
 
-use super::scope::{Scope, spot};
+use super::scope::Scope;
 use crate::amount::{Amount, Draw, StreamName};
-use crate::expr::{Expr, Spot};
+use crate::expr::Expr;
 use crate::object::Rate;
 use crate::place::Place;
 use crate::quantity::Quantity::{self, Count, Time};
@@ -133,8 +131,7 @@ pub(super) fn place(item: &Item<'_>, scope: &Scope<'_>) -> Option<Place> {
     let text = item.text()?;
     let word = text.trim().split([' ', '(']).next().unwrap_or_default();
     let rest = text.trim()[word.len()..].trim_start_matches(' ').trim_end();
-    let spot = spot(item);
-    let number = |text: &str| scope.text(item, &spot, text, &[Count]);
+    let number = |text: &str| scope.text(item, text, &[Count]);
     match (word, rest) {
         ("all", "") => Some(Place::All),
         ("cpu", _) => Some(Place::Cpu(number(rest)?)),
@@ -239,8 +236,7 @@ pub(super) fn rate(item: &Item<'_>, scope: &Scope<'_>) -> Option<Rate> {
     let (Some((count, _)), Some(per)) = (parts, unit) else {
         return item.wrong("a number and a unit of time, as in \"5000 per s\"");
     };
-    let spot: Arc<Spot> = spot(item);
-    let count = scope.text(item, &spot, count, &[Count])?;
+    let count = scope.text(item, count, &[Count])?;
     Some(Rate { count, per })
 }
 

@@ -28,12 +28,13 @@ impl Core {
         if !self.recorder.wants_details() && waiting != Waiting::Quota {
             return;
         }
-        let object = part(waiting).and_then(|part| self.recorder.object(part));
+        let (cause, state, part) = facts(waiting);
+        let object = part.and_then(|part| self.recorder.object(part));
         self.record(Record::Block {
             cpu,
             task,
-            cause: object.map_or(cause(waiting), |object| object.cause),
-            state: state(waiting),
+            cause: object.map_or(cause, |object| object.cause),
+            state,
             object: object.map(|object| object.number),
         });
     }
@@ -201,62 +202,30 @@ impl Core {
     }
 }
 
-/// What a task that waits for `waiting` waits for, where it is part of no object.
-fn cause(waiting: Waiting) -> Cause {
+/// Why a task waits, the state in which Linux lets it, and for what part of an object. A frozen one
+/// sleeps interruptibly in `do_freezer_trap()`, a throttled one stays runnable, and `lock_sock()`
+/// is not interrupted.
+fn facts(waiting: Waiting) -> (Cause, State, Option<Part>) {
+    let sleeps = |cause, part| (cause, State::Interruptible, part);
     match waiting {
-        Waiting::Timer => Cause::Timer,
-        Waiting::Data(_) | Waiting::Room(_) | Waiting::Socket(_) | Waiting::Connection(_) => {
-            Cause::Socket
+        Waiting::Timer => sleeps(Cause::Timer, None),
+        Waiting::Data(socket) | Waiting::Room(socket) => {
+            sleeps(Cause::Socket, Some(Part::Socket(Socket(socket))))
         }
-        Waiting::Mutex(_) => Cause::Mutex,
-        Waiting::Spinlock(_) => Cause::Spinlock,
-        Waiting::Condition(_) => Cause::Condition,
-        Waiting::Barrier(_) => Cause::Barrier,
-        Waiting::Semaphore(_) => Cause::Semaphore,
-        Waiting::Softirqs => Cause::Unknown,
-        Waiting::Continue => Cause::Continue,
-        Waiting::Thaw => Cause::Thaw,
-        Waiting::Quota => Cause::Quota,
-    }
-}
-
-/// The state in which Linux lets a task wait for `waiting`: a frozen one in `do_freezer_trap()`
-/// sleeps interruptibly, a throttled one stays runnable, and `lock_sock()` is not interrupted.
-fn state(waiting: Waiting) -> State {
-    match waiting {
-        Waiting::Continue => State::Stopped,
-        Waiting::Quota => State::Runnable,
-        Waiting::Socket(_) => State::Uninterruptible,
-        Waiting::Timer
-        | Waiting::Data(_)
-        | Waiting::Room(_)
-        | Waiting::Connection(_)
-        | Waiting::Mutex(_)
-        | Waiting::Spinlock(_)
-        | Waiting::Condition(_)
-        | Waiting::Barrier(_)
-        | Waiting::Semaphore(_)
-        | Waiting::Softirqs
-        | Waiting::Thaw => State::Interruptible,
-    }
-}
-
-fn part(waiting: Waiting) -> Option<Part> {
-    match waiting {
-        Waiting::Data(socket) | Waiting::Room(socket) | Waiting::Socket(socket) => {
-            Some(Part::Socket(Socket(socket)))
+        Waiting::Socket(socket) => {
+            let part = Part::Socket(Socket(socket));
+            (Cause::Socket, State::Uninterruptible, Some(part))
         }
-        Waiting::Mutex(mutex) => Some(Part::Mutex(Mutex(mutex))),
-        Waiting::Spinlock(lock) => Some(Part::Spinlock(Spinlock(lock))),
-        Waiting::Condition(condition) => Some(Part::Condition(Condition(condition))),
-        Waiting::Barrier(barrier) => Some(Part::Barrier(Barrier(barrier))),
-        Waiting::Semaphore(semaphore) => Some(Part::Semaphore(Semaphore(semaphore))),
-        Waiting::Timer
-        | Waiting::Connection(_)
-        | Waiting::Softirqs
-        | Waiting::Continue
-        | Waiting::Thaw
-        | Waiting::Quota => None,
+        Waiting::Connection(_) => sleeps(Cause::Socket, None),
+        Waiting::Mutex(mutex) => sleeps(Cause::Mutex, Some(Part::Mutex(Mutex(mutex)))),
+        Waiting::Spinlock(lock) => sleeps(Cause::Spinlock, Some(Part::Spinlock(Spinlock(lock)))),
+        Waiting::Condition(of) => sleeps(Cause::Condition, Some(Part::Condition(Condition(of)))),
+        Waiting::Barrier(of) => sleeps(Cause::Barrier, Some(Part::Barrier(Barrier(of)))),
+        Waiting::Semaphore(of) => sleeps(Cause::Semaphore, Some(Part::Semaphore(Semaphore(of)))),
+        Waiting::Softirqs => sleeps(Cause::Unknown, None),
+        Waiting::Continue => (Cause::Continue, State::Stopped, None),
+        Waiting::Thaw => sleeps(Cause::Thaw, None),
+        Waiting::Quota => (Cause::Quota, State::Runnable, None),
     }
 }
 

@@ -235,9 +235,20 @@ impl Core {
         self.timeline.now()
     }
 
+    /// A lock as it is taken and released.
+    pub(crate) fn word(&mut self, lock: LockId) -> Word<'_> {
+        self.locks.word(lock, &mut self.memory)
+    }
+
     #[inline]
     pub(crate) fn cpu(&mut self, cpu: CpuId) -> &mut Cpu {
         &mut self.cpus[cpu.index()]
+    }
+
+    /// The task that runs on `cpu`: system calls come from tasks.
+    #[inline]
+    pub(crate) fn current(&self, cpu: CpuId) -> TaskId {
+        self.cpus[cpu.index()].current.expect("a task runs")
     }
 
     #[inline]

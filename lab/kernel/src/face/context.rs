@@ -447,9 +447,7 @@ impl<'a> Context<'a> {
 
     /// Takes `lock` if it is free. It must be released by [`Context::unlock`] in the same callback.
     pub fn try_lock(&mut self, lock: LockId) -> bool {
-        let Core { locks, memory, .. } = &mut *self.core;
-        let (word, spinning) = locks.lock(lock);
-        let (taken, takes) = word.try_request(spinning, memory, self.cpu, self.at);
+        let (taken, takes) = self.core.word(lock).try_request(self.cpu, self.at);
         self.at += takes;
         self.locks_kept += u32::from(taken);
         if !taken {

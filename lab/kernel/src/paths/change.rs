@@ -232,12 +232,8 @@ impl System {
     }
 
     /// The current task of `cpu` names other data than before; the scheduler may want to move it.
-    pub(crate) fn set_fragment(
-        &mut self,
-        cpu: CpuId,
-        current: TaskId,
-        fragment: Option<Fragment>,
-    ) -> Flow {
+    pub(crate) fn set_fragment(&mut self, cpu: CpuId, fragment: Option<Fragment>) -> Flow {
+        let current = self.core.current(cpu);
         if self.core.task_mut(current).fragment == fragment {
             return Flow::Next;
         }
@@ -253,12 +249,8 @@ impl System {
     /// The current task of `cpu` writes which data it uses to its line of the memory that it shares
     /// with the scheduler: here the first line of its block, where no scheduler after 2.4 keeps
     /// anything else.
-    pub(crate) fn write_hint(
-        &mut self,
-        cpu: CpuId,
-        current: TaskId,
-        fragment: Option<Fragment>,
-    ) -> Step {
+    pub(crate) fn write_hint(&mut self, cpu: CpuId, fragment: Option<Fragment>) -> Step {
+        let current = self.core.current(cpu);
         let core = &mut self.core;
         let (now, line) = (core.now(), core.task(current).block);
         if core.task(current).fragment != fragment {

@@ -12,11 +12,11 @@ impl System {
     pub(crate) fn wait(
         &mut self,
         cpu: CpuId,
-        current: TaskId,
         condition: Condition,
         mutex: Option<Mutex>,
         timeout: Option<Duration>,
     ) -> Flow {
+        let current = self.core.current(cpu);
         let waiters = &mut self.core.sync.conditions[condition].waiters;
         waiters.push_back(current);
         let lock = mutex.map(|mutex| Step::Perform(Operation::Lock(mutex)));
@@ -29,7 +29,7 @@ impl System {
         stack.extend(lock.into_iter().chain(cancel));
         self.sleep(cpu, current, Waiting::Condition(condition.0));
         let unlocked = match mutex {
-            Some(mutex) => self.unlock_mutex(cpu, current, mutex),
+            Some(mutex) => self.unlock_mutex(cpu, mutex),
             None => Flow::Next,
         };
         self.push_futex_call(cpu);

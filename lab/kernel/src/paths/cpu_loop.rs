@@ -3,7 +3,7 @@
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
-use crate::core::{Core, NeedResched};
+use crate::core::NeedResched;
 use crate::face::{Context, Scheduler};
 use crate::paths::System;
 use crate::words::{BusyWait, Mode, Preemptible, Preemption, Rule, Step, Touch, resume, wake};
@@ -261,10 +261,7 @@ impl System {
             Step::Changes => self.next_change(cpu),
             Step::Refill(group) => self.refill(cpu, group),
             Step::HandOutSlack(group) => self.hand_out_slack(cpu, group),
-            Step::SetFragment(fragment) => {
-                let current = self.core.cpu(cpu).current.expect("a task runs");
-                self.set_fragment(cpu, current, fragment)
-            }
+            Step::SetFragment(fragment) => self.set_fragment(cpu, fragment),
             Step::DeliverDatagram(socket, bytes) => self.deliver_datagram(cpu, socket, bytes),
             Step::TransmitAnswer(to, bytes) => self.transmit_answer(cpu, to, bytes),
             Step::Perform(operation) => self.perform_operation(cpu, operation),
@@ -275,7 +272,7 @@ impl System {
             Step::CancelTimeout(timeout) => self.cancel_timeout(timeout),
             Step::Semop(semaphore, up) => self.semop_locked(cpu, semaphore, up),
             Step::Answer(answer) => {
-                let current = self.core.cpu(cpu).current.expect("answers go to a task");
+                let current = self.core.current(cpu);
                 self.core.tasks[current.index()].mailbox.answer(answer);
                 Flow::Next
             }
@@ -357,9 +354,7 @@ impl System {
     fn acquire(&mut self, cpu: CpuId, lock: LockId) -> Flow {
         let now = self.core.now();
         self.core.cpu(cpu).irq_off += 1;
-        let Core { locks, memory, .. } = &mut self.core;
-        let (word, spinning) = locks.lock(lock);
-        match word.request(spinning, memory, cpu, now) {
+        match self.core.word(lock).request(cpu, now) {
             Some(took) => Flow::Takes(took, self.mode(cpu, false)),
             None => Flow::Spins,
         }
@@ -367,12 +362,9 @@ impl System {
 
     fn begin_release(&mut self, cpu: CpuId, lock: LockId) -> Flow {
         let now = self.core.now();
-        let Core { locks, memory, .. } = &mut self.core;
-        let (word, spinning) = locks.lock(lock);
-        if !spinning.lockmeter {
+        let Some(read) = self.core.word(lock).before_release(cpu, now) else {
             return self.unlock(cpu, lock);
-        }
-        let read = spinning.before_release(memory, word, cpu, now);
+        };
         self.core.cpu(cpu).stack.push(Step::Unlock(lock));
         Flow::Takes(read, self.mode(cpu, false))
     }
@@ -387,9 +379,7 @@ impl System {
     /// the releasing store takes.
     pub(crate) fn release(&mut self, lock: LockId, cpu: CpuId) -> Duration {
         let now = self.core.now();
-        let Core { locks, memory, .. } = &mut self.core;
-        let (word, spinning) = locks.lock(lock);
-        let Some(released) = word.release(spinning, memory, cpu, now) else {
+        let Some(released) = self.core.word(lock).release(cpu, now) else {
             self.core.broke(cpu, Rule::NotTheHolder);
             return Duration::ZERO;
         };

@@ -57,8 +57,7 @@ impl System {
     /// that has not lowered it for this task.
     fn lower(&mut self, cpu: CpuId, semaphore: Semaphore) -> Duration {
         let release = Step::Release(self.semaphore_lock(semaphore));
-        let current = self.core.cpu(cpu).current;
-        let current = current.expect("system calls come from tasks");
+        let current = self.core.current(cpu);
         if self.core.sync.semaphores.lower(semaphore, current) {
             self.core.cpu(cpu).stack.push(release);
             return Duration::ZERO;

@@ -1,6 +1,6 @@
 //! Spin locks of user space: looks at one, its release, and its futex.
 
-use warmq_units::{CpuId, TaskId};
+use warmq_units::CpuId;
 
 use crate::paths::{Flow, System};
 use crate::words::{Look, Looked, Misuse, Mode, Spinlock, Step, Waiting, wake};
@@ -8,7 +8,7 @@ use crate::words::{Look, Looked, Misuse, Mode, Spinlock, Step, Waiting, wake};
 impl System {
     /// Looks at a lock, and takes it if it is free.
     pub(crate) fn look(&mut self, cpu: CpuId, look: Look) -> Flow {
-        let current = self.core.cpu(cpu).current.expect("a task looks");
+        let current = self.core.current(cpu);
         let taken = self.core.take_if_free(look.lock, current);
         self.core.sync.spinlocks[look.lock].marked |= look.marks;
         if !taken && look.left > 0 {
@@ -24,7 +24,8 @@ impl System {
     }
 
     /// `current` releases a lock. The answer is 1 if a task may sleep in its futex.
-    pub(crate) fn release_spinlock(&mut self, cpu: CpuId, current: TaskId, lock: Spinlock) {
+    pub(crate) fn release_spinlock(&mut self, cpu: CpuId, lock: Spinlock) {
+        let current = self.core.current(cpu);
         let state = &mut self.core.sync.spinlocks[lock];
         if state.owner != Some(current) {
             let (lock, owner) = (lock.0, state.owner);
@@ -41,12 +42,8 @@ impl System {
     }
 
     /// `futex(FUTEX_WAIT)`: sleeps while the lock is held and its owner will wake somebody.
-    pub(crate) fn sleep_in_spinlock(
-        &mut self,
-        cpu: CpuId,
-        current: TaskId,
-        lock: Spinlock,
-    ) -> Flow {
+    pub(crate) fn sleep_in_spinlock(&mut self, cpu: CpuId, lock: Spinlock) -> Flow {
+        let current = self.core.current(cpu);
         let state = &mut self.core.sync.spinlocks[lock];
         if state.owner.is_some() && state.marked {
             state.sleepers.push_back(current);

@@ -48,9 +48,9 @@ impl System {
                 }
             }
             Operation::Look(look) => Step::Look(look),
-            Operation::ReleaseSpinlock(lock) => return self.release_spinlock(cpu, current, lock),
+            Operation::ReleaseSpinlock(lock) => return self.release_spinlock(cpu, lock),
             Operation::SetFragment(fragment) if self.scheduler.hint() == Hint::MemoryWrite => {
-                self.write_hint(cpu, current, fragment)
+                self.write_hint(cpu, fragment)
             }
             operation => {
                 let now = self.core.now();
@@ -66,11 +66,6 @@ impl System {
 
     /// Performs a system call in the kernel, or as much of it as can be done before sleeping.
     pub(crate) fn perform_operation(&mut self, cpu: CpuId, operation: Operation) -> Flow {
-        let current = self
-            .core
-            .cpu(cpu)
-            .current
-            .expect("system calls come from tasks");
         match operation {
             Operation::Compute(_)
             | Operation::ComputeFor(_)
@@ -83,33 +78,32 @@ impl System {
             | Operation::Look(_)
             | Operation::ReleaseSpinlock(_)
             | Operation::Touch(_) => unreachable!("these need no kernel"),
-            Operation::Sleep(span) => self.sleep_for(cpu, current, span),
+            Operation::Sleep(span) => self.sleep_for(cpu, span),
             Operation::Yield => {
                 let locks = self.scheduler.locks(Callback::YieldTask, cpu);
+                let current = self.core.current(cpu);
                 self.push_locked(cpu, locks, Step::YieldTask(current));
                 Flow::Next
             }
-            Operation::Send { socket, left } => self.send(cpu, current, socket, left),
-            Operation::Receive { socket, at_most } => self.receive(cpu, current, socket, at_most),
+            Operation::Send { socket, left } => self.send(cpu, socket, left),
+            Operation::Receive { socket, at_most } => self.receive(cpu, socket, at_most),
             Operation::SendDatagram { socket, bytes } => self.send_datagram(cpu, socket, bytes),
-            Operation::ReceiveDatagram { socket, from } => {
-                self.receive_datagram(cpu, current, socket, from)
-            }
+            Operation::ReceiveDatagram { socket, from } => self.receive_datagram(cpu, socket, from),
             Operation::Answer { socket, to, bytes } => self.answer(cpu, socket, to, bytes),
             Operation::Close(socket) => self.close(cpu, socket),
-            Operation::Accept(listener) => self.accept(cpu, current, listener),
-            Operation::Lock(mutex) => self.lock_mutex(cpu, current, mutex),
-            Operation::Unlock(mutex) => self.unlock_mutex(cpu, current, mutex),
-            Operation::SleepInSpinlock(lock) => self.sleep_in_spinlock(cpu, current, lock),
+            Operation::Accept(listener) => self.accept(cpu, listener),
+            Operation::Lock(mutex) => self.lock_mutex(cpu, mutex),
+            Operation::Unlock(mutex) => self.unlock_mutex(cpu, mutex),
+            Operation::SleepInSpinlock(lock) => self.sleep_in_spinlock(cpu, lock),
             Operation::WakeInSpinlock(lock) => self.wake_in_spinlock(cpu, lock),
             Operation::Semop { semaphore, up } => self.semop(cpu, semaphore, up),
             Operation::Wait {
                 condition,
                 mutex,
                 timeout,
-            } => self.wait(cpu, current, condition, mutex, timeout),
+            } => self.wait(cpu, condition, mutex, timeout),
             Operation::Notify { condition, all } => self.wake_waiters(cpu, condition, all),
-            Operation::Meet(barrier) => self.meet(cpu, current, barrier),
+            Operation::Meet(barrier) => self.meet(cpu, barrier),
             Operation::Spawn(child) => {
                 let NewTask { spec, program } = *child;
                 let Ok(child) = self.core.create_task(&spec, Some(cpu)) else {
@@ -118,7 +112,8 @@ impl System {
                 };
                 self.core.give_program(child, program);
                 let left = self.core.times.fork_faults;
-                if left > Duration::ZERO && self.core.task(child).mm != self.core.task(current).mm {
+                let parent = self.core.task(self.core.current(cpu));
+                if left > Duration::ZERO && self.core.task(child).mm != parent.mm {
                     let faults = Step::Busy { left, user: false };
                     self.core.task_mut(child).stack.push(faults);
                 }
@@ -133,11 +128,12 @@ impl System {
                 self.change(cpu, Change::Online(target, online))
             }
             Operation::Change(change) => self.change(cpu, change),
-            Operation::SetFragment(fragment) => self.set_fragment(cpu, current, fragment),
+            Operation::SetFragment(fragment) => self.set_fragment(cpu, fragment),
         }
     }
 
-    fn sleep_for(&mut self, cpu: CpuId, current: TaskId, span: Duration) -> Flow {
+    fn sleep_for(&mut self, cpu: CpuId, span: Duration) -> Flow {
+        let current = self.core.current(cpu);
         self.arm_after(cpu, span, TimerOwner::Sleep(current));
         self.sleep(cpu, current, Waiting::Timer);
         Flow::Next
@@ -154,10 +150,10 @@ impl System {
     pub(crate) fn sleep_and_repeat(
         &mut self,
         cpu: CpuId,
-        current: TaskId,
         waiting: Waiting,
         operation: Operation,
     ) -> Flow {
+        let current = self.core.current(cpu);
         self.core.cpu(cpu).stack.push(Step::Perform(operation));
         self.sleep(cpu, current, waiting);
         Flow::Next
@@ -165,7 +161,8 @@ impl System {
 
     // Mutexes.
 
-    fn lock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
+    fn lock_mutex(&mut self, cpu: CpuId, mutex: Mutex) -> Flow {
+        let current = self.core.current(cpu);
         let state = &mut self.core.sync.mutexes[mutex];
         match state.owner {
             None => state.owner = Some(current),
@@ -180,7 +177,8 @@ impl System {
     }
 
     /// `pthread_barrier_wait()`: sleeps, or wakes all that sleep there.
-    fn meet(&mut self, cpu: CpuId, current: TaskId, barrier: Barrier) -> Flow {
+    fn meet(&mut self, cpu: CpuId, barrier: Barrier) -> Flow {
+        let current = self.core.current(cpu);
         let state = &mut self.core.sync.barriers[barrier];
         if state.waiters.len() as u64 + 1 < state.tasks {
             state.waiters.push(current);
@@ -192,7 +190,8 @@ impl System {
         Flow::Next
     }
 
-    pub(crate) fn unlock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
+    pub(crate) fn unlock_mutex(&mut self, cpu: CpuId, mutex: Mutex) -> Flow {
+        let current = self.core.current(cpu);
         let state = &mut self.core.sync.mutexes[mutex];
         if state.owner != Some(current) {
             let (mutex, owner) = (mutex.0, state.owner);
@@ -215,25 +214,19 @@ impl System {
         Touch::read(buffer, first, lines).working(self.core.times.copy_per_line)
     }
 
-    fn send(&mut self, cpu: CpuId, current: TaskId, socket: Socket, left: Bytes) -> Flow {
+    fn send(&mut self, cpu: CpuId, socket: Socket, left: Bytes) -> Flow {
         match self.core.net.endpoints[socket].peer {
-            Peer::Local(peer) => self.send_local(cpu, current, socket, peer, left),
+            Peer::Local(peer) => self.send_local(cpu, socket, peer, left),
             Peer::Remote { .. } => self.send_out(cpu, socket, left),
             Peer::None => Flow::Next,
         }
     }
 
-    fn send_local(
-        &mut self,
-        cpu: CpuId,
-        current: TaskId,
-        socket: Socket,
-        peer: Socket,
-        left: Bytes,
-    ) -> Flow {
+    fn send_local(&mut self, cpu: CpuId, socket: Socket, peer: Socket, left: Bytes) -> Flow {
+        let current = self.core.current(cpu);
         let to = &mut self.core.net.endpoints[peer];
         if to.link == Link::Unix {
-            return self.send_unix(cpu, current, (socket, peer), left);
+            return self.send_unix(cpu, (socket, peer), left);
         }
         if to.closed || left.0 == 0 {
             return Flow::Next;
@@ -248,9 +241,9 @@ impl System {
             // A writer of a pipe that had to wait wakes the next one (`wake_next_writer`).
             let wakes_next = to.mutex.map(|_| Step::Take(peer, 0, None));
             self.core.cpu(cpu).stack.extend(wakes_next);
-            return self.sleep_and_repeat(cpu, current, Waiting::Room(peer.0), again);
+            return self.sleep_and_repeat(cpu, Waiting::Room(peer.0), again);
         }
-        if !self.own_socket(cpu, current, socket, again) {
+        if !self.own_socket(cpu, socket, again) {
             return Flow::Next;
         }
         let to = &mut self.core.net.endpoints[peer];
@@ -321,19 +314,14 @@ impl System {
         )
     }
 
-    /// Makes a call of `current` the owner of `socket`, where calls own sockets. Returns false if
+    /// Makes a call of the current task the owner of `socket`, where calls own sockets. False if
     /// another one is: then the task sleeps, and does `operation` when that is over.
-    fn own_socket(
-        &mut self,
-        cpu: CpuId,
-        current: TaskId,
-        socket: Socket,
-        operation: Operation,
-    ) -> bool {
+    fn own_socket(&mut self, cpu: CpuId, socket: Socket, operation: Operation) -> bool {
+        let current = self.core.current(cpu);
         let end = &mut self.core.net.endpoints[socket];
         if end.owned {
             end.callers.push_back(current);
-            self.sleep_and_repeat(cpu, current, Waiting::Socket(socket.0), operation);
+            self.sleep_and_repeat(cpu, Waiting::Socket(socket.0), operation);
             return false;
         }
         end.owned = self.core.settings.loopback.owned && end.may_be_owned();
@@ -442,18 +430,13 @@ impl System {
         Flow::Next
     }
 
-    fn receive_datagram(
-        &mut self,
-        cpu: CpuId,
-        current: TaskId,
-        socket: Socket,
-        from: Option<SenderSlot>,
-    ) -> Flow {
+    fn receive_datagram(&mut self, cpu: CpuId, socket: Socket, from: Option<SenderSlot>) -> Flow {
+        let current = self.core.current(cpu);
         let endpoint = &mut self.core.net.endpoints[socket];
         let Some(datagram) = endpoint.take_datagram() else {
             endpoint.readers.push_back(current);
             let again = Operation::ReceiveDatagram { socket, from };
-            return self.sleep_and_repeat(cpu, current, Waiting::Data(socket.0), again);
+            return self.sleep_and_repeat(cpu, Waiting::Data(socket.0), again);
         };
         if let Some(from) = from {
             from.set(datagram.from);
@@ -468,7 +451,8 @@ impl System {
         Flow::Takes(self.core.times.socket_receive, Mode::System)
     }
 
-    fn receive(&mut self, cpu: CpuId, current: TaskId, socket: Socket, at_most: Bytes) -> Flow {
+    fn receive(&mut self, cpu: CpuId, socket: Socket, at_most: Bytes) -> Flow {
+        let current = self.core.current(cpu);
         let endpoint = &mut self.core.net.endpoints[socket];
         let bytes = endpoint.filled.min(at_most.0);
         if bytes == 0 && (endpoint.peer_closed || at_most.0 == 0) {
@@ -481,9 +465,9 @@ impl System {
         let again = Operation::Receive { socket, at_most };
         if bytes == 0 {
             endpoint.readers.push_back(current);
-            return self.sleep_and_repeat(cpu, current, Waiting::Data(socket.0), again);
+            return self.sleep_and_repeat(cpu, Waiting::Data(socket.0), again);
         }
-        if !self.own_socket(cpu, current, socket, again) {
+        if !self.own_socket(cpu, socket, again) {
             return Flow::Next;
         }
         let endpoint = &mut self.core.net.endpoints[socket];
@@ -594,12 +578,13 @@ impl System {
         Flow::Next
     }
 
-    fn accept(&mut self, cpu: CpuId, current: TaskId, listener: Listener) -> Flow {
+    fn accept(&mut self, cpu: CpuId, listener: Listener) -> Flow {
+        let current = self.core.current(cpu);
         let backlog = &mut self.core.net.backlogs[listener];
         let Some(socket) = backlog.connections.pop_front() else {
             backlog.acceptors.push_back(current);
             let (waiting, again) = (Waiting::Connection(listener.0), Operation::Accept(listener));
-            return self.sleep_and_repeat(cpu, current, waiting, again);
+            return self.sleep_and_repeat(cpu, waiting, again);
         };
         self.core.cpu(cpu).stack.push(Step::Answer(socket.0.into()));
         Flow::Takes(self.core.times.accept, Mode::System)

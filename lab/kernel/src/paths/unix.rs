@@ -2,7 +2,7 @@
 //! no packet, no softirq. Senders wait for room in their own buffer, which what the receiver takes
 //! frees.
 
-use warmq_units::{Bytes, CpuId, Duration, TaskId};
+use warmq_units::{Bytes, CpuId, Duration};
 
 use crate::core::SK_BUFF;
 use crate::paths::{Flow, System};
@@ -13,10 +13,10 @@ impl System {
     pub(crate) fn send_unix(
         &mut self,
         cpu: CpuId,
-        current: TaskId,
         (socket, peer): (Socket, Socket),
         left: Bytes,
     ) -> Flow {
+        let current = self.core.current(cpu);
         let to = &mut self.core.net.endpoints[peer];
         if to.closed || left.0 == 0 {
             return Flow::Next;
@@ -24,7 +24,7 @@ impl System {
         let rest = |left| Operation::Send { socket, left };
         let Some((bytes, charged)) = to.next_message(left.0) else {
             to.writers.push_back(current);
-            return self.sleep_and_repeat(cpu, current, Waiting::Room(peer.0), rest(left));
+            return self.sleep_and_repeat(cpu, Waiting::Room(peer.0), rest(left));
         };
         to.queued_true += charged;
         to.reserved += bytes;

@@ -50,7 +50,7 @@ impl Group {
 }
 
 /// `cpu.max` and `cpu.max.burst` of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// CPU time in each period; more than zero.
     pub quota: Duration,

@@ -29,6 +29,14 @@ impl Policy {
     pub fn is_fair(self) -> bool {
         matches!(self, Policy::Other | Policy::Batch | Policy::Idle)
     }
+
+    /// The real-time priority, 1 to 99, of a policy that has one.
+    pub fn real_time(self) -> Option<u8> {
+        match self {
+            Policy::Fifo(priority) | Policy::RoundRobin(priority) => Some(priority),
+            Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_) => None,
+        }
+    }
 }
 
 /// What a deadline task has: none is less than the one before.

@@ -24,6 +24,7 @@ pub(super) const IDLE_PRIORITY: i32 = 140;
 
 /// What waits for a turn in a queue: a task, or all tasks of a group on one CPU
 /// (`struct sched_entity`).
+#[derive(Default)]
 pub(super) struct Entity {
     pub(super) what: What,
     pub(super) weight: u64,
@@ -156,15 +157,10 @@ pub(super) fn ns(context: &Context<'_>) -> i64 {
 
 /// The class of a task, and its priority.
 pub(super) fn class_of(view: View<'_>) -> (Class, i32) {
-    match view.policy() {
-        Policy::Fifo(real_time) | Policy::RoundRobin(real_time) => (
-            Class::RealTime,
-            REAL_TIME_PRIORITIES - 1 - i32::from(real_time),
-        ),
-        Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_) => (
-            Class::Fair,
-            REAL_TIME_PRIORITIES + 20 + i32::from(view.nice()),
-        ),
+    let best = REAL_TIME_PRIORITIES;
+    match view.policy().real_time() {
+        Some(priority) => (Class::RealTime, best - 1 - i32::from(priority)),
+        None => (Class::Fair, best + 20 + i32::from(view.nice())),
     }
 }
 
@@ -233,13 +229,10 @@ impl State {
             what,
             weight: NICE_0,
             vruntime: self.queues[queue].min_vruntime,
-            charged_at: 0,
-            ran: 0,
-            ran_when_picked: 0,
-            queued: false,
             queue,
             line,
             node: line + self.line,
+            ..Entity::default()
         });
         self.entities.len() - 1
     }

@@ -29,6 +29,7 @@ const BEGINNING: i64 = -(1 << 20);
 /// (`struct sched_entity`).
 ///
 /// Invariant: in the tree of its queue if it is queued and not the queue's current one.
+#[derive(Default)]
 pub(super) struct Entity {
     pub(super) what: What,
     /// With ten bits behind the point: nice 0 is 2^20.
@@ -338,24 +339,11 @@ impl Entity {
             what,
             weight: NICE_0,
             flat_weight: NICE_0,
-            vruntime: 0,
-            deadline: 0,
-            relative: false,
             slice,
-            custom_slice: false,
-            lag: 0,
-            protected: 0,
-            charged_at: 0,
-            ran: 0,
-            ran_when_picked: 0,
-            queued: false,
-            delayed: false,
-            attached: false,
-            load: Average::default(),
-            estimate: 0,
             queue,
             line: lines[0],
             node: lines[1],
+            ..Entity::default()
         }
     }
 }

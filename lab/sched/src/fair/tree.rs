@@ -16,6 +16,12 @@ pub(crate) enum What {
     Group(QueueId),
 }
 
+impl Default for What {
+    fn default() -> What {
+        What::Group(0)
+    }
+}
+
 /// Entities that wait, the least key first; equals in the order in which they were queued. The
 /// running entity is not in it.
 ///

@@ -68,17 +68,11 @@ impl Candidate {
     ///     real time:    1000 + priority
     /// ```
     pub(crate) fn goodness(self) -> i32 {
-        match (self.yielded, self.policy) {
+        match (self.yielded, self.policy.real_time()) {
             (true, _) => -1,
-            (_, Policy::Fifo(priority) | Policy::RoundRobin(priority)) => {
-                REAL_TIME + i32::from(priority)
-            }
-            (_, Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_))
-                if self.counter == 0 =>
-            {
-                0
-            }
-            (_, Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_)) => {
+            (false, Some(priority)) => REAL_TIME + i32::from(priority),
+            (false, None) if self.counter == 0 => 0,
+            (false, None) => {
                 let affinity = if self.last_here { AFFINITY } else { 0 };
                 let same_mm = if self.same_mm { SAME_MM } else { 0 };
                 static_goodness(self.counter, self.nice) + affinity + same_mm
@@ -89,7 +83,7 @@ impl Candidate {
 
 /// True for the policies whose goodness is a priority and nothing else.
 pub(crate) fn is_real_time(policy: Policy) -> bool {
-    matches!(policy, Policy::Fifo(_) | Policy::RoundRobin(_))
+    policy.real_time().is_some()
 }
 
 /// The part of the weight that is the same on every CPU: counter + 20 - nice.

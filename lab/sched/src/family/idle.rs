@@ -1,11 +1,10 @@
 //! `reschedule_idle()` of Linux 2.4.4: who should make room for a task that wants to run.
 
-use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::{CpuId, Instant, TaskId};
 
 use super::goodness::Candidate;
-use super::state::{Common, is_idle};
+use super::state::{Here, is_idle};
 
 /// A CPU as the search sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,33 +27,36 @@ enum Choice {
 /// that has idled longest; else the one whose running task loses most against `task`.
 ///
 /// An idle CPU that was asked already still counts as idle, so two wakeups may choose the same.
-pub(crate) fn reschedule_idle(common: &Common, context: &mut Context<'_>, task: TaskId) {
-    context.touch(common.layout.hot(task), Access::Read);
-    let last = context.task(task).last_cpu();
-    context.touch(common.globals.cpu(last), Access::Read);
-    if context.task(task).may_run_on(last) && is_idle(context, last) {
-        return wake(common, context, last);
+pub(crate) fn reschedule_idle(here: &mut Here<'_, '_>, task: TaskId) {
+    here.context
+        .touch(here.common.layout.hot(task), Access::Read);
+    let last = here.context.task(task).last_cpu();
+    here.context
+        .touch(here.common.globals.cpu(last), Access::Read);
+    if here.context.task(task).may_run_on(last) && is_idle(here.context, last) {
+        return wake(here, last);
     }
-    match choose(common, context, task) {
+    match choose(here, task) {
         Choice::Nobody => {}
-        Choice::Idle(cpu) => wake(common, context, cpu),
-        Choice::Preempt(cpu) => preempt(common, context, cpu),
+        Choice::Idle(cpu) => wake(here, cpu),
+        Choice::Preempt(cpu) => preempt(here, cpu),
     }
 }
 
 /// Looks at every CPU that `task` may use, in order. While no idle one was met, the running tasks
 /// are weighed too.
-fn choose(common: &Common, context: &mut Context<'_>, task: TaskId) -> Choice {
+fn choose(here: &mut Here<'_, '_>, task: TaskId) -> Choice {
     let mut best = Best::default();
-    for cpu in (0..context.cpus()).map(CpuId) {
-        if !context.task(task).may_run_on(cpu) {
+    for cpu in (0..here.context.cpus()).map(CpuId) {
+        if !here.context.task(task).may_run_on(cpu) {
             continue;
         }
-        context.touch(common.globals.cpu(cpu), Access::Read);
-        let seen = match context.running_on(cpu) {
-            None => Seen::Idle(context.last_switch(cpu)),
+        here.context
+            .touch(here.common.globals.cpu(cpu), Access::Read);
+        let seen = match here.context.running_on(cpu) {
+            None => Seen::Idle(here.context.last_switch(cpu)),
             Some(_) if best.idle.is_some() => continue,
-            Some(running) => Seen::Busy(gain(common, context, task, running, cpu)),
+            Some(running) => Seen::Busy(gain(here, task, running, cpu)),
         };
         best.see(cpu, seen);
     }
@@ -93,16 +95,12 @@ impl Best {
 
 /// `preemption_goodness()`: how much better `task` is than `running` on `cpu`, both with the
 /// address space that is loaded there.
-pub(crate) fn gain(
-    common: &Common,
-    context: &mut Context<'_>,
-    task: TaskId,
-    running: TaskId,
-    cpu: CpuId,
-) -> i32 {
-    context.touch(common.layout.hot(running), Access::Read);
-    context.touch(common.layout.links(running), Access::Read);
-    let weigh = |task| common.candidate(context, task, cpu);
+pub(crate) fn gain(here: &mut Here<'_, '_>, task: TaskId, running: TaskId, cpu: CpuId) -> i32 {
+    here.context
+        .touch(here.common.layout.hot(running), Access::Read);
+    here.context
+        .touch(here.common.layout.links(running), Access::Read);
+    let weigh = |task| here.common.candidate(here.context, task, cpu);
     difference(weigh(task), weigh(running))
 }
 
@@ -111,19 +109,21 @@ fn difference(task: Candidate, running: Candidate) -> i32 {
 }
 
 /// An interrupt goes to an idle CPU only if nobody asked it before.
-pub(crate) fn wake(common: &Common, context: &mut Context<'_>, cpu: CpuId) {
-    context.touch(common.globals.idle_task(cpu, 0), Access::Write);
-    if !context.will_reschedule(cpu) {
-        context.reschedule(cpu);
+pub(crate) fn wake(here: &mut Here<'_, '_>, cpu: CpuId) {
+    here.context
+        .touch(here.common.globals.idle_task(cpu, 0), Access::Write);
+    if !here.context.will_reschedule(cpu) {
+        here.context.reschedule(cpu);
     }
 }
 
 /// The task that runs on `cpu` is asked to give way.
-pub(crate) fn preempt(common: &Common, context: &mut Context<'_>, cpu: CpuId) {
-    if let Some(running) = context.running_on(cpu) {
-        context.touch(common.layout.state(running), Access::Write);
+pub(crate) fn preempt(here: &mut Here<'_, '_>, cpu: CpuId) {
+    if let Some(running) = here.context.running_on(cpu) {
+        here.context
+            .touch(here.common.layout.state(running), Access::Write);
     }
-    context.reschedule(cpu);
+    here.context.reschedule(cpu);
 }
 
 #[cfg(test)]

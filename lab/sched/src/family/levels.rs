@@ -4,9 +4,8 @@ use warmq_kernel::{Attach, Context, Within};
 use warmq_machine::Access;
 use warmq_units::{Bytes, TaskId};
 
-use super::layout::Layout;
 use super::list::Lists;
-use super::state::Common;
+use super::state::Here;
 
 /// Bytes of a list's head: two pointers of a 32-bit machine.
 const HEAD: u64 = 8;
@@ -44,27 +43,26 @@ impl Levels {
     /// Puts `task` in front of `level`, or behind those that wait there.
     pub(crate) fn add(
         &mut self,
-        context: &mut Context<'_>,
-        layout: &Layout,
+        here: &mut Here<'_, '_>,
         task: TaskId,
         level: usize,
         in_front: bool,
     ) {
         if in_front {
-            self.lists.add_first(context, layout, level, task);
+            self.lists.add_first(here, level, task);
         } else {
-            self.lists.add_last(context, layout, level, task);
+            self.lists.add_last(here, level, task);
         }
         self.level_of[task.index()] = level;
         self.bitmap[level / 64] |= 1 << (level % 64);
     }
 
     /// Takes `task` out; nothing when it does not wait.
-    pub(crate) fn remove(&mut self, context: &mut Context<'_>, layout: &Layout, task: TaskId) {
+    pub(crate) fn remove(&mut self, here: &mut Here<'_, '_>, task: TaskId) {
         if !self.lists.contains(task) {
             return;
         }
-        self.lists.remove(context, layout, task);
+        self.lists.remove(here, task);
         let level = self.level_of[task.index()];
         if self.lists.first(level).is_none() {
             self.bitmap[level / 64] &= !(1 << (level % 64));
@@ -91,27 +89,26 @@ impl Levels {
     /// them and of `best`. Returns how many were visited.
     pub(crate) fn walk(
         &self,
-        common: &mut Common,
-        context: &mut Context<'_>,
+        here: &mut Here<'_, '_>,
         level: usize,
         most: u32,
         best: &mut (i32, Option<TaskId>),
     ) -> u64 {
         let (mut visits, mut left) = (0, most);
-        context.within(Within::RunQueueWalk);
+        here.context.within(Within::RunQueueWalk);
         let mut next = self.lists.first(level);
         while let Some(task) = next.filter(|_| left > 0) {
             next = self.lists.after(task);
             visits += 1;
-            if common.visit(context, task, None) {
+            if here.visit(task, None) {
                 left -= 1;
-                let weight = common.goodness(context, task);
+                let weight = here.common.goodness(here.context, task);
                 if weight > best.0 {
                     *best = (weight, Some(task));
                 }
             }
         }
-        context.within(Within::Elsewhere);
+        here.context.within(Within::Elsewhere);
         visits
     }
 

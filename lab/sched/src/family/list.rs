@@ -1,11 +1,11 @@
 //! Circular doubly linked lists of tasks, as `struct list_head` makes them, with the memory
 //! accesses that linking costs.
 
-use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::{Address, TaskId};
 
 use super::layout::Layout;
+use super::state::Here;
 
 /// Some lists over the same tasks; a task is in at most one of them.
 ///
@@ -60,55 +60,30 @@ impl Lists {
     }
 
     /// Puts `task` in front of `head`'s list.
-    pub(crate) fn add_first(
-        &mut self,
-        context: &mut Context<'_>,
-        layout: &Layout,
-        head: Head,
-        task: TaskId,
-    ) {
+    pub(crate) fn add_first(&mut self, here: &mut Here<'_, '_>, head: Head, task: TaskId) {
         let (before, after) = (head as u32, self.next[head]);
-        self.link(context, layout, task, before, after);
+        self.link(here, task, before, after);
     }
 
     /// Puts `task` at the end of `head`'s list.
-    pub(crate) fn add_last(
-        &mut self,
-        context: &mut Context<'_>,
-        layout: &Layout,
-        head: Head,
-        task: TaskId,
-    ) {
+    pub(crate) fn add_last(&mut self, here: &mut Here<'_, '_>, head: Head, task: TaskId) {
         let (before, after) = (self.prev[head], head as u32);
-        self.link(context, layout, task, before, after);
+        self.link(here, task, before, after);
     }
 
-    fn link(
-        &mut self,
-        context: &mut Context<'_>,
-        layout: &Layout,
-        task: TaskId,
-        before: u32,
-        after: u32,
-    ) {
+    fn link(&mut self, here: &mut Here<'_, '_>, task: TaskId, before: u32, after: u32) {
         let node = self.node(task);
         assert_eq!(self.next[node], node as u32, "{task} is in a list already");
-        self.write(context, layout, task, (before, after));
+        self.write(here, task, (before, after));
         self.next[node] = after;
         self.prev[node] = before;
         self.next[before as usize] = node as u32;
         self.prev[after as usize] = node as u32;
     }
 
-    fn write(
-        &self,
-        context: &mut Context<'_>,
-        layout: &Layout,
-        task: TaskId,
-        neighbours: (u32, u32),
-    ) {
-        for address in self.written(layout, task, neighbours) {
-            context.touch(address, Access::Write);
+    fn write(&self, here: &mut Here<'_, '_>, task: TaskId, neighbours: (u32, u32)) {
+        for address in self.written(&here.common.layout, task, neighbours) {
+            here.context.touch(address, Access::Write);
         }
     }
 
@@ -124,13 +99,13 @@ impl Lists {
     }
 
     /// Takes `task` out of its list; nothing when it is in none.
-    pub(crate) fn remove(&mut self, context: &mut Context<'_>, layout: &Layout, task: TaskId) {
+    pub(crate) fn remove(&mut self, here: &mut Here<'_, '_>, task: TaskId) {
         let node = self.node(task);
         let (before, after) = (self.prev[node], self.next[node]);
         if after == node as u32 {
             return;
         }
-        self.write(context, layout, task, (before, after));
+        self.write(here, task, (before, after));
         self.next[before as usize] = after;
         self.prev[after as usize] = before;
         self.next[node] = node as u32;

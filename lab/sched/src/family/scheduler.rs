@@ -5,7 +5,7 @@ use warmq_kernel::{Attach, Context, Pick, Scheduler, UnknownCost, Why};
 use warmq_units::{CpuId, LockId, TaskId};
 
 use super::idle::reschedule_idle;
-use super::state::Common;
+use super::state::{Common, Here};
 
 /// How a scheduler of the family queues tasks and picks among them.
 pub(crate) trait Queues {
@@ -19,42 +19,37 @@ pub(crate) trait Queues {
     fn admit(&mut self, task: TaskId);
 
     /// Puts a woken task into a queue.
-    fn enqueue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId, cpu: CpuId);
+    fn enqueue(&mut self, here: &mut Here<'_, '_>, task: TaskId, cpu: CpuId);
 
     /// Takes a task that sleeps or exits out of its queue.
-    fn dequeue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId);
+    fn dequeue(&mut self, here: &mut Here<'_, '_>, task: TaskId);
 
     /// The walk. `Pick::Retry` asks for new slices.
-    fn pick_next(
-        &mut self,
-        common: &mut Common,
-        context: &mut Context<'_>,
-        prev: Option<TaskId>,
-    ) -> Pick;
+    fn pick_next(&mut self, here: &mut Here<'_, '_>, prev: Option<TaskId>) -> Pick;
 
     /// `task` was queued: who should make room for it?
-    fn find_cpu(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
-        reschedule_idle(common, context, task);
+    fn find_cpu(&mut self, here: &mut Here<'_, '_>, task: TaskId) {
+        reschedule_idle(here, task);
     }
 
     /// `prev` left its CPU and is still runnable: who else should make room for it?
-    fn put_prev(&mut self, common: &mut Common, context: &mut Context<'_>, prev: TaskId) {
-        self.find_cpu(common, context, prev);
+    fn put_prev(&mut self, here: &mut Here<'_, '_>, prev: TaskId) {
+        self.find_cpu(here, prev);
     }
 
     /// Called without the lock after [`Pick::Retry`].
-    fn unlocked(&mut self, common: &mut Common, context: &mut Context<'_>) {
-        common.recalculate(context);
+    fn unlocked(&mut self, here: &mut Here<'_, '_>) {
+        here.recalculate();
     }
 
     /// The nice value, policy or affinity of `task` changed: it may belong elsewhere in its queue.
-    fn refile(&mut self, _: &mut Common, _: &mut Context<'_>, _: TaskId) {}
+    fn refile(&mut self, _: &mut Here<'_, '_>, _: TaskId) {}
 
     /// `cpu` has gone offline: whoever waits in its queue must leave it.
-    fn vacate(&mut self, _: &mut Common, _: &mut Context<'_>, _cpu: CpuId) {}
+    fn vacate(&mut self, _: &mut Here<'_, '_>, _cpu: CpuId) {}
 
     /// A tick was charged to `running`.
-    fn ticked(&mut self, _: &Common, _: &Context<'_>, _running: Option<TaskId>) {}
+    fn ticked(&mut self, _: &mut Here<'_, '_>, _running: Option<TaskId>) {}
 }
 
 /// A scheduler of the 2.4 family.
@@ -70,23 +65,32 @@ impl<Q: Queues> Family<Q> {
         Ok(Family { common, queues })
     }
 
+    fn with<R>(
+        &mut self,
+        context: &mut Context<'_>,
+        act: impl FnOnce(&mut Q, &mut Here<'_, '_>) -> R,
+    ) -> R {
+        let common = &mut self.common;
+        act(&mut self.queues, &mut Here { common, context })
+    }
+
     /// Parameters of `task` changed: whoever may not have its CPU any more lets go of it.
     fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
         let (on_cpu, waits) = (view.on_cpu(), view.is_runnable());
         match on_cpu.filter(|cpu| !view.may_run_on(*cpu)) {
             Some(cpu) => context.reschedule(cpu),
-            None => self.queues.refile(&mut self.common, context, task),
+            None => self.with(context, |queues, here| queues.refile(here, task)),
         }
         if waits && on_cpu.is_none() {
-            self.queues.find_cpu(&mut self.common, context, task);
+            self.with(context, |queues, here| queues.find_cpu(here, task));
         }
     }
 }
 
 impl<Q: Queues> Scheduler for Family<Q> {
     fn cpu_offline(&mut self, context: &mut Context<'_>, cpu: CpuId) {
-        self.queues.vacate(&mut self.common, context, cpu);
+        self.with(context, |queues, here| queues.vacate(here, cpu));
     }
 
     fn lock_for(&self, cpu: CpuId) -> LockId {
@@ -94,44 +98,50 @@ impl<Q: Queues> Scheduler for Family<Q> {
     }
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-        self.common.fork(context, parent, child);
+        self.with(context, |_, here| here.fork(parent, child));
         self.queues.admit(child);
     }
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
-        self.common.joins(context, task);
-        self.queues.enqueue(&mut self.common, context, task, cpu);
+        self.with(context, |queues, here| {
+            here.joins(task);
+            queues.enqueue(here, task, cpu);
+        });
     }
 
     /// A task whose waker is about to sleep preempts nobody.
     fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, why: Why) {
         if !matches!(why, Why::Wakeup(wakeup) if wakeup.sync) {
-            self.queues.find_cpu(&mut self.common, context, task);
+            self.with(context, |queues, here| queues.find_cpu(here, task));
         }
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.common.leaves(context);
-        self.queues.dequeue(&mut self.common, context, task);
+        self.with(context, |queues, here| {
+            here.leaves();
+            queues.dequeue(here, task);
+        });
     }
 
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        self.common.begin(context, prev);
-        let pick = self.queues.pick_next(&mut self.common, context, prev);
-        match pick {
-            Pick::Task(next) => self.common.picked(context, prev, Some(next)),
-            Pick::Idle => self.common.picked(context, prev, None),
-            Pick::Retry => {}
-        }
-        pick
+        self.with(context, |queues, here| {
+            here.begin(prev);
+            let pick = queues.pick_next(here, prev);
+            match pick {
+                Pick::Task(next) => here.picked(prev, Some(next)),
+                Pick::Idle => here.picked(prev, None),
+                Pick::Retry => {}
+            }
+            pick
+        })
     }
 
     fn unlocked(&mut self, context: &mut Context<'_>) {
-        self.queues.unlocked(&mut self.common, context);
+        self.with(context, |queues, here| queues.unlocked(here));
     }
 
     fn switched(&mut self, context: &mut Context<'_>, prev: Option<TaskId>, next: Option<TaskId>) {
-        self.common.switched(context, prev, next);
+        self.with(context, |_, here| here.switched(prev, next));
     }
 
     /// `__schedule_tail()`: another CPU might want `prev`, unless it gave way.
@@ -140,16 +150,18 @@ impl<Q: Queues> Scheduler for Family<Q> {
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        self.queues.put_prev(&mut self.common, context, prev);
+        self.with(context, |queues, here| queues.put_prev(here, prev));
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        self.common.tick(context, running);
-        self.queues.ticked(&self.common, context, running);
+        self.with(context, |queues, here| {
+            here.tick(running);
+            queues.ticked(here, running);
+        });
     }
 
     fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
-        self.common.yields(context, task)
+        self.with(context, |_, here| here.yields(task))
     }
 
     fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {

@@ -53,6 +53,12 @@ pub(crate) struct Common {
     wakeup: Cycles,
 }
 
+/// What a callback works with: what the family has in common, and the CPU that it runs on.
+pub(crate) struct Here<'a, 'k> {
+    pub(crate) common: &'a mut Common,
+    pub(crate) context: &'a mut Context<'k>,
+}
+
 impl Common {
     pub(crate) fn new(attach: &mut Attach<'_>, chosen: &Chosen) -> Result<Common, UnknownCost> {
         let layout = Layout::new(attach, chosen);
@@ -84,64 +90,6 @@ impl Common {
         self.active_mm[cpu.index()]
     }
 
-    pub(crate) fn fork(
-        &mut self,
-        context: &mut Context<'_>,
-        parent: Option<TaskId>,
-        child: TaskId,
-    ) {
-        self.layout.place(context, child);
-        self.slices.fork(context, parent, child);
-        let mm = context.task(child).mm();
-        if let Some(mm) = mm {
-            self.globals.admit(context, mm);
-        }
-        if let Some(directories) = &mut self.directories {
-            directories.admit(context, mm);
-        }
-        if parent.is_some_and(|parent| self.slices.counter(parent) == 0) {
-            context.reschedule(context.cpu());
-        }
-    }
-
-    /// `schedule()` reads what it must know of `prev` and clears its `need_resched`.
-    pub(crate) fn begin(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) {
-        if let Some(span) = self.recalculates_after.take() {
-            self.slices.leave_ticks(span, context.cpus());
-        }
-        context.compute(self.fixed);
-        if let Some(prev) = prev {
-            context.touch(self.layout.hot(prev), Access::Read);
-        }
-        let flag = match prev {
-            Some(prev) => self.layout.state(prev),
-            None => self.globals.idle_task(context.cpu(), 0),
-        };
-        context.touch(flag, Access::Write);
-    }
-
-    /// One visit of a walk: whether `task` can run here now. The line of `ahead` is on its way
-    /// while goodness() is computed (Sears's prefetch).
-    #[inline]
-    pub(crate) fn visit(
-        &mut self,
-        context: &mut Context<'_>,
-        task: TaskId,
-        ahead: Option<TaskId>,
-    ) -> bool {
-        let hot = self.layout.hot(task);
-        if let Some(directories) = &mut self.directories {
-            directories.translate(context, hot);
-        }
-        context.touch(hot, Access::Read);
-        if let Some(ahead) = ahead {
-            context.prefetch(self.layout.hot(ahead));
-        }
-        context.compute(self.visit);
-        let (view, cpu) = (context.task(task), context.cpu());
-        view.on_cpu().is_none_or(|there| there == cpu) && view.may_run_on(cpu)
-    }
-
     /// What `task`'s goodness on `cpu` depends on, after the task that has it now.
     #[inline]
     pub(crate) fn candidate(&self, context: &Context<'_>, task: TaskId, cpu: CpuId) -> Candidate {
@@ -155,105 +103,160 @@ impl Common {
         self.candidate(context, task, context.cpu()).goodness()
     }
 
-    /// `curr`, `has_cpu` and `processor`: this CPU has picked `next`. One that gave way and is
-    /// picked all the same has done its duty.
-    pub(crate) fn picked(
-        &mut self,
-        context: &mut Context<'_>,
-        prev: Option<TaskId>,
-        next: Option<TaskId>,
-    ) {
-        let cpu = context.cpu();
-        context.touch(self.globals.cpu(cpu), Access::Write);
-        let line = match next {
-            Some(next) => self.layout.hot(next),
-            None => self.globals.idle_task(cpu, 1),
-        };
-        context.touch(line, Access::Write);
-        if let Some(prev) = prev.filter(|_| prev == next) {
-            self.slices.forget_yield(prev);
-        }
-    }
-
-    /// What follows the switch, without the lock: times, address spaces, registers, and `prev` is
-    /// free for others.
-    pub(crate) fn switched(
-        &mut self,
-        context: &mut Context<'_>,
-        prev: Option<TaskId>,
-        next: Option<TaskId>,
-    ) {
-        let cpu = context.cpu();
-        let from = self.active_mm(cpu);
-        let to = next.and_then(|next| context.task(next).mm());
-        self.globals.count_switch(context, from, to);
-        if let Some(to) = to.filter(|to| Some(*to) != from) {
-            self.load(cpu, to);
-        }
-        if let Some(next) = next {
-            context.touch(self.layout.hot(next), Access::Read);
-            context.touch(self.layout.thread(next), Access::Read);
-        }
-        if let Some(prev) = prev {
-            self.slices.forget_yield(prev);
-            context.touch(self.layout.links(prev), Access::Read);
-            context.touch(self.layout.thread(prev), Access::Write);
-            context.touch(self.layout.hot(prev), Access::Write);
-            context.touch(self.layout.state(prev), Access::Read);
-        }
-    }
-
     fn load(&mut self, cpu: CpuId, mm: Mm) {
         self.active_mm[cpu.index()] = Some(mm);
         if let Some(directories) = &mut self.directories {
             directories.load(cpu, Some(mm));
         }
     }
+}
+
+impl Here<'_, '_> {
+    pub(crate) fn fork(&mut self, parent: Option<TaskId>, child: TaskId) {
+        self.common.layout.place(self.context, child);
+        self.common.slices.fork(self.context, parent, child);
+        let mm = self.context.task(child).mm();
+        if let Some(mm) = mm {
+            self.common.globals.admit(self.context, mm);
+        }
+        if let Some(directories) = &mut self.common.directories {
+            directories.admit(self.context, mm);
+        }
+        if parent.is_some_and(|parent| self.common.slices.counter(parent) == 0) {
+            self.context.reschedule(self.context.cpu());
+        }
+    }
+
+    /// `schedule()` reads what it must know of `prev` and clears its `need_resched`.
+    pub(crate) fn begin(&mut self, prev: Option<TaskId>) {
+        if let Some(span) = self.common.recalculates_after.take() {
+            self.common.slices.leave_ticks(span, self.context.cpus());
+        }
+        self.context.compute(self.common.fixed);
+        if let Some(prev) = prev {
+            self.context
+                .touch(self.common.layout.hot(prev), Access::Read);
+        }
+        let flag = match prev {
+            Some(prev) => self.common.layout.state(prev),
+            None => self.common.globals.idle_task(self.context.cpu(), 0),
+        };
+        self.context.touch(flag, Access::Write);
+    }
+
+    /// One visit of a walk: whether `task` can run here now. The line of `ahead` is on its way
+    /// while goodness() is computed (Sears's prefetch).
+    #[inline]
+    pub(crate) fn visit(&mut self, task: TaskId, ahead: Option<TaskId>) -> bool {
+        let hot = self.common.layout.hot(task);
+        if let Some(directories) = &mut self.common.directories {
+            directories.translate(self.context, hot);
+        }
+        self.context.touch(hot, Access::Read);
+        if let Some(ahead) = ahead {
+            self.context.prefetch(self.common.layout.hot(ahead));
+        }
+        self.context.compute(self.common.visit);
+        let (view, cpu) = (self.context.task(task), self.context.cpu());
+        view.on_cpu().is_none_or(|there| there == cpu) && view.may_run_on(cpu)
+    }
+
+    /// `curr`, `has_cpu` and `processor`: this CPU has picked `next`. One that gave way and is
+    /// picked all the same has done its duty.
+    pub(crate) fn picked(&mut self, prev: Option<TaskId>, next: Option<TaskId>) {
+        let cpu = self.context.cpu();
+        self.context
+            .touch(self.common.globals.cpu(cpu), Access::Write);
+        let line = match next {
+            Some(next) => self.common.layout.hot(next),
+            None => self.common.globals.idle_task(cpu, 1),
+        };
+        self.context.touch(line, Access::Write);
+        if let Some(prev) = prev.filter(|_| prev == next) {
+            self.common.slices.forget_yield(prev);
+        }
+    }
+
+    /// What follows the switch, without the lock: times, address spaces, registers, and `prev` is
+    /// free for others.
+    pub(crate) fn switched(&mut self, prev: Option<TaskId>, next: Option<TaskId>) {
+        let cpu = self.context.cpu();
+        let from = self.common.active_mm(cpu);
+        let to = next.and_then(|next| self.context.task(next).mm());
+        self.common.globals.count_switch(self.context, from, to);
+        if let Some(to) = to.filter(|to| Some(*to) != from) {
+            self.common.load(cpu, to);
+        }
+        if let Some(next) = next {
+            self.context
+                .touch(self.common.layout.hot(next), Access::Read);
+            self.context
+                .touch(self.common.layout.thread(next), Access::Read);
+        }
+        if let Some(prev) = prev {
+            self.common.slices.forget_yield(prev);
+            self.context
+                .touch(self.common.layout.links(prev), Access::Read);
+            self.context
+                .touch(self.common.layout.thread(prev), Access::Write);
+            self.context
+                .touch(self.common.layout.hot(prev), Access::Write);
+            self.context
+                .touch(self.common.layout.state(prev), Access::Read);
+        }
+    }
 
     /// A task joins a queue: what waking it costs, but for its place there.
-    pub(crate) fn joins(&mut self, context: &mut Context<'_>, task: TaskId) {
-        context.compute(self.wakeup);
-        context.touch(self.layout.state(task), Access::Write);
-        self.queued += 1;
-        self.globals.count_running(context);
-        self.slices.forget_yield(task);
+    pub(crate) fn joins(&mut self, task: TaskId) {
+        self.context.compute(self.common.wakeup);
+        self.context
+            .touch(self.common.layout.state(task), Access::Write);
+        self.common.queued += 1;
+        self.common.globals.count_running(self.context);
+        self.common.slices.forget_yield(task);
     }
 
     /// `task` leaves the queues.
-    pub(crate) fn leaves(&mut self, context: &mut Context<'_>) {
-        self.queued -= 1;
-        self.globals.count_running(context);
-        self.globals.read_jiffies(context);
+    pub(crate) fn leaves(&mut self) {
+        self.common.queued -= 1;
+        self.common.globals.count_running(self.context);
+        self.common.globals.read_jiffies(self.context);
     }
 
     /// `sched_yield()`. Returns whether somebody waits for `task` to give way.
-    pub(crate) fn yields(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
-        self.globals.read_running(context);
-        let busy = (0..context.cpus()).filter(|cpu| !is_idle(context, CpuId(*cpu)));
-        let waits = somebody_waits(self.queued, busy.count() as u32);
+    pub(crate) fn yields(&mut self, task: TaskId) -> bool {
+        self.common.globals.read_running(self.context);
+        let busy = (0..self.context.cpus()).filter(|cpu| !is_idle(self.context, CpuId(*cpu)));
+        let waits = somebody_waits(self.common.queued, busy.count() as u32);
         if waits {
-            context.touch(self.layout.hot(task), Access::Write);
-            context.touch(self.layout.state(task), Access::Write);
-            self.slices.yields(context, task);
+            self.context
+                .touch(self.common.layout.hot(task), Access::Write);
+            self.context
+                .touch(self.common.layout.state(task), Access::Write);
+            self.common.slices.yields(self.context, task);
         }
         waits
     }
 
-    pub(crate) fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        self.globals.count_tick(context);
+    pub(crate) fn tick(&mut self, running: Option<TaskId>) {
+        self.common.globals.count_tick(self.context);
         let Some(running) = running else { return };
-        context.touch(self.layout.hot(running), Access::Write);
-        if self.slices.charge_tick(running) {
-            context.touch(self.layout.state(running), Access::Write);
-            context.reschedule(context.cpu());
+        self.context
+            .touch(self.common.layout.hot(running), Access::Write);
+        if self.common.slices.charge_tick(running) {
+            self.context
+                .touch(self.common.layout.state(running), Access::Write);
+            self.context.reschedule(self.context.cpu());
         }
     }
 
     /// All tasks of the system get new slices; `tasklist_lock` is held for reading, no other.
-    pub(crate) fn recalculate(&mut self, context: &mut Context<'_>) {
-        self.globals.lock_tasklist(context);
-        self.slices.recalculate(context, &self.layout);
-        self.globals.lock_tasklist(context);
+    pub(crate) fn recalculate(&mut self) {
+        self.common.globals.lock_tasklist(self.context);
+        self.common
+            .slices
+            .recalculate(self.context, &self.common.layout);
+        self.common.globals.lock_tasklist(self.context);
     }
 }
 

@@ -139,10 +139,5 @@ pub(super) fn nice_of(view: View<'_>) -> i8 {
 
 /// The priority of a real-time policy: 0 is the best of 0 to 98.
 pub(super) fn real_time_priority(policy: Policy) -> Option<usize> {
-    match policy {
-        Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
-            Some(99 - usize::from(priority.clamp(1, 99)))
-        }
-        Policy::Other | Policy::Batch | Policy::Idle | Policy::Deadline(_) => None,
-    }
+    Some(99 - usize::from(policy.real_time()?.clamp(1, 99)))
 }

@@ -205,21 +205,7 @@ fn may_preempt(sync: bool, to: CpuId, waker: CpuId) -> bool {
 /// Whether a sleep is uninterruptible (`TASK_UNINTERRUPTIBLE`): those in the freezer and for a
 /// socket's owner are.
 fn is_uninterruptible(slept: Waiting) -> bool {
-    match slept {
-        Waiting::Thaw | Waiting::Socket(_) => true,
-        Waiting::Timer
-        | Waiting::Data(_)
-        | Waiting::Room(_)
-        | Waiting::Connection(_)
-        | Waiting::Mutex(_)
-        | Waiting::Spinlock(_)
-        | Waiting::Condition(_)
-        | Waiting::Barrier(_)
-        | Waiting::Softirqs
-        | Waiting::Semaphore(_)
-        | Waiting::Continue
-        | Waiting::Quota => false,
-    }
+    matches!(slept, Waiting::Thaw | Waiting::Socket(_))
 }
 
 #[cfg(test)]

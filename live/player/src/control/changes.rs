@@ -228,13 +228,9 @@ impl<'n> Changes<'n> {
         let groups = &self.stage.groups;
         for set in sets {
             let done = match set {
-                To::Weight(weight) => groups.set_weight(number, *weight),
-                To::Quota(quota) => groups.set_quota(number, *quota),
-                To::Burst(burst) => groups.set_burst(number, *burst),
-                To::Idle(idle) => groups.set_idle(number, *idle),
                 To::Cpus(cpus) => groups.set_cpus(number, cpus.clone()),
                 To::Frozen(frozen) => groups.freeze(number, *frozen),
-                _ => Ok(()),
+                to => groups.set(number, to),
             };
             done.map_err(|error| {
                 let what = format!("a change of group {number} is refused");

@@ -31,7 +31,7 @@ impl Groups {
     /// asks for some.
     pub(super) fn effective_cpus(&self, number: u32, asked: &[Option<CpuSet>]) -> Option<CpuSet> {
         let group = self.cgroup(number)?;
-        let outer = self.effective_cpus(group.parent, asked);
+        let outer = self.effective_cpus(group.parent(), asked);
         match &asked[number as usize - 1] {
             Some(own) => Some(within(own, outer)),
             None => outer,

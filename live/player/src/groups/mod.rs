@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Mutex;
 
 use warmq_record::Mounts;
-use warmq_scenario::program::{self, Cpus, GroupSpec};
+use warmq_scenario::program::{self, CgroupSpec, Cpus, GroupSpec, To};
 use warmq_scenario::{Bound, ObjectKind, Set, Target};
 use warmq_trace::Record;
 use warmq_units::{CpuSet, Duration};
@@ -22,21 +22,19 @@ use crate::specs::group_number;
 use tree::Tree;
 
 /// A group of the scenario.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 struct Group {
     /// The folder's name.
     name: String,
+    /// What it is given at the start.
+    spec: CgroupSpec,
+}
+
+impl Group {
     /// The number of its parent; 0 for none.
-    parent: u32,
-    /// 100 is the usual.
-    weight: u32,
-    /// CPU time in each period, and the period.
-    quota: Option<(Duration, Duration)>,
-    /// What of the quota is kept.
-    burst: Duration,
-    idle: bool,
-    /// The CPUs that it asks for at the start.
-    cpus: Option<CpuSet>,
+    fn parent(&self) -> u32 {
+        self.spec.parent.map_or(0, group_number)
+    }
 }
 
 /// The cgroups of a run; group 0 is where tasks without a group are.
@@ -97,7 +95,7 @@ impl Groups {
             })?),
             false => None,
         };
-        let asked = list.iter().map(|group| group.as_ref()?.cpus.clone());
+        let asked = list.iter().map(|group| group.as_ref()?.spec.cpus.clone());
         Ok(Groups {
             cpus: Mutex::new(asked.collect()),
             list,
@@ -124,7 +122,7 @@ impl Groups {
         let mut at = number;
         while let Some(group) = self.cgroup(at) {
             path.push(group.name.as_str());
-            at = group.parent;
+            at = group.parent();
         }
         path.reverse();
         path
@@ -155,16 +153,17 @@ impl Groups {
                 continue;
             };
             let at_group = |error| refused((group.name.clone(), error));
-            match group.idle {
-                true => self.set_idle(number, true).map_err(at_group)?,
-                false => self.set_weight(number, group.weight).map_err(at_group)?,
-            }
-            if let Some((quota, period)) = group.quota {
-                self.write_quota(number, quota, period).map_err(at_group)?;
-            }
-            if group.burst > Duration::ZERO {
-                self.set_burst(number, group.burst).map_err(at_group)?;
-            }
+            let spec = &group.spec;
+            let weight = match spec.idle {
+                true => To::Idle(true),
+                false => To::Weight(spec.weight),
+            };
+            let burst = Some(spec.burst).filter(|burst| *burst > Duration::ZERO);
+            let quota = spec.quota.map(|(quota, _)| To::Quota(quota));
+            let sets = [Some(weight), quota, burst.map(To::Burst)];
+            let mut sets = sets.iter().flatten();
+            sets.try_for_each(|to| self.set(number, to))
+                .map_err(at_group)?;
         }
         self.write_cpusets()
             .map_err(|error| refused(("the CPUs of groups".to_owned(), error)))?;
@@ -201,54 +200,21 @@ impl Groups {
         self.trees().try_for_each(|tree| tree.join(&path, tid))
     }
 
-    /// Sets a weight; 100 is the usual.
+    /// Sets the weight, the quota of each period, what is kept of quotas, or that it is idle.
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn set_weight(&self, number: u32, weight: u32) -> io::Result<()> {
+    pub fn set(&self, number: u32, to: &To) -> io::Result<()> {
         let path = self.path(number);
-        self.cpu
-            .iter()
-            .try_for_each(|tree| tree.set_weight(&path, weight.into()))
-    }
-
-    /// Sets the CPU time of each period; the period stays.
-    ///
-    /// # Errors
-    /// What the system refuses.
-    pub fn set_quota(&self, number: u32, quota: Duration) -> io::Result<()> {
-        let own = self.cgroup(number).and_then(|group| group.quota);
+        let own = self.cgroup(number).and_then(|group| group.spec.quota);
         let period = own.map_or(Duration::from_ms(100), |(_, period)| period);
-        self.write_quota(number, quota, period)
-    }
-
-    fn write_quota(&self, number: u32, quota: Duration, period: Duration) -> io::Result<()> {
-        let path = self.path(number);
-        self.cpu
-            .iter()
-            .try_for_each(|tree| tree.set_quota(&path, quota.as_us(), period.as_us()))
-    }
-
-    /// Sets what is kept of quotas that periods left unused.
-    ///
-    /// # Errors
-    /// What the system refuses.
-    pub fn set_burst(&self, number: u32, burst: Duration) -> io::Result<()> {
-        let path = self.path(number);
-        self.cpu
-            .iter()
-            .try_for_each(|tree| tree.set_burst(&path, burst.as_us()))
-    }
-
-    /// Makes a group idle, or not.
-    ///
-    /// # Errors
-    /// What the system refuses.
-    pub fn set_idle(&self, number: u32, idle: bool) -> io::Result<()> {
-        let path = self.path(number);
-        self.cpu
-            .iter()
-            .try_for_each(|tree| tree.set_idle(&path, idle))
+        self.cpu.iter().try_for_each(|tree| match to {
+            To::Weight(weight) => tree.set_weight(&path, (*weight).into()),
+            To::Quota(quota) => tree.set_quota(&path, quota.as_us(), period.as_us()),
+            To::Burst(burst) => tree.set_burst(&path, burst.as_us()),
+            To::Idle(idle) => tree.set_idle(&path, *idle),
+            _ => Ok(()),
+        })
     }
 
     /// What the kernel has counted of quotas by now.
@@ -321,12 +287,10 @@ fn list(bound: &Bound, cpus: &Cpus) -> Result<Vec<Option<Group>>, PlayError> {
         };
         Ok(Some(Group {
             name: format!("{name}-{}", group.number),
-            parent: spec.parent.map_or(0, group_number),
-            weight: spec.weight,
-            quota: spec.quota,
-            burst: spec.burst,
-            idle: spec.idle,
-            cpus: cpus_of(spec.cpus, name)?,
+            spec: CgroupSpec {
+                cpus: cpus_of(spec.cpus, name)?,
+                ..spec
+            },
         }))
     };
     bound.groups(cpus)?.into_iter().map(group).collect()

@@ -43,6 +43,15 @@ impl Tree {
         self.mount.is_unified()
     }
 
+    /// What a file is called in a unified hierarchy, or in one of its own.
+    fn either(&self, unified: &'static str, own: &'static str) -> &'static str {
+        if self.mount.is_unified() {
+            unified
+        } else {
+            own
+        }
+    }
+
     /// The folder of a group, by the names from the top; of none, that of tasks without a group.
     fn folder(&self, path: &[&str]) -> PathBuf {
         let own = &self.mount.own;
@@ -105,19 +114,13 @@ impl Tree {
 
     /// Moves thread `tid` (0: the caller) into a group.
     pub fn join(&self, path: &[&str], tid: i32) -> io::Result<()> {
-        let file = match self.mount.is_unified() {
-            true => "cgroup.threads",
-            false => "tasks",
-        };
+        let file = self.either("cgroup.threads", "tasks");
         write(&self.folder(path).join(file), &tid.to_string())
     }
 
     /// Moves the caller back to where the player was.
     pub fn leave(&self) -> io::Result<()> {
-        let file = match self.mount.is_unified() {
-            true => "cgroup.threads",
-            false => "tasks",
-        };
+        let file = self.either("cgroup.threads", "tasks");
         write(&self.mount.own.join(file), "0")
     }
 
@@ -153,10 +156,7 @@ impl Tree {
 
     /// What of quotas is kept, in microseconds.
     pub fn set_burst(&self, path: &[&str], burst_us: u64) -> io::Result<()> {
-        let file = match self.mount.is_unified() {
-            true => "cpu.max.burst",
-            false => "cpu.cfs_burst_us",
-        };
+        let file = self.either("cpu.max.burst", "cpu.cfs_burst_us");
         write(&self.folder(path).join(file), &burst_us.to_string())
     }
 

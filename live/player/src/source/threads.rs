@@ -8,7 +8,7 @@ use crate::error::PlayError;
 use crate::sys::memory::event_fd;
 
 /// A thread that sends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SenderThread {
     /// Its sources: the place of their table among all tables of sources, and their number.
     pub sources: Vec<(usize, u64)>,
@@ -74,12 +74,9 @@ fn thread(cpus: Option<CpuSet>) -> Result<SenderThread, PlayError> {
         PlayError::refused("a descriptor for a source", &error, fix)
     })?;
     Ok(SenderThread {
-        sources: Vec::new(),
         cpus,
-        spins: false,
-        echoes: false,
-        changes: false,
         news_fd,
+        ..SenderThread::default()
     })
 }
 

@@ -100,9 +100,7 @@ impl Stage {
             orders: shared(all_sources).map_err(no_memory)?,
             sender_slots: Slots::new(Room {
                 first: of_senders,
-                more: 0,
-                counters: 0,
-                entries_of_more: 0,
+                ..Room::default()
             })
             .map_err(no_memory)?,
             senders,

@@ -170,7 +170,7 @@ struct Line([AtomicU64; 8]);
 unsafe impl Shared for Line {}
 
 /// How much room there is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// Tasks that start by themselves: the entries of the log of each.
     pub first: Vec<u32>,

@@ -442,6 +442,7 @@ impl Packet {
 }
 
 /// A remote peer, and what it waits for.
+#[derive(Default)]
 pub(crate) struct RemoteState {
     pub(crate) mailbox: Rc<Mailbox<RemoteOperation>>,
     pub(crate) program: Option<Running>,
@@ -458,10 +459,7 @@ impl RemoteState {
         RemoteState {
             mailbox,
             program: Some(program),
-            wants: None,
-            measured: None,
-            steps_at_once: 0,
-            stepped_at: Instant::START,
+            ..RemoteState::default()
         }
     }
 

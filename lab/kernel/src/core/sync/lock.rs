@@ -6,9 +6,7 @@ use std::collections::VecDeque;
 
 use warmq_units::{Address, CpuId, Duration, Instant};
 
-use crate::core::memory::Memory;
-
-pub(crate) use traffic::Spinning;
+pub(crate) use traffic::{Spinning, Word};
 
 /// A spin lock. CPUs that spin for it are busy, with interrupts off.
 ///
@@ -44,43 +42,6 @@ impl SpinLock {
         }
     }
 
-    /// `cpu` requests the lock. Returns how long taking it takes, or `None` if it is held: then
-    /// `cpu` spins until [`SpinLock::release`] hands it over.
-    pub(crate) fn request(
-        &mut self,
-        spinning: &Spinning,
-        memory: &mut Memory,
-        cpu: CpuId,
-        now: Instant,
-    ) -> Option<Duration> {
-        if self.holder.is_some() {
-            spinning.arrives(memory, self, cpu, now);
-            self.waiters.push_back((cpu, now));
-            return None;
-        }
-        let granted = now + spinning.takes(memory, self.address, cpu, now);
-        self.grant(cpu, granted, Duration::ZERO);
-        Some(granted + spinning.stamp(memory, self, cpu, granted) - now)
-    }
-
-    /// `cpu` takes the lock if it is free. Returns whether it did, and how long that took.
-    pub(crate) fn try_request(
-        &mut self,
-        spinning: &Spinning,
-        memory: &mut Memory,
-        cpu: CpuId,
-        now: Instant,
-    ) -> (bool, Duration) {
-        let takes = spinning.takes(memory, self.address, cpu, now);
-        let free = self.holder.is_none();
-        if free {
-            self.grant(cpu, now + takes, Duration::ZERO);
-        } else {
-            spinning.read_again(memory, self, now + takes);
-        }
-        (free, takes)
-    }
-
     /// Whether `cpu` holds it.
     pub(crate) fn is_held_by(&self, cpu: CpuId) -> bool {
         self.holder == Some(cpu)
@@ -91,23 +52,44 @@ impl SpinLock {
         self.granted_at = at;
         self.waited = waited;
     }
+}
+
+impl Word<'_> {
+    /// `cpu` requests the lock. Returns how long taking it takes, or `None` if it is held: then
+    /// `cpu` spins until [`Word::release`] hands it over.
+    pub(crate) fn request(&mut self, cpu: CpuId, now: Instant) -> Option<Duration> {
+        if self.lock.holder.is_some() {
+            self.arrives(cpu, now);
+            self.lock.waiters.push_back((cpu, now));
+            return None;
+        }
+        let granted = now + self.takes(cpu, now);
+        self.lock.grant(cpu, granted, Duration::ZERO);
+        Some(granted + self.stamp(cpu, granted) - now)
+    }
+
+    /// `cpu` takes the lock if it is free. Returns whether it did, and how long that took.
+    pub(crate) fn try_request(&mut self, cpu: CpuId, now: Instant) -> (bool, Duration) {
+        let takes = self.takes(cpu, now);
+        let free = self.lock.holder.is_none();
+        if free {
+            self.lock.grant(cpu, now + takes, Duration::ZERO);
+        } else {
+            self.read_again(now + takes);
+        }
+        (free, takes)
+    }
 
     /// The holder `cpu` releases the lock, and one of the spinning CPUs gets it. `None` if `cpu` is
     /// not the holder.
-    pub(crate) fn release(
-        &mut self,
-        spinning: &Spinning,
-        memory: &mut Memory,
-        cpu: CpuId,
-        now: Instant,
-    ) -> Option<Released> {
-        if self.holder != Some(cpu) {
+    pub(crate) fn release(&mut self, cpu: CpuId, now: Instant) -> Option<Released> {
+        if self.lock.holder != Some(cpu) {
             return None;
         }
-        let (waited, held) = (self.waited, now.since(self.granted_at));
-        self.holder = None;
-        let store = spinning.takes(memory, self.address, cpu, now);
-        let next_owner = self.hand_over(spinning, memory, cpu, now + store);
+        let (waited, held) = (self.lock.waited, now.since(self.lock.granted_at));
+        self.lock.holder = None;
+        let store = self.takes(cpu, now);
+        let next_owner = self.hand_over(cpu, now + store);
         Some(Released {
             waited,
             held,
@@ -117,18 +99,12 @@ impl SpinLock {
     }
 
     /// Hands the lock over to one of the waiters, after `from` released it at `at`.
-    fn hand_over(
-        &mut self,
-        spinning: &Spinning,
-        memory: &mut Memory,
-        from: CpuId,
-        at: Instant,
-    ) -> Option<(CpuId, Instant)> {
-        let index = spinning.next_owner(&self.waiters, from)?;
-        let (next, since) = self.waiters.remove(index)?;
-        let granted = spinning.hands_over(memory, self, next, at);
-        self.grant(next, granted, granted - since);
-        Some((next, granted + spinning.stamp(memory, self, next, granted)))
+    fn hand_over(&mut self, from: CpuId, at: Instant) -> Option<(CpuId, Instant)> {
+        let index = self.next_owner(from)?;
+        let (next, since) = self.lock.waiters.remove(index)?;
+        let granted = self.hands_over(next, at);
+        self.lock.grant(next, granted, granted - since);
+        Some((next, granted + self.stamp(next, granted)))
     }
 }
 
@@ -137,6 +113,7 @@ mod tests {
     use super::*;
     use crate::core::memory::Memory;
     use crate::words::LockKind;
+    use traffic::tests::word;
 
     fn lock(kind: LockKind) -> (SpinLock, Spinning, Memory) {
         let nodes = (0..8).map(|cpu| Address(0x1000 + cpu * 0x40)).collect();
@@ -157,7 +134,7 @@ mod tests {
         for (kind, order) in table {
             let (mut lock, spinning, mut memory) = lock(kind);
             let mut ask = |lock: &mut SpinLock, cpu, now| {
-                lock.request(&spinning, &mut memory, CpuId(cpu), Instant(now))
+                word(lock, &spinning, &mut memory).request(CpuId(cpu), Instant(now))
             };
             assert!(ask(&mut lock, 0, 10).is_some());
             for (cpu, now) in [(5, 11), (2, 12), (1, 13)] {
@@ -165,8 +142,8 @@ mod tests {
             }
             let mut holder = CpuId(0);
             for next in order {
-                let released = lock
-                    .release(&spinning, &mut memory, holder, Instant(20))
+                let released = word(&mut lock, &spinning, &mut memory)
+                    .release(holder, Instant(20))
                     .unwrap();
                 holder = released.next_owner.expect("a CPU waits").0;
                 assert_eq!(holder, CpuId(next), "{kind:?}");
@@ -177,9 +154,9 @@ mod tests {
     #[test]
     fn only_the_holder_releases() {
         let (mut lock, spinning, mut memory) = lock(LockKind::Queued);
-        lock.request(&spinning, &mut memory, CpuId(0), Instant(10));
-        lock.request(&spinning, &mut memory, CpuId(1), Instant(11));
-        let release = lock.release(&spinning, &mut memory, CpuId(1), Instant(12));
+        word(&mut lock, &spinning, &mut memory).request(CpuId(0), Instant(10));
+        word(&mut lock, &spinning, &mut memory).request(CpuId(1), Instant(11));
+        let release = word(&mut lock, &spinning, &mut memory).release(CpuId(1), Instant(12));
         assert!(release.is_none(), "cpu1 still waits");
     }
 }

@@ -2,7 +2,8 @@
 
 use warmq_units::{Address, CpuId, LockId};
 
-use crate::core::sync::{SpinLock, Spinning};
+use crate::core::memory::Memory;
+use crate::core::sync::{SpinLock, Spinning, Word};
 use crate::words::LockKind;
 
 /// The spin locks, those that the scheduler declared first.
@@ -55,8 +56,13 @@ impl SpinLocks {
         self.spinning.lockmeter = true;
     }
 
-    /// A lock, and how CPUs spin for it.
-    pub(crate) fn lock(&mut self, lock: LockId) -> (&mut SpinLock, &Spinning) {
-        (&mut self.locks[lock.index()], &self.spinning)
+    /// A lock as it is taken and released through `memory`.
+    pub(crate) fn word<'a>(&'a mut self, lock: LockId, memory: &'a mut Memory) -> Word<'a> {
+        let (lock, spinning) = (&mut self.locks[lock.index()], &self.spinning);
+        Word {
+            lock,
+            spinning,
+            memory,
+        }
     }
 }

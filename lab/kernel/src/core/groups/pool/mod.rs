@@ -36,10 +36,11 @@ struct Queue {
 }
 
 /// How queues get their time from the pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Handing {
     /// All CPUs share one queue, which takes all of the pool and keeps nothing of it for the next
     /// period.
+    #[default]
     Whole,
     /// Each CPU's queue takes so much at once (`sched_cfs_bandwidth_slice()`).
     Slices(Duration),
@@ -48,7 +49,7 @@ pub(crate) enum Handing {
 /// The bandwidth of a group (`struct cfs_bandwidth`).
 ///
 /// Invariant: `throttled` names each throttled queue once.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Bandwidth {
     limits: Limits,
     handing: Handing,
@@ -101,15 +102,9 @@ impl Bandwidth {
             handing,
             first,
             runtime: signed(limits.quota),
-            idle: false,
-            refills: None,
-            unarmed: None,
-            slack: false,
-            unarmed_slack: None,
             queues: vec![Queue::default(); queues],
-            throttled: VecDeque::new(),
             charged: vec![now; cpus],
-            stat: Stat::default(),
+            ..Bandwidth::default()
         }
     }
 

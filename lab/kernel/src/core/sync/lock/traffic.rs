@@ -9,8 +9,6 @@
 //! the losers' next read, which was under way already, and their failing `decb`; and another read
 //! by each loser but the last. That is 3, 6, 10 and 26 transactions for k = 1, 2, 3 and 7.
 
-use std::collections::VecDeque;
-
 use warmq_machine::Access;
 use warmq_units::{Address, CpuId, Duration, Instant};
 
@@ -37,80 +35,78 @@ impl Spinning {
             nodes,
         }
     }
+}
 
+/// A lock, how CPUs spin for it, and the memory through which they do.
+pub(crate) struct Word<'a> {
+    pub(crate) lock: &'a mut SpinLock,
+    pub(crate) spinning: &'a Spinning,
+    pub(crate) memory: &'a mut Memory,
+}
+
+impl Word<'_> {
     /// A locked instruction, or a store, on the lock's word.
-    pub(super) fn takes(
-        &self,
-        memory: &mut Memory,
-        word: Address,
-        cpu: CpuId,
-        at: Instant,
-    ) -> Duration {
-        memory.access(cpu, word, Access::Write, at, Within::Elsewhere)
+    pub(super) fn takes(&mut self, cpu: CpuId, at: Instant) -> Duration {
+        self.writes(self.lock.address, cpu, at)
+    }
+
+    fn writes(&mut self, line: Address, cpu: CpuId, at: Instant) -> Duration {
+        self.memory
+            .access(cpu, line, Access::Write, at, Within::Elsewhere)
+    }
+
+    fn reads(&mut self, line: Address, cpu: CpuId, at: Instant) -> Duration {
+        self.memory
+            .access(cpu, line, Access::Read, at, Within::Elsewhere)
     }
 
     /// Lockmeter writes to the lock's word after it has taken the time of the acquisition.
-    pub(super) fn stamp(
-        &self,
-        memory: &mut Memory,
-        lock: &SpinLock,
-        cpu: CpuId,
-        at: Instant,
-    ) -> Duration {
-        if !self.lockmeter {
+    pub(super) fn stamp(&mut self, cpu: CpuId, at: Instant) -> Duration {
+        if !self.spinning.lockmeter {
             return Duration::ZERO;
         }
-        let takes = self.takes(memory, lock.address, cpu, at);
-        self.read_again(memory, lock, at + takes);
+        let takes = self.takes(cpu, at);
+        self.read_again(at + takes);
         takes
     }
 
-    /// Lockmeter reads the lock's word before it takes the time of the release.
-    pub(crate) fn before_release(
-        &self,
-        memory: &mut Memory,
-        lock: &SpinLock,
-        cpu: CpuId,
-        at: Instant,
-    ) -> Duration {
-        match self.lockmeter {
-            true => memory.access(cpu, lock.address, Access::Read, at, Within::Elsewhere),
-            false => Duration::ZERO,
-        }
+    /// Lockmeter reads the lock's word before it takes the time of the release. Nothing where it is
+    /// not compiled in.
+    pub(crate) fn before_release(&mut self, cpu: CpuId, at: Instant) -> Option<Duration> {
+        let measured = self.spinning.lockmeter;
+        measured.then(|| self.reads(self.lock.address, cpu, at))
     }
 
     /// `cpu` finds the lock held and begins to spin. Under Lockmeter it tries once more first.
-    pub(super) fn arrives(&self, memory: &mut Memory, lock: &SpinLock, cpu: CpuId, at: Instant) {
-        let tries = 1 + u32::from(self.lockmeter);
+    pub(super) fn arrives(&mut self, cpu: CpuId, at: Instant) {
+        let tries = 1 + u32::from(self.spinning.lockmeter);
         for _ in 0..tries {
-            let takes = self.takes(memory, lock.address, cpu, at);
-            self.read_again(memory, lock, at + takes);
+            let takes = self.takes(cpu, at);
+            self.read_again(at + takes);
         }
-        if let (LockKind::Queued, Some((last, _))) = (self.kind, lock.waiters.back()) {
-            self.takes(memory, self.nodes[last.index()], cpu, at);
+        if let (LockKind::Queued, Some((last, _))) = (self.spinning.kind, self.lock.waiters.back())
+        {
+            self.writes(self.spinning.nodes[last.index()], cpu, at);
         }
     }
 
     /// The lock's word was written: the CPUs that spin on it fetch it again.
-    pub(super) fn read_again(&self, memory: &mut Memory, lock: &SpinLock, at: Instant) {
-        let on_the_word = match self.kind {
-            LockKind::TestAndSet => lock.waiters.len(),
-            LockKind::Queued => lock.waiters.len().min(1),
+    pub(super) fn read_again(&mut self, at: Instant) {
+        let on_the_word = match self.spinning.kind {
+            LockKind::TestAndSet => self.lock.waiters.len(),
+            LockKind::Queued => self.lock.waiters.len().min(1),
         };
-        all_read(memory, lock, on_the_word, at);
+        self.all_read(on_the_word, at);
     }
 
     /// Which of the waiters gets the lock from `from`: the one that waited longest, or the one
     /// that the bus serves next after `from`.
-    pub(super) fn next_owner(
-        &self,
-        waiters: &VecDeque<(CpuId, Instant)>,
-        from: CpuId,
-    ) -> Option<usize> {
+    pub(super) fn next_owner(&self, from: CpuId) -> Option<usize> {
         let turn = |(index, (cpu, _)): (usize, &(CpuId, Instant))| {
             (cpu.0.wrapping_sub(from.0).wrapping_sub(1), index)
         };
-        match self.kind {
+        let waiters = &self.lock.waiters;
+        match self.spinning.kind {
             LockKind::TestAndSet => Some(waiters.iter().enumerate().map(turn).min()?.1),
             LockKind::Queued => (!waiters.is_empty()).then_some(0),
         }
@@ -118,62 +114,49 @@ impl Spinning {
 
     /// Hands the lock, free from `at` on, to `next`, which is no longer among the waiters. Returns
     /// when `next` has acquired it.
-    pub(super) fn hands_over(
-        &self,
-        memory: &mut Memory,
-        lock: &SpinLock,
-        next: CpuId,
-        at: Instant,
-    ) -> Instant {
-        let word = lock.address;
-        let seen = at + memory.access(next, word, Access::Read, at, Within::Elsewhere);
-        match self.kind {
-            LockKind::TestAndSet => self.fight(memory, lock, next, seen),
-            LockKind::Queued => self.leave_queue(memory, lock, next, seen),
+    pub(super) fn hands_over(&mut self, next: CpuId, at: Instant) -> Instant {
+        let seen = at + self.reads(self.lock.address, next, at);
+        match self.spinning.kind {
+            LockKind::TestAndSet => self.fight(next, seen),
+            LockKind::Queued => self.leave_queue(next, seen),
         }
     }
 
     /// All spinners of a test-and-set lock see it free, `next` first. Its `decb` queues behind the
     /// reads of the others, which requested the bus before.
-    fn fight(&self, memory: &mut Memory, lock: &SpinLock, next: CpuId, seen: Instant) -> Instant {
-        let losers = lock.waiters.len();
-        let all_saw = seen + all_read(memory, lock, losers, seen);
-        let taken = all_saw + self.takes(memory, lock.address, next, all_saw);
-        let mut late = taken + all_read(memory, lock, losers, taken);
-        for (loser, _) in &lock.waiters {
-            late += self.takes(memory, lock.address, *loser, late);
+    fn fight(&mut self, next: CpuId, seen: Instant) -> Instant {
+        let losers = self.lock.waiters.len();
+        let all_saw = seen + self.all_read(losers, seen);
+        let taken = all_saw + self.takes(next, all_saw);
+        let mut late = taken + self.all_read(losers, taken);
+        for loser in 0..losers {
+            late += self.takes(self.lock.waiters[loser].0, late);
         }
-        all_read(memory, lock, losers.saturating_sub(1), late);
+        self.all_read(losers.saturating_sub(1), late);
         taken
     }
 
     /// `next` takes a queued lock and lets the one behind it spin on the lock's word.
-    fn leave_queue(
-        &self,
-        memory: &mut Memory,
-        lock: &SpinLock,
-        next: CpuId,
-        seen: Instant,
-    ) -> Instant {
-        let mut taken = seen + self.takes(memory, lock.address, next, seen);
-        if let Some((behind, _)) = lock.waiters.front() {
-            let node = self.nodes[behind.index()];
-            taken += self.takes(memory, node, next, taken);
-            let fetch = memory.access(*behind, node, Access::Read, taken, Within::Elsewhere);
-            self.read_again(memory, lock, taken + fetch);
+    fn leave_queue(&mut self, next: CpuId, seen: Instant) -> Instant {
+        let mut taken = seen + self.takes(next, seen);
+        if let Some((behind, _)) = self.lock.waiters.front().copied() {
+            let node = self.spinning.nodes[behind.index()];
+            taken += self.writes(node, next, taken);
+            let fetch = self.reads(node, behind, taken);
+            self.read_again(taken + fetch);
         }
         taken
     }
-}
 
-/// The first `count` spinners of `lock` read its word, one after the other: a line that is still in
-/// transfer to one CPU cannot be sent to the next. Returns how long that takes.
-fn all_read(memory: &mut Memory, lock: &SpinLock, count: usize, at: Instant) -> Duration {
-    let mut now = at;
-    for (cpu, _) in lock.waiters.iter().take(count) {
-        now += memory.access(*cpu, lock.address, Access::Read, now, Within::Elsewhere);
+    /// The first `count` spinners of the lock read its word, one after the other: a line that is
+    /// still in transfer to one CPU cannot be sent to the next. Returns how long that takes.
+    fn all_read(&mut self, count: usize, at: Instant) -> Duration {
+        let mut now = at;
+        for spinner in 0..count.min(self.lock.waiters.len()) {
+            now += self.reads(self.lock.address, self.lock.waiters[spinner].0, now);
+        }
+        now - at
     }
-    now - at
 }
 
 #[cfg(test)]
@@ -195,6 +178,18 @@ pub(super) mod tests {
         memory
     }
 
+    pub(in crate::core::sync::lock) fn word<'a>(
+        lock: &'a mut SpinLock,
+        spinning: &'a Spinning,
+        memory: &'a mut Memory,
+    ) -> Word<'a> {
+        Word {
+            lock,
+            spinning,
+            memory,
+        }
+    }
+
     fn transactions(memory: &Memory) -> u64 {
         let hierarchy = memory.hierarchy().expect("the caches are on");
         hierarchy.counts().bus.transactions()
@@ -208,16 +203,13 @@ pub(super) mod tests {
         let mut counted = 0;
         for cpu in 0..=spinners {
             counted = transactions(&memory);
-            lock.request(
-                &spinning,
-                &mut memory,
-                CpuId(cpu),
-                Instant(u64::from(cpu) * 10_000_000),
-            );
+            word(&mut lock, &spinning, &mut memory)
+                .request(CpuId(cpu), Instant(u64::from(cpu) * 10_000_000));
         }
         let arrival = transactions(&memory) - counted;
         let at = Instant(1_000_000_000);
-        lock.release(&spinning, &mut memory, CpuId(0), at)
+        word(&mut lock, &spinning, &mut memory)
+            .release(CpuId(0), at)
             .expect("the holder");
         (arrival, transactions(&memory) - counted - arrival)
     }
@@ -258,10 +250,10 @@ pub(super) mod tests {
         let mut memory = memory(true);
         let mut lock = SpinLock::new("queue", Address(0x40));
         for cpu in 0..2 {
-            lock.request(&spinning, &mut memory, CpuId(cpu), Instant(0));
+            word(&mut lock, &spinning, &mut memory).request(CpuId(cpu), Instant(0));
         }
         let before = transactions(&memory);
-        lock.request(&spinning, &mut memory, CpuId(2), Instant(10_000_000));
+        word(&mut lock, &spinning, &mut memory).request(CpuId(2), Instant(10_000_000));
         // Two reads for ownership, and after each the CPU that spins already reads again.
         assert_eq!(transactions(&memory) - before, 4);
     }
@@ -277,9 +269,10 @@ pub(super) mod tests {
         let mut counted = 0;
         for round in 0..3 {
             let now = Instant(round * 1_000_000);
-            lock.request(&spinning, &mut memory, CpuId(3), now)
+            word(&mut lock, &spinning, &mut memory)
+                .request(CpuId(3), now)
                 .expect("it is free");
-            lock.release(&spinning, &mut memory, CpuId(3), now + Duration(500_000));
+            word(&mut lock, &spinning, &mut memory).release(CpuId(3), now + Duration(500_000));
             if round == 0 {
                 counted = transactions(&memory);
             }
