@@ -289,6 +289,10 @@ fn what_cannot_be_played_is_refused() {
             "--world lab --scheduler scx_nobodys",
             "there is no scheduler",
         ),
+        (
+            "--world lab --scheduler ./nosuch.bpf.o",
+            "there is no such file",
+        ),
         ("--world host --scheduler linux24", "no scheduler linux24"),
         ("--world host --machine tiny-2cpu", "this machine"),
         ("--set knights=3", "knights"),

@@ -228,16 +228,21 @@ fn a_task_has_at_most_its_cpu_whatever_was_before_the_measurement() {
 #[test]
 fn a_run_whose_work_is_over_before_the_measurement_has_no_figures() {
     let once = "[task.once]\ntimes = 1\nbody = [{ run = \"10ms\" }]";
-    let run = |warmup: &str| {
+    let run = |text: &str, warmup: &str| {
         let run = format!(
             "machine = \"tiny-1cpu\"\nscheduler = \"eevdf-6.18\"\n[run]\nwarmup = \"{warmup}\"\ntime = \"1s\""
         );
-        observed(once, &run, 1)
+        observed(text, &run, 1)
     };
-    let error = run("200ms").unwrap_err();
+    let error = run(once, "200ms").unwrap_err();
     assert_eq!(error.cause, Cause::Setting);
     assert!(error.what.contains("nothing is left to measure"), "{error}");
-    assert_eq!(run("0ms").unwrap().ending, Ending::WorkDone.to_string());
+    let ran = run(once, "0ms").unwrap();
+    assert_eq!(ran.ending, Ending::WorkDone.to_string());
+    // Without a task there is no work at all.
+    let nobody = once.replace("times = 1", "count = 0");
+    let error = run(&nobody, "0ms").unwrap_err();
+    assert!(error.what.contains("no task has anything to do"), "{error}");
 }
 
 mod random {

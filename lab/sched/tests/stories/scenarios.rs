@@ -210,9 +210,9 @@ fn a_number_that_cannot_be_computed_ends_the_run_with_its_place() {
         body = [{ repeat = 5, as = "i", body = [{ run = "10ms / ((i - hole) * (i - hole))" }] }]
     "#;
     let (ending, ..) = played(text, 1, 100);
-    let told = ending.to_string();
+    let text = ending.to_string();
     let parts = ["story.toml:6", "task.t.body[0]", "divides by zero"];
-    assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
 }
 
 /// Nothing is dropped in silence: what the machine cannot do ends the run at its start.
@@ -227,10 +227,10 @@ fn what_the_machine_lacks_is_refused() {
         set = { online = false }
     "#;
     let (ending, ..) = played(change, 1, 100);
-    let told = ending.to_string();
+    let text = ending.to_string();
     assert!(
-        told.contains("it has a change of CPUs that the machine lacks"),
-        "{told}"
+        text.contains("it has a change of CPUs that the machine lacks"),
+        "{text}"
     );
     // Bound to no CPU at all, it would run anywhere.
     let (ending, ..) = played(
@@ -238,10 +238,10 @@ fn what_the_machine_lacks_is_refused() {
         2,
         100,
     );
-    let told = ending.to_string();
+    let text = ending.to_string();
     assert!(
-        told.contains("it has the task t, whose `cpus` the machine lacks"),
-        "{told}"
+        text.contains("it has the task t, whose `cpus` the machine lacks"),
+        "{text}"
     );
 }
 
