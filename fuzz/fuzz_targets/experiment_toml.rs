@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use warmq_experiment::{Experiment, Options};
 
-#[path = "../../lab/experiment/tests/fake/mod.rs"]
+#[path = "../../lab/experiment/tests/run/fake/mod.rs"]
 mod fake;
 
 fuzz_target!(|text: &str| {
