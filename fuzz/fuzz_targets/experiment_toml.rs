@@ -5,6 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use warmq_experiment::{Experiment, Options};
 
+#[allow(dead_code, reason = "the tests use all of it, this a part")]
 #[path = "../../lab/experiment/tests/run/fake/mod.rs"]
 mod fake;
 

@@ -1,7 +1,5 @@
 //! A fake simulator: the same names as the real one, known figures, no simulation.
 
-#![allow(dead_code, reason = "the fuzz target uses some of it")]
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
